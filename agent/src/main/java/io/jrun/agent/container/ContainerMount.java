@@ -12,7 +12,7 @@ import java.util.List;
  * @param flags in the order given
  */
 public record ContainerMount(Kind kind, String source, String target, List<String> flags) {
-    /** What is mounted. */
+    /** The kind of a mount. */
     public enum Kind {
         /** A file or folder of the node. */
         BIND,

@@ -12,7 +12,7 @@ import java.util.regex.Pattern;
 public record ContainerName(String name, Mode mode) {
     private static final Pattern NAME = Pattern.compile("[A-Za-z0-9_][A-Za-z0-9_.+-]{0,127}");
 
-    /** What to do with a root that is there, or is not. */
+    /** The use of a root that exists, and of a root that does not. */
     public enum Mode {
         /** Join a container that runs, else use the root that is there, else make it from the image. */
         AUTO,

@@ -6,7 +6,7 @@ import java.util.Optional;
 import java.util.regex.Pattern;
 
 /**
- * What a job asks of its containers: Pyxis' thirteen flags, and one of jrun's.
+ * The containers that a job asks for: the values of Pyxis' thirteen options and of jrun's own.
  *
  * @param image empty for a container that is on the node already, under its name
  * @param mounts in the order given

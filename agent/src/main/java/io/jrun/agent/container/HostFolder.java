@@ -8,7 +8,7 @@ import java.nio.file.Path;
  * @param path absolute, on the node and inside
  */
 public record HostFolder(Path path, Access access) {
-    /** What a worker may do there. */
+    /** The access of a worker to the folder. */
     public enum Access {
         /** Read. */
         READ,

@@ -3,7 +3,7 @@ package io.jrun.agent.container;
 import java.util.Map;
 
 /**
- * What an image says about the programs that run in it.
+ * The settings of an image for the programs that run in the image.
  *
  * @param environment its variables
  * @param workdir its working folder; empty if it names none

@@ -2,7 +2,7 @@ package io.jrun.agent.container;
 
 import java.util.Locale;
 
-/** Whose JDK runs Java programs in a container, as {@code --container-java} says. */
+/** The JDK that runs Java programs in a container: {@code --container-java}. */
 public enum JavaChoice {
     /** The image's, if the image has one that is new enough; else the node's. */
     AUTO,

@@ -45,7 +45,7 @@ public final class MountFlags {
         };
     }
 
-    /** Those that mount(8) gets. */
+    /** The flags that mount(8) gets. */
     public static List<String> ofMount(List<String> flags) {
         return flags.stream()
                 .filter(flag -> !NOT_OF_MOUNT.contains(flag) && !flag.startsWith("x-"))

@@ -9,7 +9,7 @@ public interface NodeContainers extends AutoCloseable {
     /** Whether workers have process ids of their own, which the agent does not know. */
     boolean hasOwnPids();
 
-    /** What the image says. */
+    /** The settings of the image. */
     ImageSettings image();
 
     /**

@@ -4,7 +4,7 @@ import java.nio.file.Path;
 import java.util.Map;
 
 /**
- * What a node adds to a {@link ContainerSpec}.
+ * The folders and variables of a node for the containers of a {@link ContainerSpec}.
  *
  * @param scratch a folder that does not exist yet, in a folder of this job alone; the engine may make it and must remove it
  * @param named the folder of this user for containers with a name; it stays when the job ends

@@ -27,7 +27,7 @@ import java.util.function.Consumer;
  * launch waits for both.
  */
 final class JobContainers {
-    /** Beside the cache of native libraries, on a disk of the node. */
+    /** The folder of the containers with a name, on a disk of the node, beside the cache of native libraries. */
     private static final Path NAMED = Path.of("/var/tmp/jrun-" + UserId.ofThisProcess(), "containers");
 
     private final Optional<ContainerSpec> spec;
@@ -88,7 +88,7 @@ final class JobContainers {
         return started.join();
     }
 
-    /** What was asked for; only if there are any. */
+    /** The containers that the job asks for. Only for a job with containers. */
     ContainerSpec spec() {
         return spec.orElseThrow();
     }

@@ -131,7 +131,7 @@ final class Worker implements WorkerProcess.Listener {
         return pid;
     }
 
-    /** What the worker says it is instead of its pid; usually empty. */
+    /** The number by which the worker identifies itself instead of by its pid. Empty unless the worker has a PID namespace. */
     OptionalLong token() {
         return token;
     }

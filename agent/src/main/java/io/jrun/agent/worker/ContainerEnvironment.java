@@ -62,7 +62,7 @@ record ContainerEnvironment(Map<String, String> image, List<String> chosen) {
                 : Optional.of("variables with several values: " + String.join("; ", parts));
     }
 
-    /** Those of {@code names} that {@code values} and the image set to different values, in the order of the alphabet. */
+    /** The {@code names} that {@code values} and the image set to different values, in the order of the alphabet. */
     private Collection<String> differing(Collection<String> names, Map<String, String> values) {
         Collection<String> differing = new TreeSet<>(names);
         differing.removeIf(name -> !image.containsKey(name)

@@ -50,16 +50,16 @@ public enum CommandOption implements CommandLineOption {
     NODE("--node", "NAME", "With --launcher: the name of this node in the job."),
     /** The .sqsh file of an image. */
     OUTPUT("-o --output", "FILE", "import: the .sqsh file to make. Default: NAME+TAG.sqsh, here."),
-    /** What an image is made of. */
+    /** The root folder of a new image. */
     ROOTFS("--rootfs", "DIR", "create: make the image of this root folder."),
     /** A Debian image. */
     DEBIAN(
             "--debian",
             "SUITE",
             "create: make the image of a minimal Debian, such as bookworm, and a JDK. Needs mmdebstrap and a mirror of Debian."),
-    /** What a Debian image has besides. */
+    /** More packages of a Debian image. */
     PACKAGES("--packages", "NAME,...", "create, with --debian: more packages of Debian."),
-    /** Which images are kept. */
+    /** The age below which images are kept. */
     OLDER_THAN(
             "--older-than",
             "DAYS",

@@ -125,7 +125,7 @@ final class ContainerOptions {
                 : mount;
     }
 
-    /** Of an option and its opposite the one of the command line counts; of two there, the opposite. */
+    /** Between an option and its opposite, the one on the command line counts. If both are there, the opposite counts. */
     private boolean isOn(LaunchOption option, LaunchOption opposite) {
         if (!settings.isOn(opposite)) {
             return settings.isOn(option);

@@ -4,7 +4,7 @@ import io.jrun.agent.container.ImageReference;
 import java.nio.file.Path;
 import java.util.List;
 
-/** What {@code jrun image} was asked for. */
+/** A request to {@code jrun image}. */
 public sealed interface ImageRequest {
     /** {@code ls}. */
     record ListAll(boolean json) implements ImageRequest {}

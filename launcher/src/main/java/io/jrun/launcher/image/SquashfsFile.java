@@ -49,7 +49,7 @@ record SquashfsFile(Path path, Map<String, String> environment) {
         }
     }
 
-    /** What an image says: its variables and its entrypoint script. */
+    /** Returns the settings of an image: its variables and its entrypoint script. */
     Map<String, String> read(Path image) throws ContainerException, IOException, InterruptedException {
         Map<String, String> settings = new LinkedHashMap<>();
         String statistics = ToolRun.run(environment, "squashfs-tools", List.of("unsquashfs", "-s", image.toString()));

@@ -5,7 +5,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.attribute.PosixFileAttributes;
 
-/** Who runs the agent. */
+/** The user that runs the agent. */
 record Account(int uid, int gid, String user, String group, String home) {
     static Account ofThisProcess() throws IOException {
         Path self = Path.of("/proc/self");

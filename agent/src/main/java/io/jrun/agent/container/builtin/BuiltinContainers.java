@@ -22,7 +22,7 @@ import java.util.Optional;
 final class BuiltinContainers implements NodeContainers {
     private static final int STICKY = 01777;
 
-    /** Of a plan that no worker uses: to look at files, and to find mounts that cannot be made before any worker starts. */
+    /** The id of a plan that no worker uses. By this plan jrun looks at files and tests the mounts before any worker starts. */
     private static final String PLAN_ONLY = "plan";
 
     private final ContainerSpec spec;
@@ -191,7 +191,7 @@ final class BuiltinContainers implements NodeContainers {
         deleteTree(holder.view(folder(id)));
     }
 
-    /** What cannot be deleted, as the kernel's own work folder of an overlay, goes with the namespace. */
+    /** Deletes a folder. Files that cannot be deleted, as the kernel's work folder of an overlay, end with the namespace. */
     private static void deleteTree(Path folder) {
         try (DirectoryStream<Path> files = Files.newDirectoryStream(folder)) {
             for (Path file : files) {

@@ -6,8 +6,8 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
 /**
- * What {@code mount -a} mounts in one process, in order. With one process for each mount the start of a container takes about twice as
- * long. Source of the escapes: fstab(5). Confined to one thread.
+ * The mounts that one {@code mount -a} makes, in order. With one process for each mount the start of a container takes
+ * about twice as long. Source of the escapes: fstab(5). Confined to one thread.
  */
 final class FstabFile {
     private static final Pattern ESCAPE = Pattern.compile("\\\\([0-7]{3})");

@@ -14,8 +14,8 @@ import java.util.List;
 import java.util.Set;
 
 /**
- * What is mounted for one worker, in order: the overlay, the node's /proc, /sys and /dev, folders of the worker's own at /tmp and /run, the
- * user's mounts, and what jrun needs. Makes the mount points as it goes. Confined to one thread.
+ * The mounts of one worker, in order: the overlay, the node's /proc, /sys and /dev, folders of the worker's own at /tmp and
+ * /run, the user's mounts, and the files of jrun. Makes each mount point before the mount. Confined to one thread.
  */
 final class MountPlan {
     private static final List<String> NODE_FOLDERS = List.of("/proc", "/sys", "/dev");

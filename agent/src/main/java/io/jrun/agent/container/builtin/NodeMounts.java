@@ -14,7 +14,7 @@ final class NodeMounts {
     private static final int POINT = 4;
     private static final int OPTIONS = 5;
 
-    /** Those that are locked, and that a change of other flags must therefore repeat. */
+    /** The flags that the kernel locks. A change of other flags must repeat these. */
     private static final Set<String> LOCKED =
             Set.of("ro", "nosuid", "nodev", "noexec", "noatime", "nodiratime", "relatime");
 

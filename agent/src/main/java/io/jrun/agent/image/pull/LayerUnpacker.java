@@ -34,7 +34,7 @@ final class LayerUnpacker {
     private final byte[] buffer = new byte[BUFFER];
     private long bytes;
 
-    /** What the current layer has made, which its whiteouts do not delete. */
+    /** The paths that the current layer has made. The whiteouts of the same layer do not delete these paths. */
     private final Set<Path> made = new HashSet<>();
 
     LayerUnpacker(ImageRoot root) {

@@ -42,12 +42,12 @@ final class Sha256Stream extends FilterInputStream {
         return count;
     }
 
-    /** Of all bytes so far, as sha256:...; ends the stream's use. */
+    /** Returns the digest of all bytes so far, as sha256:... The stream cannot be used after this call. */
     String digest() {
         return "sha256:" + HexFormat.of().formatHex(sha256.digest());
     }
 
-    /** Of an array. */
+    /** Returns the digest of an array, as sha256:... */
     static String digest(byte[] bytes) {
         return "sha256:" + HexFormat.of().formatHex(sha256().digest(bytes));
     }

@@ -53,7 +53,7 @@ record GptRecipe(
         BF16
     }
 
-    /** What turns gradients into steps. */
+    /** The optimizers. */
     enum OptimizerKind {
         SGD,
         ADAMW,

@@ -12,7 +12,7 @@ import java.util.Optional;
  * one line for each report.
  */
 final class Progress {
-    /** Of the ranks that print nothing. */
+    /** The progress of ranks that print nothing. */
     static final Progress SILENT = new Progress(new PrintStream(OutputStream.nullOutputStream()), false);
 
     private static final int BAR_CELLS = 12;

@@ -5,7 +5,7 @@ import java.util.function.IntConsumer;
 import org.bytedeco.pytorch.Tensor;
 import org.jspecify.annotations.Nullable;
 
-/** What parallel training needs of libtorch's autograd engine beyond the methods that the presets map. */
+/** The functions of libtorch's autograd engine that parallel training needs and that the presets do not map. */
 public interface AutogradBridge {
     /** The implementation for the libtorch of this class path. */
     static AutogradBridge instance() {

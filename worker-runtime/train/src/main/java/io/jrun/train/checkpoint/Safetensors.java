@@ -31,7 +31,7 @@ public final class Safetensors {
     private Safetensors() {}
 
     /**
-     * What a file holds.
+     * The content of a file.
      *
      * @param tensors in the order of the file, each with memory of its own
      */

@@ -13,7 +13,7 @@ import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What a safetensors file says about itself: free text metadata, and the tensors in the order of their bytes.
+ * The header of a safetensors file: free text metadata, and the tensors in the order of their bytes.
  * Serialised as the reference writer does: metadata first, compact JSON, padded with spaces to a multiple of 8.
  */
 record SafetensorsHeader(Map<String, String> metadata, List<TensorEntry> entries) {

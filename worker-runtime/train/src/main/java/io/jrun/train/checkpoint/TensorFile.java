@@ -53,7 +53,7 @@ public final class TensorFile implements AutoCloseable {
         this.order = order;
     }
 
-    /** What a reader of one format has found in a file. Names of tensors are unique. */
+    /** The content of a file, as the reader of its format found it. Names of tensors are unique. */
     public record Content(List<StoredTensor> tensors, Map<String, String> metadata, ByteOrder order) {}
 
     /** Reads what a file says about its tensors. */
@@ -111,7 +111,7 @@ public final class TensorFile implements AutoCloseable {
         return tensors.keySet();
     }
 
-    /** What else the file says, as text. */
+    /** The other entries of the file, as text. */
     public Map<String, String> metadata() {
         return metadata;
     }

@@ -1,6 +1,6 @@
 package io.jrun.train.data;
 
-/** What a sampler does when the number of samples is not a multiple of the number of ranks. */
+/** The treatment of samples beyond a multiple of the number of ranks. */
 public enum Remainder {
     /** Every rank gets ceil(samples/ranks): the first samples of the order come again at its end. torch's default. */
     REPEAT,

@@ -19,7 +19,7 @@ record BucketPlan(List<List<Integer>> buckets) {
         buckets = buckets.stream().map(List::copyOf).toList();
     }
 
-    /** What the plan depends on. */
+    /** Type and size of a parameter: the input of the plan. */
     record Item(DataType type, long bytes) {}
 
     /**

@@ -5,7 +5,7 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * What DDP has done on this rank: torch's {@code DDPLoggingData}.
+ * Counts and times of DDP on this rank: torch's {@code DDPLoggingData}.
  *
  * @param rank the world rank
  * @param module the class of the module

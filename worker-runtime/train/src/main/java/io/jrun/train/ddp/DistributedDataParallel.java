@@ -175,7 +175,7 @@ public final class DistributedDataParallel<M extends Module> implements AutoClos
         return List.of(reducer.memory());
     }
 
-    /** What happened when in the last reduction. */
+    /** The times of the last reduction. */
     public ReductionTimeline lastReduction() {
         return reducer.clock().last();
     }
@@ -194,7 +194,7 @@ public final class DistributedDataParallel<M extends Module> implements AutoClos
                 .toList();
     }
 
-    /** What was reduced so far, how, and where the time went. */
+    /** The counts, the settings and the times of all reductions so far. */
     public DdpReport report() {
         Map<DataType, Long> bytes = new EnumMap<>(DataType.class);
         reducer.parameters().forEach(parameter -> bytes.merge(parameter.type(), parameter.bytes(), Long::sum));

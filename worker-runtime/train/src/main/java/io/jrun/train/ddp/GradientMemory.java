@@ -17,12 +17,12 @@ import org.bytedeco.pytorch.TensorOptions;
 import org.bytedeco.pytorch.global.torch;
 
 /**
- * The memory of all gradients, on the device of the parameters. The memory is cut into buckets, and each bucket into one slice
- * per parameter. A gradient at home is a {@code from_blob} tensor over its slice, not a view of a bucket tensor: torch forbids
- * {@code optimizer.zero_grad()} to detach views.
+ * The memory of all gradients, on the device of the parameters. The memory consists of buckets, and each bucket of one slice
+ * for each parameter. A gradient in a bucket is a {@code from_blob} tensor over its slice, not a view of a bucket tensor,
+ * because {@code optimizer.zero_grad()} detaches gradients and torch forbids that for views.
  *
- * <p>Host memory is the group's registered memory and lives until the group is closed. Confined to the
- * training thread of the rank.
+ * <p>Host memory is the group's registered memory and lives until the group is closed. Confined to the training thread of the
+ * rank.
  */
 final class GradientMemory {
     /** Every slice begins on a cache line. It also makes the sum of sizes independent of the order of slices. */
@@ -34,7 +34,7 @@ final class GradientMemory {
     private final Tensor storage;
 
     private final MemorySegment memory;
-    private final Tensor[] homes;
+    private final Tensor[] slices;
     private final long[] addresses;
     private List<Bucket> buckets = List.of();
 
@@ -46,7 +46,7 @@ final class GradientMemory {
                 device,
                 parameters.stream().mapToLong(GradientMemory::sliceBytes).sum());
         this.memory = MemorySegment.ofAddress(TensorMemory.address(storage)).reinterpret(storage.nbytes());
-        this.homes = new Tensor[parameters.size()];
+        this.slices = new Tensor[parameters.size()];
         this.addresses = new long[parameters.size()];
         cut(plan);
     }
@@ -87,7 +87,7 @@ final class GradientMemory {
                 bucket.flat(),
                 members.stream().map(Parameter::name).toList(),
                 members.stream().map(Parameter::tensor).toList(),
-                bucket.parameters().stream().map(parameter -> homes[parameter]).toList(),
+                bucket.parameters().stream().map(parameter -> slices[parameter]).toList(),
                 divisor);
     }
 
@@ -97,24 +97,24 @@ final class GradientMemory {
     }
 
     /**
-     * Makes the parameter's gradient live in its slice. A gradient that user code dropped ({@code zero_grad()} does) is
-     * created anew by the engine outside: its values are copied home, and it is replaced.
+     * Puts the parameter's gradient into its slice. After {@code zero_grad()} has dropped a gradient, the autograd engine makes
+     * a new one outside the bucket. This method copies the values of such a gradient and replaces it.
      */
-    void bringHome(int parameter) {
+    void moveIntoBucket(int parameter) {
         Tensor gradient = parameters.get(parameter).tensor().mutable_grad();
         if (!gradient.defined()) {
             clear(parameter);
         } else if (TensorMemory.address(gradient) != addresses[parameter]) {
             try (NoGradGuard _ = new NoGradGuard()) {
-                homes[parameter].copy_(gradient);
+                slices[parameter].copy_(gradient);
             }
-            gradient.put(homes[parameter]);
+            gradient.put(slices[parameter]);
         }
     }
 
     /** Makes the slice the parameter's gradient with the values it has. */
     void install(int parameter) {
-        parameters.get(parameter).tensor().mutable_grad().put(homes[parameter]);
+        parameters.get(parameter).tensor().mutable_grad().put(slices[parameter]);
     }
 
     /** Leaves the parameter without a gradient. */
@@ -125,25 +125,25 @@ final class GradientMemory {
     /** Zeroes a slice, so that this rank contributes nothing to the mean. */
     void clear(int parameter) {
         try (NoGradGuard _ = new NoGradGuard()) {
-            homes[parameter].zero_();
+            slices[parameter].zero_();
         }
     }
 
-    /** Cuts the memory anew; gradients at home move with their values. */
+    /** Divides the memory again. Gradients in the buckets move with their values. */
     void recut(BucketPlan plan) {
         try (NoGradGuard _ = new NoGradGuard()) {
             Map<Integer, Tensor> saved = new HashMap<>();
-            for (int i = 0; i < homes.length; i++) {
+            for (int i = 0; i < slices.length; i++) {
                 if (isHome(i)) {
-                    saved.put(i, homes[i].clone());
+                    saved.put(i, slices[i].clone());
                 }
-                homes[i].releaseReference();
+                slices[i].releaseReference();
             }
             buckets.forEach(bucket -> bucket.flat().releaseReference());
             storage.zero_();
             cut(plan);
             saved.forEach((parameter, values) -> {
-                homes[parameter].copy_(values);
+                slices[parameter].copy_(values);
                 install(parameter);
                 values.close();
             });
@@ -153,13 +153,13 @@ final class GradientMemory {
     /** Moves gradients out, so that they outlive the registered memory. */
     void release() {
         try (NoGradGuard _ = new NoGradGuard()) {
-            for (int i = 0; i < homes.length; i++) {
+            for (int i = 0; i < slices.length; i++) {
                 if (isHome(i)) {
-                    try (Tensor copy = homes[i].clone()) {
+                    try (Tensor copy = slices[i].clone()) {
                         parameters.get(i).tensor().mutable_grad().put(copy);
                     }
                 }
-                homes[i].releaseReference();
+                slices[i].releaseReference();
             }
         }
         buckets.forEach(bucket -> bucket.flat().releaseReference());
@@ -178,13 +178,13 @@ final class GradientMemory {
             long begin = at;
             for (int member : members) {
                 Parameter parameter = parameters.get(member);
-                Tensor home = TensorMemory.tensor(
+                Tensor slice = TensorMemory.tensor(
                         memory.asSlice(at, parameter.bytes()),
                         device,
                         TensorTypes.scalarType(parameter.type()),
                         TensorMemory.sizes(parameter.tensor()));
-                home.retainReference();
-                homes[member] = home;
+                slice.retainReference();
+                slices[member] = slice;
                 addresses[member] = memory.address() + at;
                 at += sliceBytes(parameter);
             }

@@ -213,13 +213,13 @@ class GradientReducer implements AutoCloseable {
     }
 
     private void gradientIsReady(int parameter) {
-        bringHome(parameter);
+        moveIntoBucket(parameter);
         markReady(parameter);
     }
 
-    /** Makes the gradient live in the bucket. */
-    void bringHome(int parameter) {
-        memory.bringHome(parameter);
+    /** Puts the gradient into its bucket. */
+    void moveIntoBucket(int parameter) {
+        memory.moveIntoBucket(parameter);
     }
 
     /** Marks all parameters but these ready, with what they have: an earlier sum, or zeros. */

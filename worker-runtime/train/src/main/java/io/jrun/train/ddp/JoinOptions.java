@@ -1,7 +1,7 @@
 package io.jrun.train.ddp;
 
 /**
- * What ranks do while others have more inputs.
+ * The work of a rank that has no inputs left while other ranks have more.
  *
  * @param divideByInitialSize the mean divides by the size of the group, also when some ranks have no inputs left, so that
  *     each sample keeps its weight; otherwise by the number of ranks that have inputs

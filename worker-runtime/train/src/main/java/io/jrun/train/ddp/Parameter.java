@@ -15,7 +15,7 @@ record Parameter(String name, Tensor tensor, DataType type, long elements) {
         return elements * type.sizeBytes();
     }
 
-    /** Those of {@code named} that require a gradient. */
+    /** The tensors of {@code named} that require a gradient. */
     static List<Parameter> trained(Map<String, Tensor> named) {
         List<Parameter> trained = new ArrayList<>();
         named.forEach((name, tensor) -> {

@@ -74,7 +74,7 @@ final class ParameterUses {
         return !isStatic || uses[parameter] == expected[parameter];
     }
 
-    /** What passes of a static graph use; all parameters in any other case. */
+    /** The parameters that each pass of a static graph uses. All parameters, if the graph is not static. */
     BitSet expectedSet() {
         BitSet set = new BitSet();
         for (int i = 0; i < parameterCount; i++) {

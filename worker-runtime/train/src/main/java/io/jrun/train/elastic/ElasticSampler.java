@@ -55,7 +55,7 @@ public final class ElasticSampler {
         }
 
         /**
-         * What the mean loss over these samples has to be multiplied by so that the mean over ranks of the results is the mean
+         * The factor of the mean loss over these samples. With this factor the mean over the ranks is the mean
          * over the batch; exactly 1 where all ranks have equally many.
          */
         public double weight() {

@@ -23,7 +23,7 @@ import org.bytedeco.pytorch.Tensor;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What a training run needs to continue after a failure: parameters, buffers, the state of the optimizer, the place in the data
+ * The state that a training run needs to continue after a failure: parameters, buffers, the state of the optimizer, the place in the data
  * and the number of steps. The memory of this process holds the present state and a copy, the last commit. A rank that joins
  * later gets the state from another rank. If no rank has a commit, the state comes from a checkpoint ({@link #checkpointed}).
  * Confined to the training thread.

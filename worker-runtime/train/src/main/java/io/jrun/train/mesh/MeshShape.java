@@ -22,7 +22,7 @@ public final class MeshShape {
     }
 
     /**
-     * Of these axes, the slowest first.
+     * The shape with these axes, the slowest first.
      *
      * @throws IllegalArgumentException if there is no axis, a size is below 1, or a name is empty
      */

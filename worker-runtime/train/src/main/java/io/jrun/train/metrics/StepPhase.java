@@ -1,6 +1,6 @@
 package io.jrun.train.metrics;
 
-/** What a rank does in a step. */
+/** A part of a step. */
 public enum StepPhase {
     /** Waits for samples and makes tensors of them. */
     DATA("data"),

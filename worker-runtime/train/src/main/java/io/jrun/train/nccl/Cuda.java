@@ -116,7 +116,7 @@ final class Cuda {
         check(call(recordEvent, event, stream), "cudaEventRecord");
     }
 
-    /** What is queued on {@code stream} from now on runs after what {@code event} stands for. Does not wait. */
+    /** Makes later work of {@code stream} run after the work before {@code event}. Does not wait. */
     void await(MemorySegment stream, MemorySegment event) {
         check(call(awaitEvent, stream, event, 0), "cudaStreamWaitEvent");
     }

@@ -38,7 +38,7 @@ final class FlatParameters implements AutoCloseable {
     private final @Nullable Tensor master;
     private final @Nullable Tensor wideGradients;
     private final List<Tensor> states;
-    private final GradientHomes homes;
+    private final FlatGradients gradients;
 
     private List<FlatRange> ranges = List.of();
     /** The gradients' addresses and the step counts for which {@link #ranges} was made. */
@@ -48,7 +48,7 @@ final class FlatParameters implements AutoCloseable {
      * Moves the parameters' values into one piece of memory. The tensors stay the same objects.
      *
      * @param parameters of one type, in the order of their gradients in memory
-     * @param paddedGradients see {@link GradientHomes}
+     * @param paddedGradients see {@link FlatGradients}
      */
     FlatParameters(
             Collection<Map.Entry<String, Tensor>> parameters,
@@ -59,14 +59,14 @@ final class FlatParameters implements AutoCloseable {
                 parameters.iterator().next().getValue().scalar_type().intern();
         boolean isNarrow = type == torch.ScalarType.BFloat16 || type == torch.ScalarType.Half;
         members = place(parameters, groups);
-        homes = new GradientHomes(paddedGradients, type, members.getLast().end());
+        gradients = new FlatGradients(paddedGradients, type, members.getLast().end());
         try (PointerScope _ = new PointerScope();
                 NoGradGuard _ = new NoGradGuard()) {
             values = zeros(type);
             for (FlatParameter member : members) {
-                Tensor home = member.view(values);
-                home.copy_(member.tensor());
-                member.tensor().set_data(home);
+                Tensor view = member.view(values);
+                view.copy_(member.tensor());
+                member.tensor().set_data(view);
             }
             master = isNarrow ? TensorMemory.own(values.to(torch.ScalarType.Float)) : null;
             wideGradients = isNarrow ? zeros(torch.ScalarType.Float) : null;
@@ -146,7 +146,7 @@ final class FlatParameters implements AutoCloseable {
     private void refreshRanges(Predicate<FlatParameter> isChosen) {
         long[] key = new long[members.size()];
         for (int i = 0; i < key.length; i++) {
-            key[i] = isChosen.test(members.get(i)) ? homes.bringHome(members.get(i)) : 0;
+            key[i] = isChosen.test(members.get(i)) ? gradients.moveHere(members.get(i)) : 0;
         }
         if (!Arrays.equals(key, rangesKey) || ranges.stream().anyMatch(FlatParameters::hasSplit)) {
             ranges.forEach(FlatRange::close);

@@ -42,7 +42,7 @@ public final class LossScaler {
         return state.scale();
     }
 
-    /** What {@link #load} needs. */
+    /** The state for {@link #load}. */
     public ScalePolicy.State state() {
         return state;
     }

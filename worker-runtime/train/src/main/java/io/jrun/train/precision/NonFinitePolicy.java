@@ -1,6 +1,6 @@
 package io.jrun.train.precision;
 
-/** What a job does with a step whose loss or gradients are not finite. */
+/** The treatment of a step whose loss or gradients are not finite. */
 public enum NonFinitePolicy {
     /** All ranks fail with {@link NonFiniteException}. */
     STOP,

@@ -98,7 +98,7 @@ class DdpEqualityTest {
     void aGradientLeftOutsideItsBucketIsNoticed() {
         assertThat(error(2, (parameters, group, options) -> new GradientReducer(parameters, group, options) {
                     @Override
-                    void bringHome(int parameter) {}
+                    void moveIntoBucket(int parameter) {}
                 }))
                 .isGreaterThan(1e-4f);
     }

@@ -136,8 +136,9 @@ class RecomputedSegmentTest {
 
     @Test
     void stepsLeaveNoMemory() {
-        FeedForwardStack model = new FeedForwardStack(LAYERS, WIDTH, DROPOUT, RecomputePolicy.ALL);
-        Tensor x = input();
+        int width = 256;
+        FeedForwardStack model = new FeedForwardStack(LAYERS, width, DROPOUT, RecomputePolicy.ALL);
+        Tensor x = torch.randn(8, width);
         long after = 0;
         for (int i = 0; i < 220; i++) {
             try (PointerScope _ = new PointerScope()) {
@@ -145,7 +146,8 @@ class RecomputedSegmentTest {
             }
             after = i == 20 ? LiveMemory.bytes() : after;
         }
-        assertThat(LiveMemory.bytes() - after).isLessThan(200 * 1024);
+        // One activation left in each step makes 1.6 MB. The JVM's compilers move the number by hundreds of kilobytes.
+        assertThat(LiveMemory.bytes() - after).isLessThan(1024 * 1024);
     }
 
     private static Tensor weight() {

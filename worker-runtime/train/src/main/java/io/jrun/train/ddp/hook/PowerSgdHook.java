@@ -11,7 +11,7 @@ import java.util.Map;
 /**
  * PowerSGD: a gradient matrix M of n rows and m columns travels as two factors P (n x r) and Q (m x r), with M about P Q^T.
  * One step of a power iteration finds the factors: P = M Q, summed over ranks and made orthogonal; then Q = M^T P, averaged.
- * What is lost is added to the gradients of the next pass. Vectors and small matrices travel as they are. Source: Vogels,
+ * The rounding error is added to the gradients of the next pass. Vectors and small matrices travel as they are. Source: Vogels,
  * Karimireddy and Jaggi, "PowerSGD", arXiv:1905.13727, algorithms 1 and 2; torch's {@code powerSGD_hook}.
  *
  * <p>Takes memory for one copy of the gradients with error feedback, and for the factors. The optimizer must be the same on

@@ -11,31 +11,32 @@ import org.bytedeco.pytorch.global.torch;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Memory in which the gradients of {@link FlatParameters} lie. A gradient that lies elsewhere is copied to its home once; the
- * home becomes the parameter's gradient, so the next backward pass adds to it in place.
+ * Memory in which the gradients of {@link FlatParameters} lie one behind the other. A gradient that lies elsewhere is copied
+ * once to its place in this memory. The tensor there becomes the parameter's gradient, so the next backward pass adds to the
+ * same memory.
  */
-final class GradientHomes {
+final class FlatGradients {
     private final List<MemorySegment> foreign;
     private final torch.ScalarType type;
     private final long elements;
-    private final Map<FlatParameter, Tensor> homes = new HashMap<>();
-    /** All homes; the collector frees a tensor that no field holds. */
+    private final Map<FlatParameter, Tensor> tensors = new HashMap<>();
+    /** The memory of all {@code tensors}. The collector frees a tensor that no field holds. */
     private @Nullable Tensor storage;
 
     /**
-     * Homes for gradients.
+     * Memory for gradients.
      *
-     * @param foreign memory of others in which each gradient begins on a cache line and is padded to a whole one
+     * @param foreign memory of another class, as DDP's buckets, in which each gradient begins on a cache line and is padded to a whole one
      * @param elements sum of the parameters' padded sizes
      */
-    GradientHomes(List<MemorySegment> foreign, torch.ScalarType type, long elements) {
+    FlatGradients(List<MemorySegment> foreign, torch.ScalarType type, long elements) {
         this.foreign = foreign;
         this.type = type;
         this.elements = elements;
     }
 
-    /** The address of the gradient at home; 0 if the parameter has no gradient. */
-    long bringHome(FlatParameter member) {
+    /** Moves the gradient into this memory or finds it in {@code foreign}. Returns its address; 0 without a gradient. */
+    long moveHere(FlatParameter member) {
         Tensor gradient = member.gradient();
         if (!gradient.defined()) {
             return 0;
@@ -44,20 +45,20 @@ final class GradientHomes {
         if (gradient.is_contiguous() && foreign.stream().anyMatch(segment -> contains(segment, address))) {
             return address;
         }
-        Tensor home = homes.computeIfAbsent(member, this::newHome);
-        if (TensorMemory.address(home) != address) {
-            home.copy_(gradient);
-            gradient.put(home);
+        Tensor flat = tensors.computeIfAbsent(member, this::tensorOf);
+        if (TensorMemory.address(flat) != address) {
+            flat.copy_(gradient);
+            gradient.put(flat);
         }
-        return TensorMemory.address(home);
+        return TensorMemory.address(flat);
     }
 
     private static boolean contains(MemorySegment segment, long address) {
         return address >= segment.address() && address < segment.address() + segment.byteSize();
     }
 
-    /** Not a view of a larger tensor: {@code zero_grad()} may detach the home, which torch forbids for views. */
-    private Tensor newHome(FlatParameter member) {
+    /** Makes a tensor that is no view of a larger one: {@code zero_grad()} may detach a gradient, and torch forbids that for views. */
+    private Tensor tensorOf(FlatParameter member) {
         if (storage == null) {
             try (TensorOptions options = new TensorOptions(type)) {
                 storage = TensorMemory.own(torch.zeros(new long[] {elements}, options));
