@@ -36,6 +36,8 @@ final class ArchiveTraining {
     static void run(String logs, CommandContext commandContext) {
         ByteArrayOutputStream out = new ByteArrayOutputStream();
         JRunCommand command = new JRunCommand(commandContext, new Terminal(out, out, false, false));
+        command.run(List.of("version"));
+        command.run(List.of("help"));
         String jar = System.getProperty("java.class.path", ""); // started with -jar; a URL would have spaces escaped
         command.run(List.of(
                 "--nproc-per-node=2",

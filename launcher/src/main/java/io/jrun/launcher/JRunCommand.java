@@ -31,6 +31,7 @@ import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Optional;
+import java.util.Set;
 
 /** The {@code jrun} command. scripts/jrun starts this class with the properties below. */
 public final class JRunCommand {
@@ -43,6 +44,9 @@ public final class JRunCommand {
     /** Which of jrun's streams are terminals, as found by scripts/jrun: "out", "err", both, or neither. */
     private static final String TERMINAL_PROPERTY = "jrun.tty";
 
+    /** First words of lines that only print. Such a line needs neither the prewarming nor the end by _exit. */
+    private static final Set<String> INFORMATION = Set.of("version", "--version", "help", "--help", "-h");
+
     private final CommandContext commandContext;
     private final Terminal terminal;
 
@@ -53,7 +57,10 @@ public final class JRunCommand {
 
     /** Runs a command line and ends the process with its exit code. */
     public static void main(String[] args) {
-        Prewarm.begin();
+        boolean startsJob = args.length == 0 || !INFORMATION.contains(args[0]);
+        if (startsJob) {
+            Prewarm.begin();
+        }
         Path directory = Path.of("").toAbsolutePath();
         Path home = directory.resolve(System.getProperty(HOME_PROPERTY, "target/jrun"));
         String terminals = System.getProperty(TERMINAL_PROPERTY, "");
@@ -72,7 +79,11 @@ public final class JRunCommand {
             ArchiveTraining.run(archiveTraining, commandContext);
             return;
         }
-        FastExit.exit(new JRunCommand(commandContext, terminal).run(Arrays.asList(args)));
+        int code = new JRunCommand(commandContext, terminal).run(Arrays.asList(args));
+        if (startsJob) {
+            FastExit.exit(code);
+        }
+        FastExit.exitWithoutThreads(code);
     }
 
     /** Runs a command line. Returns its exit code. */

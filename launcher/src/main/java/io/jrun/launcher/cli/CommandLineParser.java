@@ -7,14 +7,17 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.Stack;
 import picocli.CommandLine;
-import picocli.CommandLine.IParameterPreprocessor;
-import picocli.CommandLine.Model.ArgSpec;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.UnmatchedArgumentException;
 
-/** Parses one command line with picocli, and makes errors for users. Confined to one thread. */
-final class CommandLineParser implements IParameterPreprocessor {
+/**
+ * Parses one command line with picocli, and makes errors for users. Confined to one thread.
+ *
+ * <p>The class implements no type of picocli. The JVM's class-data archive leaves out such classes together with their
+ * lambdas, because picocli has an old class format.
+ */
+final class CommandLineParser {
     private final List<String> args;
     private final Optional<SubCommand> command;
     private final Map<CommandLineOption, List<String>> options = new LinkedHashMap<>();
@@ -25,7 +28,7 @@ final class CommandLineParser implements IParameterPreprocessor {
     }
 
     ParsedCommand parse() {
-        CommandLine jrun = new CommandLine(CommandModel.of(command, this));
+        CommandLine jrun = new CommandLine(CommandModel.of(command, args, new ValueReceiver(this::receive)));
         CommandLine called =
                 command.map(name -> jrun.getSubcommands().get(name.word())).orElse(jrun);
         try {
@@ -56,10 +59,7 @@ final class CommandLineParser implements IParameterPreprocessor {
      * The value of an option as the user wrote the value. picocli's own rule refuses values that begin as an option
      * does, as in {@code --ssh-options=-t}.
      */
-    @Override
-    public boolean preprocess(Stack<String> rest, CommandSpec spec, ArgSpec found, Map<String, Object> info) {
-        CommandLineOption option = (CommandLineOption) found.userObject();
-        String separator = String.valueOf(info.get("separator"));
+    private void receive(CommandLineOption option, String separator, Stack<String> rest, CommandSpec spec) {
         boolean isAttached = separator.equals("=") || (separator.isEmpty() && !option.isSwitch());
         if (!isAttached
                 && !option.isSwitch()
@@ -70,7 +70,6 @@ final class CommandLineParser implements IParameterPreprocessor {
         }
         options.computeIfAbsent(option, _ -> new ArrayList<>())
                 .add(isAttached || !option.isSwitch() ? rest.pop() : CommandModel.ON);
-        return true;
     }
 
     /** Refuses {@code unmatched}, unless the line requests help. */

@@ -1,5 +1,6 @@
 package io.jrun.launcher.cli;
 
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collection;
 import java.util.LinkedHashSet;
@@ -26,19 +27,53 @@ final class CommandModel {
     private CommandModel() {}
 
     /**
-     * The model for a line of the command {@code called}; without {@code called}, for the line of a job.
+     * The model for a line of the command {@code called}; without {@code called}, for the line of a job. The model has
+     * only the options that a word of the line may name, because each option of a model takes time at the start.
      *
+     * @param line the words after {@code jrun}
      * @param values receives the value of each option of the line
      */
-    static CommandSpec of(Optional<SubCommand> called, IParameterPreprocessor values) {
+    static CommandSpec of(Optional<SubCommand> called, List<String> line, IParameterPreprocessor values) {
         CommandSpec jrun = called.isPresent()
-                ? CommandSpec.create().addSubcommand(called.get().word(), of(called.get(), values))
-                : command(ofJobs(), Operand.PROGRAM, values);
+                ? CommandSpec.create()
+                        .addSubcommand(
+                                called.get().word(),
+                                command(
+                                        named(called.get().options(), line),
+                                        called.get().operand(),
+                                        values))
+                : command(named(ofJobs(), line), Operand.PROGRAM, values);
         return jrun.name("jrun");
     }
 
-    private static CommandSpec of(SubCommand command, IParameterPreprocessor values) {
-        return command(command.options(), command.operand(), values);
+    /** The options that a word of {@code line} may name. */
+    private static List<CommandLineOption> named(List<CommandLineOption> options, List<String> line) {
+        List<String> words = new ArrayList<>();
+        for (String word : line) {
+            if (word.startsWith("-")) {
+                words.add(dashed(word));
+            }
+        }
+        List<CommandLineOption> named = new ArrayList<>();
+        for (CommandLineOption option : options) {
+            if (isNamed(option, words)) {
+                named.add(option);
+            }
+        }
+        return named;
+    }
+
+    /** Whether a word of {@code words} begins with a name of {@code option}, or may have its letter among others. */
+    private static boolean isNamed(CommandLineOption option, List<String> words) {
+        for (String name : option.names()) {
+            for (String word : words) {
+                boolean isLong = name.startsWith("--");
+                if (isLong ? word.startsWith(name) : !word.startsWith("--") && word.indexOf(name.charAt(1)) > 0) {
+                    return true;
+                }
+            }
+        }
+        return false;
     }
 
     /** The options of {@code jrun} without a command. */
