@@ -3,11 +3,17 @@ package io.jrun.agent.container;
 import java.nio.file.Path;
 
 /**
- * A file or folder of the node that every worker of a job needs inside its container, under the same path.
+ * A file or folder of the node that every worker of a job needs inside its container.
  *
- * @param path absolute, on the node and inside
+ * @param path absolute, on the node
+ * @param inside absolute, in the container
  */
-public record HostFolder(Path path, Access access) {
+public record HostFolder(Path path, Path inside, Access access) {
+    /** A file or folder with the same path on the node and inside. */
+    public HostFolder(Path path, Access access) {
+        this(path, path, access);
+    }
+
     /** The access of a worker to the folder. */
     public enum Access {
         /** Read. */

@@ -2,6 +2,7 @@ package io.jrun.agent.worker;
 
 import io.jrun.agent.container.ContainerException;
 import io.jrun.agent.container.ContainerSpec;
+import io.jrun.agent.container.EngineChoice;
 import io.jrun.agent.container.HostFolder;
 import io.jrun.agent.container.HostFolder.Access;
 import io.jrun.agent.container.NodeContainers;
@@ -131,9 +132,10 @@ public final class ContainedWorker {
         for (Path jar : context.options().runtimeClassPath()) {
             containers.add(new HostFolder(jar.resolve("..").normalize(), Access.READ)); // of the whole folder, once
         }
-        Path natives = Path.of("/var/tmp/jrun-" + UserId.ofThisProcess()); // see NativeCache
-        if (Files.isDirectory(natives.resolve("natives"), LinkOption.NOFOLLOW_LINKS)) {
-            containers.add(new HostFolder(natives, Access.WRITE_COPY));
+        Path natives = natives(UserId.ofThisProcess());
+        if (Files.isDirectory(natives, LinkOption.NOFOLLOW_LINKS)) {
+            containers.add(
+                    new HostFolder(natives, natives(isRootInside() ? 0 : UserId.ofThisProcess()), Access.WRITE_COPY));
         }
         if (context.options().workerArchive().filter(Files::isRegularFile).isPresent()) {
             containers.add(new HostFolder(context.options().workerArchive().get(), Access.READ));
@@ -147,6 +149,15 @@ public final class ContainedWorker {
             inside.setMainClass(ContainerJava.mainClass(containers, program.getClassPath(0)));
         }
         return inside.build();
+    }
+
+    /** Where a worker of a user looks for unpacked native libraries, see NativeCache. */
+    private static Path natives(int user) {
+        return Path.of("/var/tmp/jrun-" + user, "natives");
+    }
+
+    private boolean isRootInside() {
+        return spec.remapRoot() || spec.engine() == EngineChoice.PODMAN;
     }
 
     /** Mounts a program of the node only if it lies below the job's folder. Other programs, as /usr/bin/python3, are the image's. */

@@ -19,6 +19,7 @@ import java.util.Set;
  */
 final class MountPlan {
     private static final List<String> NODE_FOLDERS = List.of("/proc", "/sys", "/dev");
+    private static final List<String> READ_ONLY = List.of("ro");
 
     private final ContainerRoot root;
     private final String base;
@@ -181,28 +182,36 @@ final class MountPlan {
 
     /** A file or folder that is inside under its own path already, by a mount of the user's, needs no mount. */
     void needed(HostFolder needed, boolean userXattr) throws ContainerException {
-        if (isInside(needed.path())) {
+        if (isInside(needed)) {
             return;
         }
+        String target = needed.inside().toString();
         switch (needed.access()) {
-            case READ -> bind(needed.path(), needed.path().toString(), List.of("ro"));
-            case WRITE -> bind(needed.path(), needed.path().toString(), List.of());
-            case WRITE_COPY -> copy(needed.path(), userXattr);
+            case READ -> bind(needed.path(), target, READ_ONLY);
+            case WRITE -> bind(needed.path(), target, List.of());
+            case WRITE_COPY -> copy(needed.path(), target, userXattr);
         }
     }
 
-    private void copy(Path source, boolean userXattr) throws ContainerException {
-        String inside = root.resolve(source.toString(), true);
+    /** Mounts the libraries and programs of a GPU driver where the programs of the image look for them. */
+    void driver(List<HostFolder> files) throws ContainerException {
+        for (HostFolder file : files) {
+            bind(file.path(), file.inside().toString(), READ_ONLY);
+        }
+    }
+
+    private void copy(Path source, String target, boolean userXattr) throws ContainerException {
+        String inside = root.resolve(target, true);
         root.mount(inside, source, true, false);
         String name = "/copy-" + copies++;
         BuiltinContainers.makeFolders(view.resolve(name.substring(1)), "", "upper", "work");
         overlay(source.toString(), folder + name, inside, userXattr);
     }
 
-    private boolean isInside(Path path) throws ContainerException {
-        Path found = root.find(path.toString());
+    private boolean isInside(HostFolder needed) throws ContainerException {
+        Path found = root.find(needed.inside().toString());
         try {
-            return Files.exists(found) && Files.isSameFile(found, path);
+            return Files.exists(found) && Files.isSameFile(found, needed.path());
         } catch (IOException e) {
             return false;
         }
