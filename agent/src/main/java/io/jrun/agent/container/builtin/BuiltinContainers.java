@@ -162,6 +162,15 @@ final class BuiltinContainers implements NodeContainers {
     @Override
     public List<String> command(WorkerRequest worker) throws ContainerException {
         MountPlan made = plan(worker.id());
+        Optional<NvidiaDriver> driver = entry.filter(RootEntry::mountsGpuDriver).isPresent()
+                ? Optional.empty()
+                : NvidiaDriver.of(worker.environment());
+        boolean byTool = driver.isPresent()
+                && spec.writable()
+                && NvidiaDriver.tool(node.environment()).isPresent();
+        if (driver.isPresent() && !byTool) {
+            made.driver(driver.get().files(made.root(), node.environment()));
+        }
         ProgramCheck.check(made.root(), worker);
         try {
             Files.writeString(holder.view(folder(worker.id()) + "/fstab"), made.fstab());
@@ -169,7 +178,12 @@ final class BuiltinContainers implements NodeContainers {
             throw new ContainerException("the mounts of a worker cannot be written down: " + e.getMessage(), e);
         }
         return new EnterCommand(tools, account, spec, node, entry)
-                .words(holder, holder.base() + folder(worker.id()), made.unmounted(), worker);
+                .words(
+                        holder,
+                        holder.base() + folder(worker.id()),
+                        made.unmounted(),
+                        byTool ? driver : Optional.empty(),
+                        worker);
     }
 
     @Override

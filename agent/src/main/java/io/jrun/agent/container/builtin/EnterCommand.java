@@ -17,8 +17,8 @@ import java.util.Optional;
  */
 final class EnterCommand {
     private static final String SCRIPT = """
-            mount=$1 fstab=$2 root=$3 move=$4 umount=$5 ip=$6
-            shift 6
+            mount=$1 fstab=$2 root=$3 move=$4 umount=$5 ip=$6 gpu=$7 ldconfig=$8 options=$9
+            shift 9
             fail() {
               echo "jrun: the container of this worker cannot be made: $1" >&2
               exit 125
@@ -31,6 +31,8 @@ final class EnterCommand {
             done
             shift
             [ -z "$ip" ] || "$ip" link set lo up || fail 'its network has no loopback'
+            [ -z "$gpu" ] || "$gpu" --user configure --no-cgroups --ldconfig=@"$ldconfig" $options "$root" ||
+              fail 'nvidia-container-cli has failed'
             cd "$root" || fail 'its root cannot be entered'
             [ -z "$move" ] || "$mount" -n --move . / || fail 'its root cannot be moved'
             exec "$@"
@@ -50,8 +52,19 @@ final class EnterCommand {
         this.entry = entry;
     }
 
-    /** Returns the command of a worker whose folder in the namespace is {@code folder}. */
-    List<String> words(NamespaceHolder holder, String folder, List<String> unmounted, WorkerRequest worker)
+    /**
+     * Returns the command of a worker.
+     *
+     * @param folder of the worker in the namespace
+     * @param unmounted what is taken away after all mounts
+     * @param driver of GPUs, that nvidia-container-cli mounts; empty for none
+     */
+    List<String> words(
+            NamespaceHolder holder,
+            String folder,
+            List<String> unmounted,
+            Optional<NvidiaDriver> driver,
+            WorkerRequest worker)
             throws ContainerException {
         ChangeRoot change = new ChangeRoot(tools, account, spec.remapRoot(), spec.unshare());
         String root = holder.base() + "/root";
@@ -63,6 +76,7 @@ final class EnterCommand {
         words.addAll(List.of("--", "/bin/sh", "-c", SCRIPT, "jrun-container", tools.mount(), folder + "/fstab", root));
         words.addAll(List.of(
                 entry.isEmpty() && change.moves() ? "move" : "", tools.umount(), loopbackTool(node.environment())));
+        words.addAll(gpuTool(driver, node.environment()));
         words.addAll(unmounted);
         words.add("--");
         if (entry.isEmpty()) {
@@ -83,6 +97,18 @@ final class EnterCommand {
         }
         words.addAll(List.of("--mount=" + namespaces + "mnt", "--"));
         return words;
+    }
+
+    /** The image has no list of libraries that names the driver's; ldconfig of the node writes the list. */
+    private static List<String> gpuTool(Optional<NvidiaDriver> driver, Map<String, String> environment)
+            throws ContainerException {
+        if (driver.isEmpty()) {
+            return List.of("", "", "");
+        }
+        return List.of(
+                HostTools.locate("nvidia-container-cli", "libnvidia-container-tools", environment),
+                HostTools.locate("ldconfig", "libc-bin", environment),
+                driver.get().toolOptions());
     }
 
     private String loopbackTool(Map<String, String> environment) throws ContainerException {

@@ -30,6 +30,9 @@ public interface RootEntry {
     /** Whether programs have process ids of their own, which the agent does not know. */
     boolean hasOwnPids();
 
+    /** Whether the engine mounts the driver of GPUs itself. */
+    boolean mountsGpuDriver();
+
     /** Returns the command that starts the program. */
     List<String> words(PreparedRoot root, WorkerRequest worker, NodeRequest node) throws ContainerException;
 }

@@ -26,6 +26,11 @@ final class ApptainerEntry implements RootEntry {
     }
 
     @Override
+    public boolean mountsGpuDriver() {
+        return false;
+    }
+
+    @Override
     public List<String> words(PreparedRoot root, WorkerRequest worker, NodeRequest node) throws ContainerException {
         List<String> words = new ArrayList<>(List.of(HostTools.locate("env", "coreutils", node.environment())));
         Map<String, String> late = new TreeMap<>(worker.lateEnvironment());

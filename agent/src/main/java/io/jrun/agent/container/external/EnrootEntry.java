@@ -25,6 +25,11 @@ final class EnrootEntry implements RootEntry {
     }
 
     @Override
+    public boolean mountsGpuDriver() {
+        return true;
+    }
+
+    @Override
     public List<String> words(PreparedRoot root, WorkerRequest worker, NodeRequest node) throws ContainerException {
         int name = root.folder().lastIndexOf('/');
         List<String> words = new ArrayList<>(List.of(

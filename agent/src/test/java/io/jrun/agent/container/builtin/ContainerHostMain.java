@@ -18,12 +18,14 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.stream.Collectors;
 
 /**
- * Runs commands in containers as an agent would: {@code FOLDER IMAGE [mounts=...] [needed=PATH] [readonly] [remap] [unshare=...] [workers=N] [name=NAME] [save=PATH] [engine=NAME] -- COMMAND...}.
+ * Runs commands in containers as an agent would: {@code FOLDER IMAGE [mounts=...] [needed=PATH] [readonly] [remap] [unshare=...] [workers=N] [name=NAME] [save=PATH] [engine=NAME] [env=NAME=VALUE] -- COMMAND...}.
  * Prints what the command prints, and ends with its exit code. A container that cannot be made ends with 99 and a line on stderr.
  */
 final class ContainerHostMain {
@@ -52,7 +54,11 @@ final class ContainerHostMain {
                 containers.add(each);
             }
             int workers = Integer.parseInt(value(options, "workers").orElse("1"));
-            return runAll(containers, workers, command, output, value(options, "save"));
+            Map<String, String> more = options.stream()
+                    .filter(option -> option.startsWith("env="))
+                    .map(option -> option.split("=", 3))
+                    .collect(Collectors.toMap(parts -> parts[1], parts -> parts[2]));
+            return runAll(containers, workers, more, command, output, value(options, "save"));
         } catch (ContainerException e) {
             System.err.println(e.getMessage());
             return NO_CONTAINER;
@@ -62,16 +68,22 @@ final class ContainerHostMain {
     }
 
     private static int runAll(
-            NodeContainers containers, int workers, List<String> command, Redirect output, Optional<String> save)
+            NodeContainers containers,
+            int workers,
+            Map<String, String> more,
+            List<String> command,
+            Redirect output,
+            Optional<String> save)
             throws Exception {
         List<Process> running = new ArrayList<>();
         for (int worker = 0; worker < workers; worker++) {
-            List<String> words = containers.command(new WorkerRequest(
-                    "w" + worker, "/", Map.of("PATH", PATH, "WORKER", Integer.toString(worker)), Map.of(), command));
+            Map<String, String> environment = new HashMap<>(more);
+            environment.putAll(Map.of("PATH", PATH, "WORKER", Integer.toString(worker)));
+            List<String> words =
+                    containers.command(new WorkerRequest("w" + worker, "/", environment, Map.of(), command));
             ProcessBuilder builder =
                     new ProcessBuilder(words).redirectErrorStream(true).redirectOutput(output);
-            builder.environment().put("PATH", PATH);
-            builder.environment().put("WORKER", Integer.toString(worker));
+            builder.environment().putAll(environment);
             running.add(builder.start());
         }
         int worst = 0;
