@@ -53,8 +53,7 @@ public final class BuiltinEngine implements ContainerEngine {
                 throw new ContainerException(tools.unshare() + " has not ended within " + CHECK_SECONDS + " s");
             }
             if (process.exitValue() != 0) {
-                throw new ContainerException("this user may not make namespaces; ask for sysctl "
-                        + "kernel.unprivileged_userns_clone=1 and kernel.apparmor_restrict_unprivileged_userns=0");
+                throw new ContainerException(NamespaceRefusal.sentence(account()));
             }
         } catch (IOException e) {
             throw new ContainerException(tools.unshare() + " cannot be started: " + e.getMessage(), e);
@@ -116,8 +115,7 @@ public final class BuiltinEngine implements ContainerEngine {
                         + spec.name().orElseThrow().name() + " is on this node; add --container-image to make it"))) {
             case ImageReference.Local local -> Path.of(local.path());
             case ImageReference.Registry registry ->
-                throw new ContainerException("jrun pulls no images from registries yet; import " + registry.text()
-                        + " with enroot, or copy it with skopeo and umoci, and name the file or folder");
+                throw new IllegalArgumentException(registry.text() + " has not been prepared");
         };
     }
 }

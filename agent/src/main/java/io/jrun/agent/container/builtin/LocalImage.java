@@ -25,7 +25,7 @@ record LocalImage(Path path, Kind kind, String squashfuse) {
         }
         Path real = real(path);
         if (Files.isDirectory(real)) {
-            return folder(real);
+            return new LocalImage(real, Kind.FOLDER, "");
         }
         if (!isSquashfs(real)) {
             throw new ContainerException("the image " + path + " is neither a squashfs file nor a folder");
@@ -33,14 +33,6 @@ record LocalImage(Path path, Kind kind, String squashfuse) {
         return account.isRoot()
                 ? new LocalImage(real, Kind.LOOP, "")
                 : new LocalImage(real, Kind.FUSE, squashfuse(path, environment));
-    }
-
-    private static LocalImage folder(Path folder) throws ContainerException {
-        if (Files.exists(folder.resolve("oci-layout"))) {
-            throw new ContainerException("the image " + folder + " is an OCI layout, which jrun does not read yet; "
-                    + "unpack it with 'umoci unpack' and name its rootfs folder");
-        }
-        return new LocalImage(folder, Kind.FOLDER, "");
     }
 
     private static Path real(Path path) throws ContainerException {

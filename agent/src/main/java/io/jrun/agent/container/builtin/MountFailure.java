@@ -7,16 +7,15 @@ import java.util.List;
 final class MountFailure {
     private MountFailure() {}
 
-    static String sentence(Path image, List<String> lines) {
+    static String sentence(Path image, Account account, List<String> lines) {
         String said = String.join("; ", lines);
         return "the image " + image + " cannot be mounted: " + (said.isEmpty() ? "no reason was given" : said)
-                + hint(said);
+                + hint(account, said);
     }
 
-    private static String hint(String said) {
+    private static String hint(Account account, String said) {
         if (said.contains("unshare failed")) {
-            return ". This user may not make user namespaces here; ask for sysctl kernel.unprivileged_userns_clone=1 and "
-                    + "kernel.apparmor_restrict_unprivileged_userns=0";
+            return ". " + NamespaceRefusal.sentence(account);
         }
         if (said.contains("loop device")) {
             return ". All loop devices are in use ('losetup -a' lists them); unpack the image with unsquashfs and name the folder";

@@ -120,7 +120,7 @@ final class NamespaceHolder implements AutoCloseable {
                     new ProcessBuilder(command).directory(Path.of("/").toFile()).start();
             NamespaceHolder holder = new NamespaceHolder(shell, shell.pid(), base, named.isPresent());
             try {
-                holder.awaitReady(shell, image.path());
+                holder.awaitReady(shell, image.path(), account);
             } catch (InterruptedException e) {
                 holder.close();
                 throw e;
@@ -131,7 +131,8 @@ final class NamespaceHolder implements AutoCloseable {
         }
     }
 
-    private void awaitReady(Process shell, Path image) throws ContainerException, InterruptedException {
+    private void awaitReady(Process shell, Path image, Account account)
+            throws ContainerException, InterruptedException {
         Thread collector = Thread.ofVirtual().name("jrun-container-errors").start(() -> collectErrors(shell));
         CompletableFuture<String> line = new CompletableFuture<>();
         Thread.ofVirtual().name("jrun-container-ready").start(() -> {
@@ -151,7 +152,7 @@ final class NamespaceHolder implements AutoCloseable {
         }
         close();
         collector.join(Duration.ofSeconds(1)); // a process that somebody has left may hold the pipe for ever
-        throw new ContainerException(MountFailure.sentence(image, errors()));
+        throw new ContainerException(MountFailure.sentence(image, account, errors()));
     }
 
     private void collectErrors(Process shell) {
