@@ -30,6 +30,7 @@ public final class ImageCache {
     public static final String VARIABLE = "JRUN_IMAGE_CACHE";
 
     static final String PREFIX = "sha256-";
+    private static final String REMOVED = "-removed-";
     private static final String DIGEST_PREFIX = "sha256:";
 
     private final Path folder;
@@ -159,7 +160,11 @@ public final class ImageCache {
 
     /** Whether a process on this node has the image mounted. */
     public boolean isMounted(CachedImage image) throws IOException {
-        String part = "/" + image.folder().getFileName() + "/";
+        return isMounted(image.folder());
+    }
+
+    private static boolean isMounted(Path entry) throws IOException {
+        String part = "/" + entry.getFileName() + "/";
         try (DirectoryStream<Path> processes = Files.newDirectoryStream(Path.of("/proc"), "[0-9]*")) {
             for (Path process : processes) {
                 if (mentions(process.resolve("mountinfo"), part)) {
@@ -179,15 +184,37 @@ public final class ImageCache {
         }
     }
 
-    /** Removes an image. A process that is preparing or mounting it at this moment fails. */
-    public void remove(CachedImage image) throws IOException {
+    /**
+     * Removes an image, unless a process has it mounted. A process that has looked the image up and not yet mounted it prepares
+     * the image again.
+     *
+     * @return whether the image is removed
+     */
+    public boolean remove(CachedImage image) throws IOException {
         Path doomed = folder.resolve("work")
-                .resolve(image.folder().getFileName() + "-removed-"
+                .resolve(image.folder().getFileName()
+                        + REMOVED
                         + ProcessHandle.current().pid());
         Files.move(image.folder(), doomed, StandardCopyOption.ATOMIC_MOVE);
+        if (isMounted(doomed)) { // nothing can mount it from now on
+            Files.move(doomed, image.folder(), StandardCopyOption.ATOMIC_MOVE);
+            return false;
+        }
         FolderDeletion.delete(doomed);
         for (String name : image.names()) {
             Files.deleteIfExists(folder.resolve("names").resolve(fileName(name)));
+        }
+        return true;
+    }
+
+    /** Deletes images whose removal was interrupted. */
+    public void sweep() throws IOException {
+        try (DirectoryStream<Path> doomed = Files.newDirectoryStream(folder.resolve("work"), "*" + REMOVED + "*")) {
+            for (Path each : doomed) {
+                if (!isMounted(each)) {
+                    FolderDeletion.delete(each);
+                }
+            }
         }
     }
 }

@@ -7,6 +7,7 @@ import io.jrun.agent.container.ContainerSpec;
 import io.jrun.agent.container.EngineChoice;
 import io.jrun.agent.container.ImageReference;
 import io.jrun.agent.container.JavaChoice;
+import io.jrun.agent.container.NamedContainers;
 import io.jrun.agent.container.NodeContainers;
 import io.jrun.agent.container.NodeRequest;
 import io.jrun.agent.container.UnsharedNamespace;
@@ -15,6 +16,7 @@ import io.jrun.agent.image.ImagePreparer;
 import io.jrun.agent.proto.Container;
 import io.jrun.agent.proto.OpenJob;
 import io.jrun.agent.worker.UserId;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
@@ -28,7 +30,8 @@ import java.util.function.Consumer;
  */
 final class JobContainers {
     /** The folder of the containers with a name, on a disk of the node, beside the cache of native libraries. */
-    private static final Path NAMED = Path.of("/var/tmp/jrun-" + UserId.ofThisProcess(), "containers");
+    private static final Path NAMED =
+            NamedContainers.ofUser(UserId.ofThisProcess()).folder();
 
     private final Optional<ContainerSpec> spec;
     private final CompletableFuture<Optional<NodeContainers>> started = new CompletableFuture<>();
@@ -50,10 +53,8 @@ final class JobContainers {
     void begin(Path folder, Map<String, String> environment, Consumer<String> progress) {
         maker = spec.map(asked -> Thread.ofVirtual().name("jrun-containers").start(() -> {
             try {
-                NodeContainers made = ContainerEngines.of(asked.engine())
-                        .start(
-                                prepared(asked, environment, progress),
-                                new NodeRequest(folder.resolve("containers"), NAMED, environment));
+                NodeContainers made =
+                        make(asked, new NodeRequest(folder.resolve("containers"), NAMED, environment), progress);
                 if (!started.complete(Optional.of(made))) {
                     made.close(); // the job has ended meanwhile
                 }
@@ -64,6 +65,26 @@ final class JobContainers {
                 started.completeExceptionally(e);
             }
         }));
+    }
+
+    private static NodeContainers make(ContainerSpec asked, NodeRequest node, Consumer<String> progress)
+            throws ContainerException, InterruptedException {
+        ContainerSpec ready = prepared(asked, node.environment(), progress);
+        try {
+            return ContainerEngines.of(asked.engine()).start(ready, node);
+        } catch (ContainerException e) {
+            if (ready.equals(asked) || isThere(ready)) {
+                throw e;
+            }
+            // a command has removed the image from the cache since the lookup
+            return ContainerEngines.of(asked.engine()).start(prepared(asked, node.environment(), progress), node);
+        }
+    }
+
+    private static boolean isThere(ContainerSpec spec) {
+        return spec.image()
+                .filter(image -> image instanceof ImageReference.Local local && Files.exists(Path.of(local.path())))
+                .isPresent();
     }
 
     /** The same container, of an image that engines can mount. */

@@ -2,9 +2,11 @@ package io.jrun.launcher.image;
 
 import io.jrun.agent.container.ContainerException;
 import io.jrun.agent.container.ImageReference;
+import io.jrun.agent.container.NamedContainers;
 import io.jrun.agent.image.CachedImage;
 import io.jrun.agent.image.ImageCache;
 import io.jrun.agent.image.ImagePreparer;
+import io.jrun.agent.worker.UserId;
 import io.jrun.launcher.cli.CommandContext;
 import io.jrun.launcher.cli.ImageRequest;
 import io.jrun.launcher.cli.UsageException;
@@ -27,6 +29,7 @@ public final class ImageCommands {
     private static final int FAILED = 1;
 
     private static final String NAMED_IN_DIGEST = "sha256:";
+    private static final NamedContainers NAMED = NamedContainers.ofUser(UserId.ofThisProcess());
 
     private final CommandContext commandContext;
     private final OutputStream out;
@@ -178,15 +181,31 @@ public final class ImageCommands {
             found.add(find(cache, image));
         }
         for (CachedImage image : found) {
+            List<String> containers = containers(image);
+            if (!containers.isEmpty()) {
+                throw new UsageException("the container " + containers.getFirst()
+                        + " on this node is made from the image " + image.digest() + "; delete "
+                        + NAMED.folder().resolve(containers.getFirst()) + " first.");
+            }
             if (cache.isMounted(image)) {
-                throw new UsageException(
-                        "a job on this node uses the image " + image.digest() + "; 'jrun ps' shows the jobs.");
+                throw inUse(image);
             }
         }
         for (CachedImage image : found) {
-            cache.remove(image);
+            if (!cache.remove(image)) {
+                throw inUse(image);
+            }
             print("removed " + image.digest());
         }
+    }
+
+    private static UsageException inUse(CachedImage image) {
+        return new UsageException(
+                "a job on this node uses the image " + image.digest() + "; 'jrun ps' shows the jobs.");
+    }
+
+    private static List<String> containers(CachedImage image) throws IOException {
+        return NAMED.madeFrom(image.folder());
     }
 
     private void prune(int days) throws ContainerException, IOException {
@@ -194,10 +213,15 @@ public final class ImageCommands {
         Instant since = Instant.now().minus(Duration.ofDays(days));
         long bytes = 0;
         int count = 0;
+        cache.sweep();
         for (CachedImage image : cache.list()) {
-            if (image.used().isBefore(since) && !cache.isMounted(image)) {
-                long size = image.unpackedBytes();
-                cache.remove(image);
+            if (!image.used().isBefore(since)
+                    || cache.isMounted(image)
+                    || !containers(image).isEmpty()) {
+                continue;
+            }
+            long size = image.unpackedBytes();
+            if (cache.remove(image)) {
                 print("removed " + image.digest() + "  " + String.join(" ", image.names()));
                 bytes += size;
                 count++;

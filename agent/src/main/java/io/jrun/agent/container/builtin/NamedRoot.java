@@ -4,6 +4,7 @@ import io.jrun.agent.container.ContainerException;
 import io.jrun.agent.container.ContainerName;
 import io.jrun.agent.container.ContainerName.Mode;
 import io.jrun.agent.container.ContainerSpec;
+import io.jrun.agent.container.NamedContainers;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
@@ -37,13 +38,13 @@ record NamedRoot(String name, Path folder) {
     }
 
     boolean exists() {
-        return Files.isRegularFile(folder.resolve("image"), LinkOption.NOFOLLOW_LINKS);
+        return Files.isRegularFile(folder.resolve(NamedContainers.IMAGE), LinkOption.NOFOLLOW_LINKS);
     }
 
     /** The image below the root. */
     Path image() throws ContainerException {
         try {
-            return Path.of(Files.readString(folder.resolve("image"), StandardCharsets.UTF_8));
+            return Path.of(Files.readString(folder.resolve(NamedContainers.IMAGE), StandardCharsets.UTF_8));
         } catch (IOException e) {
             throw cannot(e);
         }
@@ -57,9 +58,9 @@ record NamedRoot(String name, Path folder) {
             Files.createDirectories(folder.resolve("upper"));
             Files.createDirectories(folder.resolve("work"));
             if (!exists()) {
-                Path written = Files.createTempFile(folder, "image", "");
+                Path written = Files.createTempFile(folder, "new", "");
                 Files.writeString(written, image.toString(), StandardCharsets.UTF_8);
-                Files.move(written, folder.resolve("image"));
+                Files.move(written, folder.resolve(NamedContainers.IMAGE));
             }
         } catch (IOException e) {
             throw cannot(e);
