@@ -82,15 +82,17 @@ public final class ImagePreparer {
     public Path entry(ImageReference image) throws ContainerException, InterruptedException {
         Optional<Path> known = image instanceof ImageReference.Registry registry
                         && !registry.digest().isEmpty()
-                ? cached(image)
+                ? cached(registry)
                 : Optional.empty();
         return known.isPresent() ? known.get() : run(image);
     }
 
-    private Optional<Path> cached(ImageReference image) throws ContainerException {
+    /** By the name, or by the digest: that of the manifest, or that of an index which led to the manifest. */
+    private Optional<Path> cached(ImageReference.Registry image) throws ContainerException {
         ImageCache cache = ImageCache.open(environment);
         try {
-            Optional<CachedImage> found = cache.named(image.text());
+            Optional<CachedImage> named = cache.named(image.text());
+            Optional<CachedImage> found = named.isPresent() ? named : cache.find(image.digest());
             if (found.isPresent()) {
                 cache.use(found.get(), image.text());
             }

@@ -1,7 +1,6 @@
 package io.jrun.launcher.image;
 
 import io.jrun.agent.container.ContainerException;
-import io.jrun.agent.image.FolderDeletion;
 import io.jrun.launcher.cli.ImageRequest;
 import java.io.IOException;
 import java.lang.module.ModuleFinder;
@@ -17,7 +16,7 @@ import java.util.stream.Collectors;
  * The root folder of a minimal Debian with a JDK, until it is closed. The JDK is made by jlink of the JDK that runs jrun, with all
  * its modules: programs may use any.
  */
-record DebianRoot(Path temporary, Path folder) implements AutoCloseable {
+record DebianRoot(TemporaryFolder temporary, Path folder) implements AutoCloseable {
     private static final String JAVA_HOME = "/usr/lib/jvm/jdk";
 
     /** Needed by a JVM, and by libtorch. */
@@ -31,8 +30,8 @@ record DebianRoot(Path temporary, Path folder) implements AutoCloseable {
             throw new ContainerException(
                     System.getProperty("java.home") + " has no jlink; run jrun with a whole JDK (JRUN_JAVA_HOME)");
         }
-        Path temporary = Files.createTempDirectory("jrun-image-");
-        DebianRoot root = new DebianRoot(temporary, temporary.resolve("root"));
+        TemporaryFolder temporary = TemporaryFolder.make();
+        DebianRoot root = new DebianRoot(temporary, temporary.root());
         try {
             report.accept("making the root of Debian " + request.suite() + " with mmdebstrap");
             List<String> packages = new ArrayList<>(LIBRARIES);
@@ -82,6 +81,6 @@ record DebianRoot(Path temporary, Path folder) implements AutoCloseable {
 
     @Override
     public void close() throws IOException {
-        FolderDeletion.delete(temporary);
+        temporary.close();
     }
 }

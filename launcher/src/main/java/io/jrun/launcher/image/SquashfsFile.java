@@ -3,15 +3,19 @@ package io.jrun.launcher.image;
 import io.jrun.agent.container.ContainerException;
 import io.jrun.launcher.cli.UsageException;
 import java.io.IOException;
+import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 
 /** A .sqsh file that squashfs-tools make or read. The file appears when it is complete. */
 record SquashfsFile(Path path, Map<String, String> environment) {
+    private static final String PART = ".part";
+
     /** @throws UsageException if the file exists, or its folder does not */
     static SquashfsFile at(Path path, Map<String, String> environment) {
         if (Files.exists(path)) {
@@ -26,9 +30,11 @@ record SquashfsFile(Path path, Map<String, String> environment) {
 
     /** Makes the file of a root folder: zstd, all files of root, no extended attributes. */
     void make(Path root) throws ContainerException, IOException, InterruptedException {
-        Path part = path.resolveSibling(
-                "." + path.getFileName() + "." + ProcessHandle.current().pid() + ".part");
+        String prefix = "." + path.getFileName() + "."
+                + Files.readString(Path.of("/proc/sys/kernel/hostname")).strip() + ".";
+        Path part = path.resolveSibling(prefix + ProcessHandle.current().pid() + PART);
         try {
+            deleteAbandoned(prefix);
             ToolRun.run(
                     environment,
                     "squashfs-tools",
@@ -46,6 +52,23 @@ record SquashfsFile(Path path, Map<String, String> environment) {
             Files.move(part, path, StandardCopyOption.ATOMIC_MOVE);
         } finally {
             Files.deleteIfExists(part);
+        }
+    }
+
+    /** Deletes the parts of this file that killed commands on this node have left. */
+    private void deleteAbandoned(String prefix) throws IOException {
+        try (DirectoryStream<Path> files = Files.newDirectoryStream(Objects.requireNonNull(path.getParent()))) {
+            for (Path file : files) {
+                String name = file.getFileName().toString();
+                if (name.startsWith(prefix) && name.endsWith(PART)) {
+                    String pid =
+                            name.substring(prefix.length(), Math.max(prefix.length(), name.length() - PART.length()));
+                    if (pid.matches("[0-9]{1,18}")
+                            && ProcessHandle.of(Long.parseLong(pid)).isEmpty()) {
+                        Files.delete(file);
+                    }
+                }
+            }
         }
     }
 

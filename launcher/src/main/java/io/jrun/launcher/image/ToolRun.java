@@ -5,6 +5,7 @@ import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 
@@ -25,7 +26,7 @@ final class ToolRun {
     }
 
     /**
-     * Runs a program to its end, and returns what it has printed. The program ends with jrun at Ctrl-C, as it is of its process group.
+     * Runs a program to its end, and returns what it has printed. The program gets TERM when jrun ends, however jrun ends.
      *
      * @param packageName of Debian, which has the program
      * @throws ContainerException if the program is missing or fails; one sentence with its last line
@@ -36,7 +37,9 @@ final class ToolRun {
         if (!program.startsWith("/") && !has(environment, program)) {
             throw new ContainerException("the program '" + program + "' is not on PATH; install " + packageName);
         }
-        Process process = new ProcessBuilder(command).redirectErrorStream(true).start();
+        List<String> words = new ArrayList<>(List.of("setpriv", "--pdeathsig", "TERM"));
+        words.addAll(command);
+        Process process = new ProcessBuilder(words).redirectErrorStream(true).start();
         try {
             process.getOutputStream().close();
             String said = new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8);

@@ -24,9 +24,15 @@ final class ProxySettings {
         String direct = Arrays.stream(variable(environment, "no_proxy").split(",", -1))
                 .map(String::strip)
                 .filter(host -> !host.isEmpty())
-                .map(host -> host.startsWith(".") ? "*" + host : host)
+                .map(ProxySettings::pattern)
                 .collect(Collectors.joining("|"));
         System.setProperty("http.nonProxyHosts", "localhost|127.*|[::1]" + (direct.isEmpty() ? "" : "|" + direct));
+    }
+
+    /** As curl: a name stands for the host and for all hosts below. */
+    private static String pattern(String host) {
+        String name = host.startsWith(".") ? host.substring(1) : host;
+        return name.equals("*") ? name : name + "|*." + name;
     }
 
     private static String variable(Map<String, String> environment, String name) {
