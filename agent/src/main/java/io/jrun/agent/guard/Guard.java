@@ -31,7 +31,7 @@ public final class Guard implements AutoCloseable {
      *
      * <p>{@code sweep} removes shared-memory segments whose lock no process holds. A killed process may need some time
      * to release its lock, so the script waits for a second. The folder of the segments is sticky: another user cannot
-     * replace a file of this user that is no link.
+     * replace a file of this user that is no link. A worker that is root in its container has named its segments as root's.
      */
     private static final String SCRIPT = """
             trap '' HUP INT QUIT TERM PIPE USR1 USR2
@@ -50,7 +50,7 @@ public final class Guard implements AutoCloseable {
             }
             sweep() {
               patience=1
-              for file in "/dev/shm/$segments"*; do
+              for file in "/dev/shm/$segments"* "/dev/shm/jrun-0-${segments#jrun-[0-9]*-}"*; do
                 if [ -f "$file" ] && [ -O "$file" ] && ! [ -L "$file" ]; then
                   flock -x -w "$patience" "$file" rm -f -- "$file" || patience=0
                 fi
