@@ -3,9 +3,12 @@ package io.jrun.launcher.doctor;
 import io.jrun.agent.container.ContainerException;
 import io.jrun.agent.container.ContainerSpec;
 import io.jrun.agent.container.EngineChoice;
+import io.jrun.agent.container.ImageReference;
 import io.jrun.agent.container.NodeContainers;
 import io.jrun.agent.container.NodeRequest;
 import io.jrun.agent.container.external.ContainerEngines;
+import io.jrun.agent.image.FolderDeletion;
+import io.jrun.agent.image.ImagePreparer;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -48,8 +51,8 @@ final class ContainersCheck implements Check {
     private CheckResult make(ContainerSpec spec) throws IOException, InterruptedException {
         String what = "container";
         Path folder = Files.createTempDirectory("jrun-doctor-");
-        try (NodeContainers made = ContainerEngines.of(spec.engine())
-                .start(spec, new NodeRequest(folder.resolve("containers"), folder.resolve("named"), environment))) {
+        NodeRequest node = new NodeRequest(folder.resolve("containers"), folder.resolve("named"), environment);
+        try (NodeContainers made = ContainerEngines.of(spec.engine()).start(prepared(spec), node)) {
             return CheckResult.ok(
                     what,
                     "workers can run in the image, which sets "
@@ -57,7 +60,17 @@ final class ContainersCheck implements Check {
         } catch (ContainerException e) {
             return CheckResult.problem(what, String.valueOf(e.getMessage()));
         } finally {
-            Files.deleteIfExists(folder);
+            FolderDeletion.delete(folder);
         }
+    }
+
+    /** Pulls an image that is not on this node yet, as a job does. */
+    private ContainerSpec prepared(ContainerSpec spec) throws ContainerException, InterruptedException {
+        if (spec.image().isEmpty()) {
+            return spec;
+        }
+        Path image = new ImagePreparer(ImagePreparer.installedClassPath(), environment, _ -> {})
+                .prepare(spec.image().get());
+        return spec.withImage(new ImageReference.Local(image.toString()));
     }
 }
