@@ -36,7 +36,22 @@ final class TestRegistry implements AutoCloseable {
                         + tokens.certificate() + "}");
     }
 
+    /** As {@link #withPassword}, with TLS: {@code folder} has key.pem and certificate.pem. */
+    static TestRegistry withTls(Path folder, Path storage) throws Exception {
+        Path passwords = Files.writeString(folder.resolve("htpasswd"), USER + ":" + HASH + "\n");
+        return start(
+                folder.resolve("tls.yml"),
+                storage,
+                "htpasswd: {realm: test, path: " + passwords + "}",
+                ", tls: {certificate: " + folder.resolve("certificate.pem") + ", key: " + folder.resolve("key.pem")
+                        + "}");
+    }
+
     private static TestRegistry start(Path config, Path storage, String auth) throws Exception {
+        return start(config, storage, auth, "");
+    }
+
+    private static TestRegistry start(Path config, Path storage, String auth, String http) throws Exception {
         int port;
         try (ServerSocket free = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
             port = free.getLocalPort();
@@ -44,7 +59,7 @@ final class TestRegistry implements AutoCloseable {
         Files.writeString(
                 config,
                 "version: 0.1\nlog: {level: error}\nstorage: {filesystem: {rootdirectory: " + storage
-                        + "}}\nhttp: {addr: \"127.0.0.1:" + port + "\"}\nauth: {" + auth + "}\n");
+                        + "}}\nhttp: {addr: \"127.0.0.1:" + port + "\"" + http + "}\nauth: {" + auth + "}\n");
         Path log = config.resolveSibling(config.getFileName() + ".log");
         Process process = new ProcessBuilder("docker-registry", "serve", config.toString())
                 .redirectErrorStream(true)
@@ -64,6 +79,10 @@ final class TestRegistry implements AutoCloseable {
         } catch (IOException e) {
             return false;
         }
+    }
+
+    int port() {
+        return port;
     }
 
     /** HOST:PORT. */
