@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import io.jrun.agent.container.ContainerException;
 import io.jrun.agent.container.ImageReference;
+import io.jrun.agent.image.FolderDeletion;
 import io.jrun.agent.image.ImagePreparer;
 import io.jrun.launcher.jobs.JRun.Result;
 import java.io.IOException;
@@ -298,6 +299,17 @@ class ImageIT extends RealJobs {
         assertThat(jrun.run("image", "rm", app()).err()).contains("a job on this node uses the image");
         job.signal("TERM");
         job.await();
+        String name = "it-" + Leftovers.OWNER;
+        Path container = Path.of("/var/tmp/jrun-0/containers", name);
+        try {
+            Result made = jrun.run("--container-name=" + name, "--container-image=" + app(), "cat", "/etc/new");
+            assertThat(made.exitCode()).as(made.err()).isZero();
+            assertThat(jrun.run("image", "prune", "--older-than=0").out()).contains("0 images removed");
+            assertThat(jrun.run("image", "rm", app()).err())
+                    .contains("the container " + name + " on this node is made from the image", "delete " + container);
+        } finally {
+            FolderDeletion.delete(container);
+        }
         assertThat(jrun.run("image", "prune", "--older-than=0").out()).contains("1 images removed");
         assertThat(entries()).isEmpty();
         assertThat(jrun.run("image", "create", "made.sqsh", "--rootfs=" + shared.resolve("root"))
