@@ -1,12 +1,16 @@
 package io.jrun.bench;
 
 import io.jrun.train.tensor.ModuleTensors;
+import java.util.List;
 import java.util.Map;
+import java.util.function.Function;
+import java.util.stream.IntStream;
 import org.bytedeco.javacpp.PointerScope;
 import org.bytedeco.pytorch.NoGradGuard;
 import org.bytedeco.pytorch.Scalar;
 import org.bytedeco.pytorch.Tensor;
 import org.bytedeco.pytorch.TensorOptions;
+import org.bytedeco.pytorch.TensorVector;
 import org.bytedeco.pytorch.global.torch;
 
 /**
@@ -57,6 +61,18 @@ final class BenchData {
                 .view(BATCH, BenchGpt.S);
         Tensor y_BS = x_BS.mul(new Scalar(31L)).add(new Scalar(7L)).remainder(new Scalar(BenchGpt.V));
         return new Batch(x_BS, y_BS);
+    }
+
+    /** The tokens of all ranks in a step, one rank after the other: [ranks * BATCH, S]. */
+    static Batch batchOfAll(long step, int ranks) {
+        List<Batch> batches = IntStream.range(0, ranks)
+                .mapToObj(rank -> batch(step, rank, ranks))
+                .toList();
+        return new Batch(joined(batches, Batch::x_BS), joined(batches, Batch::y_BS));
+    }
+
+    private static Tensor joined(List<Batch> batches, Function<Batch, Tensor> part) {
+        return torch.cat(new TensorVector(batches.stream().map(part).toArray(Tensor[]::new)), 0);
     }
 
     /** {@code count} float64 numbers from 0 to 1. */

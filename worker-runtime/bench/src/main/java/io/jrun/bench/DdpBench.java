@@ -44,7 +44,7 @@ final class DdpBench implements Benchmark {
             paramLabel = "NAME",
             split = ",",
             defaultValue = "none,ddp,gloo",
-            description = "which to run: none, ddp, gloo")
+            description = "which to run: none, ddp, gloo, tp (tensor parallel, the sequences of all ranks)")
     private List<Mode> modes = List.of();
 
     @Option(
@@ -70,7 +70,8 @@ final class DdpBench implements Benchmark {
     private enum Mode {
         none,
         ddp,
-        gloo
+        gloo,
+        tp
     }
 
     @Override
@@ -85,11 +86,15 @@ final class DdpBench implements Benchmark {
         check();
         try (World world = Distributed.init()) {
             Libtorch.setThreads(1);
-            BenchData.Batch batch = BenchData.batch(0, world.rank(), world.size());
+            List<BenchData.Batch> batches = modes.stream()
+                    .map(mode -> mode == Mode.tp
+                            ? BenchData.batchOfAll(0, world.size())
+                            : BenchData.batch(0, world.rank(), world.size()))
+                    .toList();
             List<TrainingLoop> loops = modes.stream()
                     .map(mode -> loop(mode, new BenchGpt(), world))
                     .toList();
-            List<double[][]> nanos = measure(world, loops, batch);
+            List<double[][]> nanos = measure(world, loops, batches);
             if (world.rank() == 0) {
                 print(nanos, world.size());
             }
@@ -104,14 +109,18 @@ final class DdpBench implements Benchmark {
             case none -> new LocalLoop(model, optimizer, precision);
             case ddp -> new DdpLoop(model, world.group(), optimizer, precision);
             case gloo -> new ReducerLoop(model, world, optimizer, precision);
+            case tp -> {
+                model.shareBlocks(world.group());
+                yield new LocalLoop(model, optimizer, precision);
+            }
         };
     }
 
     /** For each loop the durations of all steps: of the whole step, then of each phase. */
-    private List<double[][]> measure(World world, List<TrainingLoop> loops, BenchData.Batch batch) {
-        for (TrainingLoop loop : loops) {
+    private List<double[][]> measure(World world, List<TrainingLoop> loops, List<BenchData.Batch> batches) {
+        for (int l = 0; l < loops.size(); l++) {
             for (int step = 0; step < WARMUP_STEPS; step++) {
-                loop.step(batch);
+                loops.get(l).step(batches.get(l));
             }
         }
         List<double[][]> nanos = new ArrayList<>();
@@ -121,7 +130,7 @@ final class DdpBench implements Benchmark {
                 for (int step = from; step < Math.min(steps, from + STEPS_PER_TURN); step++) {
                     world.group().barrier();
                     long start = System.nanoTime();
-                    long[] phases = loops.get(l).step(batch).phases();
+                    long[] phases = loops.get(l).step(batches.get(l)).phases();
                     nanos.get(l)[0][step] = System.nanoTime() - start;
                     for (int phase = 0; phase < phases.length; phase++) {
                         nanos.get(l)[1 + phase][step] = phases[phase];

@@ -15,6 +15,7 @@ import java.util.Objects;
 import org.assertj.core.data.Percentage;
 import org.bytedeco.javacpp.PointerScope;
 import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
@@ -60,6 +61,29 @@ class DdpLossTest {
                     .as("step " + (step + 1))
                     .isCloseTo(golden[step], Percentage.withPercentage(100 * tolerance));
         }
+    }
+
+    /** The same losses from blocks that the ranks share, on the batches of all ranks. */
+    @Test
+    void lossesOfTensorParallelismEqualThoseOfPyTorch() throws IOException {
+        double[] golden = golden(2);
+        int count = 4;
+        LocalWorld.run(RANKS, world -> {
+            BenchGpt model = new BenchGpt();
+            BenchData.fill(model);
+            model.shareBlocks(world.group());
+            try (TrainingLoop loop = new LocalLoop(model, BenchOptimizer.fused, BenchPrecision.f32)) {
+                for (int step = 0; step < count; step++) {
+                    try (PointerScope _ = new PointerScope()) {
+                        double loss =
+                                loop.step(BenchData.batchOfAll(step, RANKS)).loss();
+                        assertThat(loss)
+                                .as("step " + (step + 1))
+                                .isCloseTo(golden[step], Percentage.withPercentage(1e-3));
+                    }
+                }
+            }
+        });
     }
 
     private static double[] golden(int column) throws IOException {

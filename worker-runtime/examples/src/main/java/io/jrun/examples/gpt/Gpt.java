@@ -1,22 +1,25 @@
 package io.jrun.examples.gpt;
 
+import io.jrun.train.layer.CompositeModule;
+import io.jrun.train.layer.LinearLayer;
+import io.jrun.train.layer.Norm;
+import io.jrun.train.layer.SequencePositions;
+import io.jrun.train.layer.TokenEmbedding;
+import io.jrun.train.layer.TokenLoss;
 import io.jrun.train.recompute.RecomputePolicy;
 import io.jrun.train.recompute.RecomputedSegment;
 import io.jrun.train.tensor.ModuleTensors;
+import io.jrun.train.tensorparallel.ParallelStyle;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.function.UnaryOperator;
-import org.bytedeco.pytorch.EmbeddingImpl;
 import org.bytedeco.pytorch.Generator;
 import org.bytedeco.pytorch.GeneratorOptional;
-import org.bytedeco.pytorch.LayerNormImpl;
-import org.bytedeco.pytorch.LinearImpl;
-import org.bytedeco.pytorch.LinearOptions;
-import org.bytedeco.pytorch.Module;
 import org.bytedeco.pytorch.NoGradGuard;
 import org.bytedeco.pytorch.Scalar;
 import org.bytedeco.pytorch.Tensor;
-import org.bytedeco.pytorch.TensorOptions;
 import org.bytedeco.pytorch.global.torch;
 import org.jspecify.annotations.Nullable;
 
@@ -24,19 +27,20 @@ import org.jspecify.annotations.Nullable;
  * A decoder-only transformer over bytes (Radford et al. 2019, GPT-2's layout). Shapes: B batch, S sequence, D width, V
  * vocabulary.
  */
-final class Gpt extends Module {
+final class Gpt extends CompositeModule {
     /** Tokens are bytes. */
     static final int VOCABULARY = 256;
 
     private static final double INITIAL_DEVIATION = 0.02;
 
     private final GptConfig config;
-    private final EmbeddingImpl tokenEmbedding;
-    private final EmbeddingImpl positionEmbedding;
+    private final SequencePositions positions = add("positions", new SequencePositions());
+    private final TokenEmbedding tokenEmbedding;
+    private final TokenEmbedding positionEmbedding;
     private final List<UnaryOperator<Tensor>> blocks = new ArrayList<>();
-    private final LayerNormImpl norm;
-    private final @Nullable LinearImpl head;
-    private final Tensor positions_S;
+    private final Norm norm;
+    private final @Nullable LinearLayer head;
+    private final TokenLoss loss = add("loss", new TokenLoss());
 
     Gpt(GptConfig config, long seed) {
         this(config, seed, RecomputePolicy.NONE);
@@ -45,26 +49,19 @@ final class Gpt extends Module {
     /** A model that keeps only the inputs of the blocks of {@code recompute}. */
     Gpt(GptConfig config, long seed, RecomputePolicy recompute) {
         this.config = config;
-        tokenEmbedding = register_module("tokenEmbedding", new EmbeddingImpl(VOCABULARY, config.width()));
-        positionEmbedding = register_module("positionEmbedding", new EmbeddingImpl(config.context(), config.width()));
+        tokenEmbedding = add("tokenEmbedding", new TokenEmbedding(VOCABULARY, config.width()));
+        positionEmbedding = add("positionEmbedding", new TokenEmbedding(config.context(), config.width()));
         for (int i = 0; i < config.layers(); i++) {
-            Block block = register_module("block" + i, new Block(config));
+            Block block = add("block" + i, new Block(config));
             blocks.add(recompute.recomputes(i) ? recomputed("block" + i, block) : block::forward);
         }
-        norm = register_module("norm", Block.norm(config.width()));
-        head = config.isTied() ? null : register_module("head", untiedHead(config));
-        positions_S = torch.arange(new Scalar(config.context()), new TensorOptions(torch.ScalarType.Long));
+        norm = add("norm", Norm.layer(config.width(), Block.EPSILON));
+        head = config.isTied() ? null : add("head", new LinearLayer(config.width(), VOCABULARY, false));
         initialize(seed);
     }
 
     private static UnaryOperator<Tensor> recomputed(String name, Block block) {
         return RecomputedSegment.of(name, block, block::forward)::forward;
-    }
-
-    private static LinearImpl untiedHead(GptConfig config) {
-        LinearOptions options = new LinearOptions(config.width(), VOCABULARY);
-        options.bias().put(false);
-        return new LinearImpl(options);
     }
 
     GptConfig config() {
@@ -73,19 +70,35 @@ final class Gpt extends Module {
 
     /** Logits [B, S, V] of the byte after each byte of {@code bytes_BS} (Long; S up to the context). */
     Tensor forward(Tensor bytes_BS) {
-        Tensor x_BSD = tokenEmbedding
-                .forward(bytes_BS)
-                .add(positionEmbedding.forward(positions_S.narrow(0, 0, bytes_BS.size(1))));
+        Tensor x_BSD = tokenEmbedding.forward(bytes_BS).add(positionEmbedding.forward(positions.of(bytes_BS.size(1))));
         for (UnaryOperator<Tensor> block : blocks) {
             x_BSD = block.apply(x_BSD);
         }
         Tensor last_BSD = norm.forward(x_BSD);
-        return head == null ? torch.linear(last_BSD, tokenEmbedding.weight()) : head.forward(last_BSD);
+        return head == null ? tokenEmbedding.logits(last_BSD) : head.forward(last_BSD);
     }
 
     /** Mean cross entropy in nats per byte. */
     Tensor loss(Tensor bytes_BS, Tensor next_BS) {
-        return torch.cross_entropy_loss(forward(bytes_BS).view(-1, VOCABULARY), next_BS.view(-1));
+        return loss.mean(forward(bytes_BS), next_BS);
+    }
+
+    /** How tensor parallel ranks share the layers. */
+    Map<String, ParallelStyle> tensorParallelPlan() {
+        Map<String, ParallelStyle> plan = new HashMap<>();
+        plan.put("tokenEmbedding", ParallelStyle.VOCABULARY);
+        plan.put("loss", ParallelStyle.VOCABULARY);
+        if (head != null) {
+            plan.put("head", ParallelStyle.VOCABULARY);
+        }
+        plan.put("positionEmbedding", ParallelStyle.SEQUENCE);
+        plan.put("norm", ParallelStyle.SEQUENCE);
+        plan.put("block*.*Norm", ParallelStyle.SEQUENCE);
+        plan.put("block*.queriesKeysValues", ParallelStyle.jointHeads(config.heads()));
+        plan.put("block*.projection", ParallelStyle.ROW);
+        plan.put("block*.up", ParallelStyle.COLUMN);
+        plan.put("block*.down", ParallelStyle.ROW);
+        return plan;
     }
 
     long parameterCount() {

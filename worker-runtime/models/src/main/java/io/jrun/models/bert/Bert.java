@@ -1,13 +1,14 @@
 package io.jrun.models.bert;
 
-import io.jrun.models.transformer.CompositeModule;
 import io.jrun.models.transformer.LanguageModel;
-import io.jrun.models.transformer.ModuleSequence;
-import io.jrun.models.transformer.Norm;
 import io.jrun.models.transformer.Projection;
-import io.jrun.models.transformer.Projection.Layout;
-import io.jrun.models.transformer.TokenEmbedding;
+import io.jrun.train.layer.CompositeModule;
+import io.jrun.train.layer.LinearLayer.Layout;
+import io.jrun.train.layer.ModuleSequence;
+import io.jrun.train.layer.Norm;
+import io.jrun.train.layer.TokenEmbedding;
 import io.jrun.train.tensor.TensorMemory;
+import io.jrun.train.tensorparallel.ParallelStyle;
 import io.jrun.train.weights.NameMapping;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -83,6 +84,16 @@ public final class Bert extends LanguageModel {
     @Override
     public String configJson() {
         return config.toJson();
+    }
+
+    /** Each rank has the embeddings and the head. */
+    @Override
+    public Map<String, ParallelStyle> tensorParallelPlan() {
+        return Map.of(
+                "bert.encoder.layer.*.attention.self.*", ParallelStyle.heads(config.heads()),
+                "bert.encoder.layer.*.attention.output.dense", ParallelStyle.ROW,
+                "bert.encoder.layer.*.intermediate.dense", ParallelStyle.COLUMN,
+                "bert.encoder.layer.*.output.dense", ParallelStyle.ROW);
     }
 
     /** Files from TensorFlow call weight and bias of a norm gamma and beta. Heads of other tasks are not needed. */

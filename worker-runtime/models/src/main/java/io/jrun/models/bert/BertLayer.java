@@ -1,16 +1,18 @@
 package io.jrun.models.bert;
 
-import io.jrun.models.transformer.Attention;
-import io.jrun.models.transformer.CompositeModule;
-import io.jrun.models.transformer.Norm;
 import io.jrun.models.transformer.Projection;
-import io.jrun.models.transformer.Projection.Layout;
+import io.jrun.train.layer.AttentionLayer;
+import io.jrun.train.layer.CompositeModule;
+import io.jrun.train.layer.LinearLayer;
+import io.jrun.train.layer.LinearLayer.Layout;
+import io.jrun.train.layer.Norm;
+import java.util.List;
 import org.bytedeco.pytorch.Tensor;
 import org.bytedeco.pytorch.global.torch;
 
 /** One layer of BERT's encoder: attention and feed-forward layer, each with a norm after its residual sum. */
 final class BertLayer extends CompositeModule {
-    private final long heads;
+    private final AttentionLayer attend;
     private final Projection query;
     private final Projection key;
     private final Projection value;
@@ -21,8 +23,8 @@ final class BertLayer extends CompositeModule {
     private final Norm feedForwardNorm;
 
     BertLayer(BertConfig config) {
-        heads = config.heads();
         long width = config.width();
+        attend = add("attend", new AttentionLayer(width / config.heads()));
         CompositeModule attention = add("attention", new CompositeModule());
         CompositeModule self = attention.add("self", new CompositeModule());
         query = self.add("query", projection(width, width));
@@ -42,11 +44,9 @@ final class BertLayer extends CompositeModule {
     }
 
     Tensor forward(Tensor x_BSD) {
-        Tensor attended = Attention.attend(
-                Attention.split(query.forward(x_BSD), heads),
-                Attention.split(key.forward(x_BSD), heads),
-                Attention.split(value.forward(x_BSD), heads),
-                false);
+        List<Tensor> qkv = LinearLayer.forwardAll(x_BSD, List.of(query, key, value));
+        Tensor attended =
+                attend.attend(attend.split(qkv.get(0)), attend.split(qkv.get(1)), attend.split(qkv.get(2)), false);
         Tensor y_BSD = attentionNorm.forward(attentionOut.forward(attended).add(x_BSD));
         Tensor inner = torch.gelu(feedForwardIn.forward(y_BSD));
         return feedForwardNorm.forward(feedForwardOut.forward(inner).add(y_BSD));

@@ -1,19 +1,19 @@
 package io.jrun.models.gpt2;
 
-import io.jrun.models.transformer.Attention;
-import io.jrun.models.transformer.CompositeModule;
 import io.jrun.models.transformer.LanguageModel;
-import io.jrun.models.transformer.ModuleSequence;
-import io.jrun.models.transformer.Norm;
 import io.jrun.models.transformer.Projection;
-import io.jrun.models.transformer.Projection.Layout;
-import io.jrun.models.transformer.TokenEmbedding;
+import io.jrun.train.layer.AttentionLayer;
+import io.jrun.train.layer.CompositeModule;
+import io.jrun.train.layer.LinearLayer.Layout;
+import io.jrun.train.layer.ModuleSequence;
+import io.jrun.train.layer.Norm;
+import io.jrun.train.layer.SequencePositions;
+import io.jrun.train.layer.TokenEmbedding;
+import io.jrun.train.tensorparallel.ParallelStyle;
 import io.jrun.train.weights.NameMapping;
 import java.util.List;
 import java.util.Map;
-import org.bytedeco.pytorch.Scalar;
 import org.bytedeco.pytorch.Tensor;
-import org.bytedeco.pytorch.TensorOptions;
 import org.bytedeco.pytorch.global.torch;
 
 /**
@@ -24,6 +24,7 @@ public final class Gpt2 extends LanguageModel {
     private final Gpt2Config config;
     private final TokenEmbedding tokens;
     private final TokenEmbedding positions;
+    private final SequencePositions places = add("places", new SequencePositions());
     private final ModuleSequence<Block> blocks;
     private final Norm norm;
 
@@ -39,9 +40,7 @@ public final class Gpt2 extends LanguageModel {
 
     @Override
     public Tensor forward(Tensor tokens_BS) {
-        TensorOptions whole = new TensorOptions(torch.ScalarType.Long);
-        Tensor x_BSD =
-                tokens.forward(tokens_BS).add(positions.forward(torch.arange(new Scalar(tokens_BS.size(1)), whole)));
+        Tensor x_BSD = tokens.forward(tokens_BS).add(positions.forward(places.of(tokens_BS.size(1))));
         for (Block block : blocks.list()) {
             x_BSD = block.forward(x_BSD);
         }
@@ -68,6 +67,20 @@ public final class Gpt2 extends LanguageModel {
         return config.toJson();
     }
 
+    @Override
+    public Map<String, ParallelStyle> tensorParallelPlan() {
+        return Map.of(
+                "loss", ParallelStyle.VOCABULARY,
+                "transformer.wte", ParallelStyle.VOCABULARY,
+                "transformer.wpe", ParallelStyle.SEQUENCE,
+                "transformer.h.*.ln_*", ParallelStyle.SEQUENCE,
+                "transformer.ln_f", ParallelStyle.SEQUENCE,
+                "transformer.h.*.attn.c_attn", ParallelStyle.jointHeads(config.heads()),
+                "transformer.h.*.attn.c_proj", ParallelStyle.ROW,
+                "transformer.h.*.mlp.c_fc", ParallelStyle.COLUMN,
+                "transformer.h.*.mlp.c_proj", ParallelStyle.ROW);
+    }
+
     /** Files of OpenAI's sizes lack the prefix. Masks are buffers of older versions. */
     @Override
     public NameMapping mapping() {
@@ -77,7 +90,7 @@ public final class Gpt2 extends LanguageModel {
     }
 
     private static final class Block extends CompositeModule {
-        private final long heads;
+        private final AttentionLayer attend;
         private final Norm attentionNorm;
         private final Projection queriesKeysValues;
         private final Projection attentionOut;
@@ -87,7 +100,7 @@ public final class Gpt2 extends LanguageModel {
 
         Block(Gpt2Config config) {
             long width = config.width();
-            heads = config.heads();
+            attend = add("attend", new AttentionLayer(width / config.heads()));
             attentionNorm = add("ln_1", Norm.layer(width, config.epsilon()));
             CompositeModule attention = add("attn", new CompositeModule());
             queriesKeysValues = attention.add("c_attn", new Projection(width, 3 * width, true, Layout.CONV1D));
@@ -99,13 +112,8 @@ public final class Gpt2 extends LanguageModel {
         }
 
         Tensor forward(Tensor x_BSD) {
-            long width = x_BSD.size(2);
             Tensor qkv = queriesKeysValues.forward(attentionNorm.forward(x_BSD));
-            Tensor attended = Attention.attend(
-                    Attention.split(qkv.narrow(2, 0, width).contiguous(), heads),
-                    Attention.split(qkv.narrow(2, width, width).contiguous(), heads),
-                    Attention.split(qkv.narrow(2, 2 * width, width).contiguous(), heads),
-                    true);
+            Tensor attended = attend.attendJoint(qkv, true);
             Tensor y_BSD = x_BSD.add(attentionOut.forward(attended));
             Tensor inner = torch.gelu(feedForwardIn.forward(feedForwardNorm.forward(y_BSD)), "tanh");
             return y_BSD.add(feedForwardOut.forward(inner));

@@ -1,13 +1,15 @@
 package io.jrun.models.llama;
 
-import io.jrun.models.transformer.CompositeModule;
 import io.jrun.models.transformer.LanguageModel;
-import io.jrun.models.transformer.ModuleSequence;
-import io.jrun.models.transformer.Norm;
 import io.jrun.models.transformer.Projection;
-import io.jrun.models.transformer.Projection.Layout;
 import io.jrun.models.transformer.RotaryEmbedding.Pairs;
-import io.jrun.models.transformer.TokenEmbedding;
+import io.jrun.train.layer.CompositeModule;
+import io.jrun.train.layer.LinearLayer.Layout;
+import io.jrun.train.layer.ModuleSequence;
+import io.jrun.train.layer.Norm;
+import io.jrun.train.layer.SequencePositions;
+import io.jrun.train.layer.TokenEmbedding;
+import io.jrun.train.tensorparallel.ParallelStyle;
 import io.jrun.train.weights.NameMapping;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -22,6 +24,7 @@ import org.jspecify.annotations.Nullable;
 public final class Llama extends LanguageModel {
     private final LlamaConfig config;
     private final TokenEmbedding tokens;
+    private final SequencePositions positions = add("positions", new SequencePositions());
     private final ModuleSequence<LlamaLayer> layers;
     private final Norm norm;
     private final @Nullable Projection head;
@@ -31,7 +34,7 @@ public final class Llama extends LanguageModel {
         this.config = config;
         CompositeModule model = add("model", new CompositeModule());
         tokens = model.add("embed_tokens", new TokenEmbedding(config.vocabulary(), config.width()));
-        layers = model.add("layers", new ModuleSequence<>(config.layers(), () -> new LlamaLayer(config)));
+        layers = model.add("layers", new ModuleSequence<>(config.layers(), () -> new LlamaLayer(config, positions)));
         norm = model.add("norm", Norm.rootMeanSquare(config.width(), config.epsilon()));
         head = config.isTied()
                 ? null
@@ -61,6 +64,26 @@ public final class Llama extends LanguageModel {
     @Override
     public long context() {
         return config.context();
+    }
+
+    @Override
+    public Map<String, ParallelStyle> tensorParallelPlan() {
+        Map<String, ParallelStyle> plan = new LinkedHashMap<>();
+        plan.put("loss", ParallelStyle.VOCABULARY);
+        plan.put("model.embed_tokens", ParallelStyle.VOCABULARY);
+        if (head != null) {
+            plan.put("lm_head", ParallelStyle.VOCABULARY);
+        }
+        plan.put("model.norm", ParallelStyle.SEQUENCE);
+        plan.put("model.layers.*.*_layernorm", ParallelStyle.SEQUENCE);
+        plan.put("model.layers.*.self_attn.q_proj", ParallelStyle.heads(config.heads()));
+        plan.put("model.layers.*.self_attn.k_proj", ParallelStyle.heads(config.keyHeads()));
+        plan.put("model.layers.*.self_attn.v_proj", ParallelStyle.heads(config.keyHeads()));
+        plan.put("model.layers.*.self_attn.o_proj", ParallelStyle.ROW);
+        plan.put("model.layers.*.mlp.gate_proj", ParallelStyle.COLUMN);
+        plan.put("model.layers.*.mlp.up_proj", ParallelStyle.COLUMN);
+        plan.put("model.layers.*.mlp.down_proj", ParallelStyle.ROW);
+        return plan;
     }
 
     /** Throws {@link IllegalStateException} for a model of Meta's files: Hugging Face's config.json has no such order of rows. */

@@ -1,18 +1,22 @@
 package io.jrun.models.llama;
 
-import io.jrun.models.transformer.Attention;
-import io.jrun.models.transformer.CompositeModule;
-import io.jrun.models.transformer.Norm;
 import io.jrun.models.transformer.Projection;
-import io.jrun.models.transformer.Projection.Layout;
 import io.jrun.models.transformer.RotaryEmbedding;
+import io.jrun.train.layer.AttentionLayer;
+import io.jrun.train.layer.CompositeModule;
+import io.jrun.train.layer.LinearLayer;
+import io.jrun.train.layer.LinearLayer.Layout;
+import io.jrun.train.layer.Norm;
+import io.jrun.train.layer.SequencePositions;
+import java.util.List;
 import org.bytedeco.pytorch.Tensor;
 import org.bytedeco.pytorch.global.torch;
 
 /** One layer of Llama: attention and a SwiGLU layer (Shazeer 2020), each with a norm before. */
 final class LlamaLayer extends CompositeModule {
-    private final LlamaConfig config;
+    private final SequencePositions positions;
     private final RotaryEmbedding rotary;
+    private final AttentionLayer attend;
     private final Norm attentionNorm;
     private final Projection query;
     private final Projection key;
@@ -23,9 +27,10 @@ final class LlamaLayer extends CompositeModule {
     private final Projection up;
     private final Projection down;
 
-    LlamaLayer(LlamaConfig config) {
-        this.config = config;
+    LlamaLayer(LlamaConfig config, SequencePositions positions) {
+        this.positions = positions;
         rotary = config.rotary();
+        attend = add("attend", new AttentionLayer(config.headWidth()));
         long width = config.width();
         long queryWidth = config.heads() * config.headWidth();
         long keyWidth = config.keyHeads() * config.headWidth();
@@ -45,13 +50,14 @@ final class LlamaLayer extends CompositeModule {
 
     Tensor forward(Tensor x_BSD) {
         Tensor normed = attentionNorm.forward(x_BSD);
-        Tensor attended = Attention.attend(
-                rotary.turn(Attention.split(query.forward(normed), config.heads())),
-                rotary.turn(Attention.split(key.forward(normed), config.keyHeads())),
-                Attention.split(value.forward(normed), config.keyHeads()),
-                true);
+        List<Tensor> qkv = LinearLayer.forwardAll(normed, List.of(query, key, value));
+        Tensor queries = attend.split(qkv.get(0));
+        Tensor at = positions.of(queries.size(2));
+        Tensor attended = attend.attend(
+                rotary.turn(queries, at), rotary.turn(attend.split(qkv.get(1)), at), attend.split(qkv.get(2)), true);
         Tensor y_BSD = x_BSD.add(attentionOut.forward(attended));
         Tensor inner = feedForwardNorm.forward(y_BSD);
-        return y_BSD.add(down.forward(torch.silu(gate.forward(inner)).mul(up.forward(inner))));
+        List<Tensor> gateAndUp = LinearLayer.forwardAll(inner, List.of(gate, up));
+        return y_BSD.add(down.forward(torch.silu(gateAndUp.get(0)).mul(gateAndUp.get(1))));
     }
 }

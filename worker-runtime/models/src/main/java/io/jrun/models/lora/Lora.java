@@ -2,9 +2,9 @@ package io.jrun.models.lora;
 
 import io.jrun.models.transformer.LanguageModel;
 import io.jrun.models.transformer.Projection;
-import io.jrun.models.transformer.Projection.Layout;
 import io.jrun.train.checkpoint.CheckpointException;
 import io.jrun.train.checkpoint.Safetensors;
+import io.jrun.train.layer.LinearLayer.Layout;
 import io.jrun.train.tensor.ModuleTensors;
 import io.jrun.train.weights.NameMapping;
 import io.jrun.train.weights.WeightFiles;
@@ -51,7 +51,7 @@ public final class Lora {
     public static Lora attach(LanguageModel model, LoraOptions options) {
         Lora lora = new Lora(model, options);
         ModuleTensors.parameters(model).values().forEach(tensor -> tensor.requires_grad_(false));
-        model.projections().forEach((name, projection) -> {
+        model.descendants(Projection.class).forEach((name, projection) -> {
             if (options.targets().contains(lastWord(name))) {
                 lora.adapted.put(name, projection);
             }

@@ -1,6 +1,9 @@
 package io.jrun.models.transformer;
 
+import io.jrun.train.layer.CompositeModule;
+import io.jrun.train.layer.TokenLoss;
 import io.jrun.train.tensor.ModuleTensors;
+import io.jrun.train.tensorparallel.ParallelStyle;
 import io.jrun.train.weights.NameMapping;
 import java.util.LinkedHashMap;
 import java.util.Map;
@@ -17,6 +20,8 @@ import org.bytedeco.pytorch.global.torch;
  */
 public abstract class LanguageModel extends CompositeModule {
     private static final double DEVIATION = 0.02;
+
+    private final TokenLoss loss = add("loss", new TokenLoss());
 
     /** For subclasses. */
     protected LanguageModel() {}
@@ -43,6 +48,12 @@ public abstract class LanguageModel extends CompositeModule {
 
     /** The names of this module for the names that Hugging Face's and other files have. */
     public abstract NameMapping mapping();
+
+    /**
+     * How tensor parallel ranks share the layers, for {@code TensorParallel.parallelize}. The plan of a causal model fits sequence
+     * parallelism too.
+     */
+    public abstract Map<String, ParallelStyle> tensorParallelPlan();
 
     /** The tensors that a file of this model has, by the names of the file; without adapters. */
     public Map<String, Tensor> fileTensors() {
@@ -71,6 +82,6 @@ public abstract class LanguageModel extends CompositeModule {
 
     /** Mean cross entropy in nats of the next tokens of a causal model; both [B, S]. */
     public Tensor loss(Tensor tokens_BS, Tensor next_BS) {
-        return torch.cross_entropy_loss(forward(tokens_BS).view(-1, vocabulary()), next_BS.reshape(-1));
+        return loss.mean(forward(tokens_BS), next_BS);
     }
 }

@@ -1,11 +1,11 @@
 package io.jrun.models.transformer;
 
+import io.jrun.train.layer.LinearLayer;
 import io.jrun.train.tensor.TensorMemory;
 import org.bytedeco.pytorch.Module;
 import org.bytedeco.pytorch.NoGradGuard;
 import org.bytedeco.pytorch.Scalar;
 import org.bytedeco.pytorch.Tensor;
-import org.bytedeco.pytorch.TensorOptional;
 import org.bytedeco.pytorch.global.torch;
 import org.jspecify.annotations.Nullable;
 
@@ -13,23 +13,10 @@ import org.jspecify.annotations.Nullable;
  * A linear map, optionally with a low-rank adapter: {@code x W^T + b + scale (x A^T) B^T}. Source of the adapter: Hu et al.
  * 2021, LoRA, section 4.1; names as in Hugging Face's PEFT.
  */
-public final class Projection extends Module {
+public final class Projection extends LinearLayer {
     /** The beginning of the names of an adapter's parameters. */
     public static final String ADAPTER_INFIX = ".lora_";
 
-    /** How the file lays out the weight. */
-    public enum Layout {
-        /** [outputs, inputs], as torch.nn.Linear. */
-        LINEAR,
-        /** [inputs, outputs], as GPT-2's Conv1D. */
-        CONV1D
-    }
-
-    private final Layout layout;
-    private final long inputs;
-    private final long outputs;
-    private final Tensor weight;
-    private final @Nullable Tensor bias;
     private @Nullable Matrix down;
     private @Nullable Matrix up;
     private double scale;
@@ -37,18 +24,13 @@ public final class Projection extends Module {
 
     /** A map with zero parameters. */
     public Projection(long inputs, long outputs, boolean hasBias, Layout layout) {
-        this.layout = layout;
-        this.inputs = inputs;
-        this.outputs = outputs;
-        weight = TensorMemory.own(register_parameter(
-                "weight", layout == Layout.LINEAR ? torch.zeros(outputs, inputs) : torch.zeros(inputs, outputs)));
-        bias = hasBias ? TensorMemory.own(register_parameter("bias", torch.zeros(outputs))) : null;
+        super(inputs, outputs, hasBias, layout);
     }
 
     /** The map of the last dimension. */
+    @Override
     public Tensor forward(Tensor x) {
-        Tensor matrix = layout == Layout.LINEAR ? weight : weight.t();
-        Tensor y = bias == null ? torch.linear(x, matrix) : torch.linear(x, matrix, new TensorOptional(bias));
+        Tensor y = super.forward(x);
         Matrix a = down;
         Matrix b = up;
         if (a == null || b == null || isMerged) {
@@ -57,14 +39,9 @@ public final class Projection extends Module {
         return y.add(torch.linear(torch.linear(x, a.weight()), b.weight()), new Scalar(scale));
     }
 
-    /** The size of the last dimension of the input. */
-    public long inputs() {
-        return inputs;
-    }
-
-    /** How the weight is laid out. */
-    public Layout layout() {
-        return layout;
+    @Override
+    protected boolean isPlain() {
+        return !hasAdapter();
     }
 
     /** Whether the map has an adapter. */
@@ -83,8 +60,8 @@ public final class Projection extends Module {
         if (down != null) {
             throw new IllegalStateException("the projection has an adapter already");
         }
-        down = register_module("lora_A", new Matrix(torch.zeros(rank, inputs).to(weight.scalar_type())));
-        up = register_module("lora_B", new Matrix(torch.zeros(outputs, rank).to(weight.scalar_type())));
+        down = register_module("lora_A", new Matrix(torch.zeros(rank, inputs()).to(weight().scalar_type())));
+        up = register_module("lora_B", new Matrix(torch.zeros(outputs(), rank).to(weight().scalar_type())));
         scale = newScale;
     }
 
@@ -107,7 +84,7 @@ public final class Projection extends Module {
         }
         try (NoGradGuard _ = new NoGradGuard()) {
             Tensor product = torch.mm(b.weight(), a.weight());
-            weight.add_(layout == Layout.LINEAR ? product : product.t(), new Scalar(merged ? scale : -scale));
+            weight().add_(layout() == Layout.LINEAR ? product : product.t(), new Scalar(merged ? scale : -scale));
         }
         isMerged = merged;
     }

@@ -30,9 +30,13 @@ public record RotaryEmbedding(long width, double theta, Pairs pairs) {
         }
     }
 
-    /** The turned vectors. The position of a vector is its index in the dimension S. */
-    public Tensor turn(Tensor x_BHSE) {
-        Tensor angles_Si = angles(x_BHSE.size(2));
+    /**
+     * The turned vectors.
+     *
+     * @param positions_S of type Long: the position of each vector in the whole sequence
+     */
+    public Tensor turn(Tensor x_BHSE, Tensor positions_S) {
+        Tensor angles_Si = angles(positions_S);
         Tensor cos = torch.cos(angles_Si).to(x_BHSE.scalar_type());
         Tensor sin = torch.sin(angles_Si).to(x_BHSE.scalar_type());
         long half = width / 2;
@@ -54,11 +58,11 @@ public record RotaryEmbedding(long width, double theta, Pairs pairs) {
                 .flatten(3, 4);
     }
 
-    private Tensor angles(long positions) {
+    private Tensor angles(Tensor positions_S) {
         TensorOptions options = new TensorOptions(torch.ScalarType.Float);
         Tensor exponents = torch.arange(new Scalar(0), new Scalar(width), new Scalar(2), options)
                 .div(new Scalar(-(double) width));
         Tensor frequencies = torch.pow(new Scalar(theta), exponents);
-        return torch.outer(torch.arange(new Scalar(positions), options), frequencies);
+        return torch.outer(positions_S.to(torch.ScalarType.Float), frequencies);
     }
 }

@@ -1,4 +1,4 @@
-/** Parts that the models share: projections with or without an adapter, attention, rotary position embeddings. */
+/** Parts that the models share: projections with or without an adapter, rotary position embeddings. */
 @NullMarked
 package io.jrun.models.transformer;
 

@@ -4,11 +4,22 @@ package io.jrun.train.mesh;
  * Each rank holds a part of the tensor along one dimension, see {@link ShardRange}.
  *
  * @param dim 0 or more
+ * @param sections number of equal sections of the dimension. Each section is sharded by itself, and a rank holds its parts of
+ *     all sections, one after the other. 3 for a weight that makes queries, keys and values: a rank then has its heads of each
+ *     (torch: {@code _StridedShard})
  */
-public record Shard(int dim) implements TensorPlacement {
+public record Shard(int dim, int sections) implements TensorPlacement {
     public Shard {
         if (dim < 0) {
             throw new IllegalArgumentException("the dimension of a shard must be 0 or more, not " + dim);
         }
+        if (sections < 1) {
+            throw new IllegalArgumentException("a shard must have at least 1 section, not " + sections);
+        }
+    }
+
+    /** Parts of one section: the whole dimension. */
+    public Shard(int dim) {
+        this(dim, 1);
     }
 }

@@ -26,9 +26,8 @@ public final class ShardedInitialization {
                     tensor.globalShape().stream().mapToLong(Long::longValue).toArray();
             Tensor part = torch.zeros(shape, new TensorOptions(torch.ScalarType.Float))
                     .normal_(mean, deviation, new GeneratorOptional(generator(seed, tensor.name())));
-            if (tensor.placement(axis.name()) instanceof Shard(int dim)) {
-                part = part.narrow(
-                        dim, tensor.offsets(axis)[dim], tensor.local().size(dim));
+            if (tensor.placement(axis.name()) instanceof Shard shard) {
+                part = ShardedTensor.part(part, shard, axis);
             }
             tensor.local().copy_(part);
         }

@@ -8,6 +8,7 @@ import java.util.List;
 import java.util.Map;
 import org.bytedeco.pytorch.NoGradGuard;
 import org.bytedeco.pytorch.Tensor;
+import org.bytedeco.pytorch.TensorVector;
 import org.bytedeco.pytorch.global.torch;
 
 /**
@@ -33,6 +34,10 @@ public record ShardedTensor(
                 throw new IllegalArgumentException("tensor '" + name + "' of shape " + globalShape
                         + " cannot be sharded along dimension " + shard.dim());
             }
+            if (placement instanceof Shard shard && globalShape.get(shard.dim()) % shard.sections() != 0) {
+                throw new IllegalArgumentException("tensor '" + name + "' of shape " + globalShape
+                        + " cannot be sharded in " + shard.sections() + " sections along dimension " + shard.dim());
+            }
         }
     }
 
@@ -42,8 +47,7 @@ public record ShardedTensor(
         try (NoGradGuard _ = new NoGradGuard()) {
             Tensor part = whole.detach();
             if (placement instanceof Shard shard) {
-                ShardRange range = ShardRange.of(whole.size(shard.dim()), axis.size(), axis.coordinate());
-                part = part.narrow(shard.dim(), range.offset(), range.length());
+                part = part(part, shard, axis);
             }
             return new ShardedTensor(
                     name,
@@ -53,16 +57,27 @@ public record ShardedTensor(
         }
     }
 
+    /** This rank's part of a whole tensor; a view if the shard has one section. */
+    static Tensor part(Tensor whole, Shard shard, MeshAxis axis) {
+        long section = whole.size(shard.dim()) / shard.sections();
+        ShardRange range = ShardRange.of(section, axis.size(), axis.coordinate());
+        Tensor[] parts = new Tensor[shard.sections()];
+        for (int i = 0; i < parts.length; i++) {
+            parts[i] = whole.narrow(shard.dim(), i * section + range.offset(), range.length());
+        }
+        return parts.length == 1 ? parts[0] : torch.cat(new TensorVector(parts), shard.dim());
+    }
+
     /** The placement along an axis. */
     public TensorPlacement placement(String axis) {
         return placements.getOrDefault(axis, new Replicate());
     }
 
-    /** The indices of the first local element in the whole tensor, for each dimension. */
+    /** The indices of the first local element in the whole tensor, for each dimension. With sections: in the first section. */
     public long[] offsets(MeshAxis axis) {
         long[] offsets = new long[globalShape.size()];
-        if (placement(axis.name()) instanceof Shard(int dim)) {
-            offsets[dim] = ShardRange.of(globalShape.get(dim), axis.size(), axis.coordinate())
+        if (placement(axis.name()) instanceof Shard(int dim, int sections)) {
+            offsets[dim] = ShardRange.of(globalShape.get(dim) / sections, axis.size(), axis.coordinate())
                     .offset();
         }
         return offsets;
@@ -79,22 +94,46 @@ public record ShardedTensor(
                     collectives.allReduce(reduced, op);
                     yield reduced;
                 }
-                case Shard(int dim) -> gather(dim, axis, collectives);
+                case Shard shard -> gather(shard, axis, collectives);
             };
         }
     }
 
     /** Parts along another dimension than the first are exchanged with this dimension in front. */
-    private Tensor gather(int dim, MeshAxis axis, TensorCollectives collectives) {
+    private Tensor gather(Shard shard, MeshAxis axis, TensorCollectives collectives) {
+        int dim = shard.dim();
         long[] front = shapeWithFront(dim);
         long rowElements = Arrays.stream(front, 1, front.length).reduce(1, (a, b) -> a * b);
         long[] counts = new long[axis.size()];
         for (int rank = 0; rank < counts.length; rank++) {
-            counts[rank] = ShardRange.of(front[0], counts.length, rank).length() * rowElements;
+            counts[rank] = rows(shard, front[0], counts.length, rank) * rowElements;
         }
-        Tensor whole = torch.zeros(front, local.options());
-        collectives.allGatherV(local.detach().transpose(0, dim).contiguous(), whole, counts);
-        return whole.transpose(0, dim).contiguous();
+        Tensor gathered = torch.zeros(front, local.options());
+        collectives.allGatherV(local.detach().transpose(0, dim).contiguous(), gathered, counts);
+        return inGlobalOrder(gathered, shard, axis.size()).transpose(0, dim).contiguous();
+    }
+
+    private static long rows(Shard shard, long size, int ranks, int rank) {
+        return shard.sections()
+                * ShardRange.of(size / shard.sections(), ranks, rank).length();
+    }
+
+    /** Rows in the order rank, section as rows in the order section, rank. */
+    private static Tensor inGlobalOrder(Tensor gathered, Shard shard, int ranks) {
+        int sections = shard.sections();
+        if (sections == 1) {
+            return gathered;
+        }
+        Tensor[] ordered = new Tensor[sections * ranks];
+        long at = 0;
+        for (int rank = 0; rank < ranks; rank++) {
+            long length = rows(shard, gathered.size(0), ranks, rank) / sections;
+            for (int section = 0; section < sections; section++) {
+                ordered[section * ranks + rank] = gathered.narrow(0, at, length);
+                at += length;
+            }
+        }
+        return torch.cat(new TensorVector(ordered), 0);
     }
 
     private long[] shapeWithFront(int dim) {

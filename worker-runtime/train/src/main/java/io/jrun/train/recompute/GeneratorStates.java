@@ -1,6 +1,7 @@
 package io.jrun.train.recompute;
 
 import io.jrun.train.tensor.TensorMemory;
+import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -13,15 +14,20 @@ import org.bytedeco.pytorch.global.torch;
 final class GeneratorStates {
     private GeneratorStates() {}
 
-    /** The generators that operations on {@code tensors} may use; the CPU's first. In the innermost PointerScope. */
-    static List<Generator> of(List<Tensor> tensors) {
+    /**
+     * The default generators that operations on {@code tensors} may use, the CPU's first; then {@code others}. In the innermost
+     * PointerScope.
+     */
+    static List<Generator> of(List<Tensor> tensors, List<Generator> others) {
         Map<io.jrun.comm.Device, Generator> generators = new LinkedHashMap<>();
         generators.put(io.jrun.comm.Device.CPU, torch.getDefaultCPUGenerator());
         for (Tensor tensor : tensors) {
             io.jrun.comm.Device device = TensorMemory.device(tensor);
             generators.computeIfAbsent(device, GeneratorStates::defaultGenerator);
         }
-        return List.copyOf(generators.values());
+        List<Generator> all = new ArrayList<>(generators.values());
+        all.addAll(others);
+        return all;
     }
 
     private static Generator defaultGenerator(io.jrun.comm.Device device) {

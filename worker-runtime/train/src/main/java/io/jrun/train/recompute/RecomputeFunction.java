@@ -24,6 +24,8 @@ final class RecomputeFunction implements AutogradFunction {
     private final int inputCount;
     private final UnaryOperator<List<Tensor>> segment;
     private final DeterminismCheck check;
+    /** Generators of the segment's own. */
+    private final List<Generator> generators;
     /** The program's own tensors: inputs, then parameters. The graph keeps the parameters alive. */
     private final List<Tensor> parameters;
 
@@ -35,11 +37,13 @@ final class RecomputeFunction implements AutogradFunction {
             int inputCount,
             UnaryOperator<List<Tensor>> segment,
             DeterminismCheck check,
+            List<Generator> generators,
             List<Tensor> inputsAndParameters) {
         this.name = name;
         this.inputCount = inputCount;
         this.segment = segment;
         this.check = check;
+        this.generators = generators;
         this.parameters = List.copyOf(inputsAndParameters.subList(inputCount, inputsAndParameters.size()));
     }
 
@@ -51,7 +55,7 @@ final class RecomputeFunction implements AutogradFunction {
     @Override
     public List<Tensor> forward(FunctionContext context, List<Tensor> all) {
         context.save(all.toArray(Tensor[]::new));
-        context.save(GeneratorStates.save(GeneratorStates.of(all)));
+        context.save(GeneratorStates.save(GeneratorStates.of(all, generators)));
         List<Tensor> outputs;
         try (Autocast _ = autocast.uncached().open()) {
             outputs = segment.apply(all.subList(0, inputCount));
@@ -89,14 +93,14 @@ final class RecomputeFunction implements AutogradFunction {
     private List<Tensor> computeAgain(FunctionContext context, List<Tensor> leaves) {
         List<Tensor> all = new ArrayList<>(leaves);
         all.addAll(parameters);
-        List<Generator> generators = GeneratorStates.of(all);
-        Tensor[] now = GeneratorStates.save(generators);
-        GeneratorStates.restore(generators, states(context, generators.size()));
+        List<Generator> used = GeneratorStates.of(all, generators);
+        Tensor[] now = GeneratorStates.save(used);
+        GeneratorStates.restore(used, states(context, used.size()));
         try (AutoGradMode _ = new AutoGradMode(true);
                 Autocast _ = autocast.open()) {
             return segment.apply(Collections.unmodifiableList(leaves));
         } finally {
-            GeneratorStates.restore(generators, now);
+            GeneratorStates.restore(used, now);
         }
     }
 

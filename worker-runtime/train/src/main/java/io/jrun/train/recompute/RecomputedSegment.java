@@ -1,11 +1,14 @@
 package io.jrun.train.recompute;
 
 import io.jrun.train.autograd.AutogradBridge;
+import io.jrun.train.layer.CompositeModule;
+import io.jrun.train.layer.DropoutLayer;
 import io.jrun.train.tensor.ModuleTensors;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.List;
 import java.util.function.UnaryOperator;
+import org.bytedeco.pytorch.Generator;
 import org.bytedeco.pytorch.GradMode;
 import org.bytedeco.pytorch.Module;
 import org.bytedeco.pytorch.Tensor;
@@ -27,14 +30,15 @@ import org.bytedeco.pytorch.Tensor;
  * around the segment. A parameter may therefore be shared with other parts of the model, and hooks on parameters
  * ({@code DistributedDataParallel}) run once. An undeclared parameter fails the backward pass.
  *
- * <p>Random numbers come from the process-wide generators. Ranks that are threads of one JVM share these generators: with
- * dropout each rank needs a process of its own.
+ * <p>Random numbers come from the process-wide generators, or from those of {@link DropoutLayer}s. Ranks that are threads of one
+ * JVM share the process-wide generators: with dropout of libtorch's own each rank needs a process of its own.
  */
 public final class RecomputedSegment {
     private final String name;
     private final List<Tensor> parameters;
     private final UnaryOperator<List<Tensor>> forward;
     private final DeterminismCheck check;
+    private final List<DropoutLayer> dropouts;
 
     /**
      * A segment of any number of inputs and outputs.
@@ -46,19 +50,35 @@ public final class RecomputedSegment {
      */
     public RecomputedSegment(
             String name, Collection<Tensor> parameters, UnaryOperator<List<Tensor>> forward, DeterminismCheck check) {
+        this(name, parameters, forward, check, List.of());
+    }
+
+    private RecomputedSegment(
+            String name,
+            Collection<Tensor> parameters,
+            UnaryOperator<List<Tensor>> forward,
+            DeterminismCheck check,
+            Collection<DropoutLayer> dropouts) {
+        this.dropouts = List.copyOf(dropouts);
         this.name = name;
         this.parameters = List.copyOf(parameters);
         this.forward = forward;
         this.check = check;
     }
 
-    /** A segment of one input and one output that uses the parameters of {@code module} alone. */
+    /**
+     * A segment of one input and one output that uses the parameters of {@code module} alone. The random numbers of the
+     * {@link DropoutLayer}s of a {@link CompositeModule} are repeated too.
+     */
     public static RecomputedSegment of(String name, Module module, UnaryOperator<Tensor> forward) {
         return new RecomputedSegment(
                 name,
                 ModuleTensors.parameters(module).values(),
                 inputs -> List.of(forward.apply(inputs.getFirst())),
-                DeterminismCheck.FORM);
+                DeterminismCheck.FORM,
+                module instanceof CompositeModule composite
+                        ? composite.descendants(DropoutLayer.class).values()
+                        : List.of());
     }
 
     /** The output of a segment of one input and one output. */
@@ -73,6 +93,9 @@ public final class RecomputedSegment {
         if (!GradMode.is_enabled() || all.stream().noneMatch(Tensor::requires_grad)) {
             return forward.apply(inputs);
         }
-        return AutogradBridge.instance().apply(new RecomputeFunction(name, inputs.size(), forward, check, all), all);
+        List<Generator> generators =
+                dropouts.stream().map(DropoutLayer::generator).toList();
+        return AutogradBridge.instance()
+                .apply(new RecomputeFunction(name, inputs.size(), forward, check, generators, all), all);
     }
 }

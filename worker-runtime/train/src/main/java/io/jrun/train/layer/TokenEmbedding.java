@@ -1,4 +1,4 @@
-package io.jrun.models.transformer;
+package io.jrun.train.layer;
 
 import io.jrun.train.tensor.TensorMemory;
 import org.bytedeco.pytorch.Module;
@@ -7,24 +7,37 @@ import org.bytedeco.pytorch.global.torch;
 
 /** One row of a matrix for each number. */
 public final class TokenEmbedding extends Module {
+    private final long count;
     private final Tensor weight;
+    private EmbeddingOperation operation = EmbeddingOperation.LOCAL;
 
     /** An embedding of zeros [count, width]. */
     public TokenEmbedding(long count, long width) {
+        this.count = count;
         weight = TensorMemory.own(register_parameter("weight", torch.zeros(count, width)));
     }
 
     /** The rows of numbers of type Long. */
     public Tensor forward(Tensor numbers) {
-        return torch.embedding(weight, numbers);
+        return operation.rows(weight, numbers);
     }
 
     /** Logits: the product of each vector with each row. A tied output layer. */
     public Tensor logits(Tensor vectors) {
-        return torch.linear(vectors, weight);
+        return operation.logits(weight, vectors);
     }
 
-    /** The matrix. */
+    /** Replaces the computation. */
+    public void setOperation(EmbeddingOperation newOperation) {
+        operation = newOperation;
+    }
+
+    /** The number of rows of the whole matrix. */
+    public long count() {
+        return count;
+    }
+
+    /** The matrix; some of its rows if the layer is parallel. */
     public Tensor weight() {
         return weight;
     }

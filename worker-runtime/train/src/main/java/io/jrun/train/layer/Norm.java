@@ -1,6 +1,7 @@
-package io.jrun.models.transformer;
+package io.jrun.train.layer;
 
 import io.jrun.train.tensor.TensorMemory;
+import java.util.function.UnaryOperator;
 import org.bytedeco.pytorch.DoubleOptional;
 import org.bytedeco.pytorch.Module;
 import org.bytedeco.pytorch.Tensor;
@@ -14,6 +15,7 @@ public final class Norm extends Module {
     private final long[] width;
     private final Tensor weight;
     private final @Nullable Tensor bias;
+    private UnaryOperator<Tensor> parameterUse = UnaryOperator.identity();
 
     private Norm(long width, double epsilon, boolean hasBias) {
         this.epsilon = epsilon;
@@ -34,9 +36,24 @@ public final class Norm extends Module {
 
     /** The normalised tensor. */
     public Tensor forward(Tensor x) {
-        TensorOptional scale = new TensorOptional(weight);
+        TensorOptional scale = new TensorOptional(parameterUse.apply(weight));
         return bias == null
                 ? torch.rms_norm(x, width, scale, new DoubleOptional(epsilon))
-                : torch.layer_norm(x, width, scale, new TensorOptional(bias), epsilon, false);
+                : torch.layer_norm(x, width, scale, new TensorOptional(parameterUse.apply(bias)), epsilon, false);
+    }
+
+    /** Applies a function to weight and bias before each use. The function sees their gradients in the backward pass. */
+    public void setParameterUse(UnaryOperator<Tensor> newUse) {
+        parameterUse = newUse;
+    }
+
+    /** The weight [width]. */
+    public Tensor weight() {
+        return weight;
+    }
+
+    /** The bias [width]; null for RMSNorm. */
+    public @Nullable Tensor bias() {
+        return bias;
     }
 }

@@ -1,4 +1,4 @@
-package io.jrun.models.transformer;
+package io.jrun.train.layer;
 
 import java.util.ArrayList;
 import java.util.List;

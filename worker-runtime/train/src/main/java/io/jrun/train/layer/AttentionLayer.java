@@ -1,0 +1,56 @@
+package io.jrun.train.layer;
+
+import org.bytedeco.pytorch.Module;
+import org.bytedeco.pytorch.Tensor;
+
+/**
+ * Scaled dot-product attention (Vaswani et al. 2017, 3.2), without parameters. Shapes: B texts, S tokens, H query heads, G key
+ * heads, E width of a head. A rank of tensor parallelism has some of the heads; the numbers follow from the sizes of the tensors.
+ */
+public final class AttentionLayer extends Module {
+    private final long headWidth;
+    private AttentionOperation operation = AttentionOperation.LOCAL;
+
+    /**
+     * Attention with heads of one width.
+     *
+     * @param headWidth E
+     */
+    public AttentionLayer(long headWidth) {
+        this.headWidth = headWidth;
+    }
+
+    /** [B, S, H * E] as [B, H, S, E]. */
+    public Tensor split(Tensor x_BSD) {
+        return x_BSD.view(x_BSD.size(0), x_BSD.size(1), x_BSD.size(2) / headWidth, headWidth)
+                .transpose(1, 2);
+    }
+
+    /**
+     * Attention of all heads, joined to [B, S, H * E].
+     *
+     * @param q_BHSE queries
+     * @param k_BGSE keys; G divides H, and each key serves H / G neighbouring heads (grouped-query attention)
+     * @param v_BGSE values
+     * @param isCausal whether a position sees only itself and the positions before
+     */
+    public Tensor attend(Tensor q_BHSE, Tensor k_BGSE, Tensor v_BGSE, boolean isCausal) {
+        return operation
+                .apply(q_BHSE, k_BGSE, v_BGSE, isCausal)
+                .transpose(1, 2)
+                .reshape(q_BHSE.size(0), q_BHSE.size(2), q_BHSE.size(1) * headWidth);
+    }
+
+    /** As {@link #attend} with queries, keys and values one after the other in the last dimension [B, S, 3 * H * E]. */
+    public Tensor attendJoint(Tensor qkv_BSD, boolean isCausal) {
+        long width = qkv_BSD.size(2) / 3;
+        Tensor perHead = qkv_BSD.view(qkv_BSD.size(0), qkv_BSD.size(1), 3, width / headWidth, headWidth)
+                .permute(2, 0, 3, 1, 4);
+        return attend(perHead.select(0, 0), perHead.select(0, 1), perHead.select(0, 2), isCausal);
+    }
+
+    /** Replaces the computation. */
+    public void setOperation(AttentionOperation newOperation) {
+        operation = newOperation;
+    }
+}

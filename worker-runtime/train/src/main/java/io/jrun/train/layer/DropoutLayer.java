@@ -1,0 +1,81 @@
+package io.jrun.train.layer;
+
+import io.jrun.train.tensor.TensorMemory;
+import org.bytedeco.pytorch.Generator;
+import org.bytedeco.pytorch.GeneratorOptional;
+import org.bytedeco.pytorch.MemoryFormatOptional;
+import org.bytedeco.pytorch.Module;
+import org.bytedeco.pytorch.NoGradGuard;
+import org.bytedeco.pytorch.Scalar;
+import org.bytedeco.pytorch.Tensor;
+import org.bytedeco.pytorch.global.torch;
+
+/**
+ * Dropout (Srivastava et al. 2014) with a generator of its own: libtorch's default generator is shared by all ranks that are
+ * threads of one JVM, and ranks of tensor parallelism need equal or distinct masks. In evaluation mode the input passes.
+ */
+public final class DropoutLayer extends Module {
+    private final double probability;
+    private long seed;
+    private Generator generator;
+    private MaskShape maskShape = MaskShape.SAME;
+
+    /**
+     * A layer that sets elements to zero.
+     *
+     * @param probability of zero, from 0 to less than 1
+     * @param seed equal seeds give equal masks
+     */
+    public DropoutLayer(double probability, long seed) {
+        if (!(probability >= 0 && probability < 1)) {
+            throw new IllegalArgumentException(
+                    "a dropout probability must be from 0 to less than 1, not " + probability);
+        }
+        this.probability = probability;
+        this.seed = seed;
+        generator = generator(seed);
+    }
+
+    /** The input with some elements set to zero, and the others divided by 1 - probability. */
+    public Tensor forward(Tensor x) {
+        if (!is_training() || probability == 0) {
+            return x;
+        }
+        Tensor mask;
+        try (NoGradGuard _ = new NoGradGuard()) {
+            mask = maskShape.mask(
+                    TensorMemory.sizes(x),
+                    sizes -> torch.empty(sizes, x.options(), new MemoryFormatOptional())
+                            .bernoulli_(1 - probability, new GeneratorOptional(generator))
+                            .div_(new Scalar(1 - probability)));
+        }
+        return x.mul(mask);
+    }
+
+    /** Begins the random numbers anew. */
+    public void setSeed(long newSeed) {
+        seed = newSeed;
+        generator = generator(newSeed);
+    }
+
+    /** The seed of the random numbers. */
+    public long seed() {
+        return seed;
+    }
+
+    /** The generator of the masks. */
+    public Generator generator() {
+        return generator;
+    }
+
+    /** Replaces how the mask of an input is made. */
+    public void setMaskShape(MaskShape newShape) {
+        maskShape = newShape;
+    }
+
+    private static Generator generator(long seed) {
+        Generator made = torch.createCPUGenerator(seed);
+        made.retainReference();
+        return made;
+    }
+}

@@ -1,0 +1,26 @@
+package io.jrun.train.layer;
+
+import org.bytedeco.pytorch.Tensor;
+import org.bytedeco.pytorch.global.torch;
+
+/** How {@link TokenEmbedding}s compute. */
+public interface EmbeddingOperation {
+    /** Each rank alone. */
+    EmbeddingOperation LOCAL = new EmbeddingOperation() {
+        @Override
+        public Tensor rows(Tensor weight, Tensor numbers) {
+            return torch.embedding(weight, numbers);
+        }
+
+        @Override
+        public Tensor logits(Tensor weight, Tensor vectors) {
+            return torch.linear(vectors, weight);
+        }
+    };
+
+    /** The rows of numbers of type Long. */
+    Tensor rows(Tensor weight, Tensor numbers);
+
+    /** The product of each vector with each row. */
+    Tensor logits(Tensor weight, Tensor vectors);
+}

@@ -1,0 +1,100 @@
+package io.jrun.train.layer;
+
+import io.jrun.train.tensor.TensorMemory;
+import java.util.List;
+import org.bytedeco.pytorch.Module;
+import org.bytedeco.pytorch.Tensor;
+import org.bytedeco.pytorch.global.torch;
+import org.jspecify.annotations.Nullable;
+
+/** A linear map of the last dimension: {@code x W^T + b}. The parameters are zero until they are set. */
+public class LinearLayer extends Module {
+    /** How the weight is laid out. */
+    public enum Layout {
+        /** [outputs, inputs], as torch.nn.Linear. */
+        LINEAR,
+        /** [inputs, outputs], as GPT-2's Conv1D. */
+        CONV1D
+    }
+
+    private final Layout layout;
+    private final long inputs;
+    private final long outputs;
+    private final Tensor weight;
+    private final @Nullable Tensor bias;
+    private LinearOperation operation = LinearOperation.LOCAL;
+
+    /** A map with a weight of the layout of torch. */
+    public LinearLayer(long inputs, long outputs, boolean hasBias) {
+        this(inputs, outputs, hasBias, Layout.LINEAR);
+    }
+
+    /** A map with zero parameters. */
+    public LinearLayer(long inputs, long outputs, boolean hasBias, Layout layout) {
+        this.layout = layout;
+        this.inputs = inputs;
+        this.outputs = outputs;
+        weight = TensorMemory.own(register_parameter(
+                "weight", layout == Layout.LINEAR ? torch.zeros(outputs, inputs) : torch.zeros(inputs, outputs)));
+        bias = hasBias ? TensorMemory.own(register_parameter("bias", torch.zeros(outputs))) : null;
+    }
+
+    /** The map of the last dimension. */
+    public Tensor forward(Tensor x) {
+        return operation.apply(x, List.of(this)).getFirst();
+    }
+
+    /**
+     * The maps of one input by several layers. A parallel operation then exchanges the input, and the input's gradient, once
+     * for all layers.
+     */
+    public static List<Tensor> forwardAll(Tensor x, List<? extends LinearLayer> layers) {
+        LinearLayer first = layers.getFirst();
+        LinearOperation shared = first.operation;
+        boolean isJoint =
+                layers.stream().allMatch((LinearLayer layer) -> layer.operation.equals(shared) && layer.isPlain());
+        return isJoint
+                ? shared.apply(x, layers)
+                : layers.stream().map(layer -> layer.forward(x)).toList();
+    }
+
+    /** Whether the output is the map's alone; false if a subclass adds to the output. */
+    protected boolean isPlain() {
+        return true;
+    }
+
+    /** Replaces the computation. */
+    public final void setOperation(LinearOperation newOperation) {
+        operation = newOperation;
+    }
+
+    /** The weight as it is stored; a part of it if the layer is parallel. */
+    public final Tensor weight() {
+        return weight;
+    }
+
+    /** The weight as [outputs, inputs]. */
+    public final Tensor matrix() {
+        return layout == Layout.LINEAR ? weight : weight.t();
+    }
+
+    /** The bias [outputs]; null for a map without one. */
+    public final @Nullable Tensor bias() {
+        return bias;
+    }
+
+    /** The size of the last dimension of the input of the whole map. */
+    public final long inputs() {
+        return inputs;
+    }
+
+    /** The size of the last dimension of the output of the whole map. */
+    public final long outputs() {
+        return outputs;
+    }
+
+    /** How the weight is laid out. */
+    public final Layout layout() {
+        return layout;
+    }
+}

@@ -1,0 +1,97 @@
+package io.jrun.train.tensorparallel;
+
+import io.jrun.train.autograd.AutogradBridge;
+import io.jrun.train.autograd.AutogradFunction;
+import io.jrun.train.autograd.FunctionContext;
+import io.jrun.train.layer.LinearLayer;
+import io.jrun.train.layer.LinearOperation;
+import io.jrun.train.mesh.MeshAxis;
+import io.jrun.train.tensorparallel.SequenceCollectives.Pending;
+import java.util.ArrayList;
+import java.util.List;
+import org.bytedeco.pytorch.Tensor;
+import org.bytedeco.pytorch.TensorOptional;
+import org.bytedeco.pytorch.global.torch;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Linear layers of which each rank has some of the outputs. All ranks have the same input; with sequence parallelism each rank
+ * has a part of the sequence, and the parts are gathered. In the backward pass the sum of the input's gradients travels while
+ * the gradients of the weights are computed. With sequence parallelism the part of the input alone is kept between the passes.
+ * The object is the function of the autograd graph for layers with the same input.
+ */
+final class ColumnLinear implements LinearOperation, AutogradFunction {
+    private final SequenceCollectives collectives;
+    private final boolean isSequenceParallel;
+
+    ColumnLinear(MeshAxis axis, boolean isSequenceParallel) {
+        this.collectives = new SequenceCollectives(axis);
+        this.isSequenceParallel = isSequenceParallel;
+    }
+
+    @Override
+    public List<Tensor> apply(Tensor x, List<? extends LinearLayer> layers) {
+        List<Tensor> inputs = new ArrayList<>(List.of(x));
+        layers.forEach(layer -> inputs.add(layer.matrix()));
+        List<Tensor> outputs = AutogradBridge.instance().apply(this, inputs);
+        List<Tensor> results = new ArrayList<>();
+        for (int i = 0; i < outputs.size(); i++) {
+            Tensor bias = layers.get(i).bias();
+            results.add(bias == null ? outputs.get(i) : outputs.get(i).add(bias));
+        }
+        return results;
+    }
+
+    @Override
+    public List<Tensor> forward(FunctionContext context, List<Tensor> inputs) {
+        context.save(inputs.toArray(Tensor[]::new));
+        Tensor x = isSequenceParallel ? collectives.gather(inputs.getFirst()) : inputs.getFirst();
+        try (TensorOptional noBias = new TensorOptional()) {
+            return inputs.stream()
+                    .skip(1)
+                    .map(matrix -> torch.linear(x, matrix, noBias))
+                    .toList();
+        }
+    }
+
+    @Override
+    public List<@Nullable Tensor> backward(FunctionContext context, List<@Nullable Tensor> gradients) {
+        Tensor x = context.saved(0);
+        @Nullable Pending gather = isSequenceParallel ? collectives.beginGather(x) : null;
+        @Nullable Pending sum = context.needsGradient(0) ? beginSum(inputGradient(context, gradients)) : null;
+        Tensor whole = gather == null ? x : collectives.endGather(gather);
+        List<@Nullable Tensor> results = new ArrayList<>();
+        results.add(null);
+        for (int i = 0; i < gradients.size(); i++) {
+            Tensor gradient = gradients.get(i);
+            results.add(
+                    gradient == null || !context.needsGradient(1 + i)
+                            ? null
+                            : Products.weightGradient(gradient, whole, context.saved(1 + i)));
+        }
+        if (sum != null) {
+            sum.work().await();
+            results.set(0, sum.memory().to(x.scalar_type().intern()));
+        }
+        return results;
+    }
+
+    private Pending beginSum(Tensor gradient) {
+        return isSequenceParallel ? collectives.beginReduceScatter(gradient) : collectives.beginAllReduce(gradient);
+    }
+
+    private static Tensor inputGradient(FunctionContext context, List<@Nullable Tensor> gradients) {
+        Tensor sum = null;
+        for (int i = 0; i < gradients.size(); i++) {
+            Tensor gradient = gradients.get(i);
+            if (gradient != null) {
+                Tensor product = Products.inputGradient(gradient, context.saved(1 + i));
+                sum = sum == null ? product : sum.add_(product);
+            }
+        }
+        if (sum == null) {
+            throw new IllegalStateException("no output of a column parallel layer has a gradient");
+        }
+        return sum;
+    }
+}

@@ -1,0 +1,181 @@
+package io.jrun.train.tensorparallel;
+
+import io.jrun.train.layer.DropoutLayer;
+import io.jrun.train.layer.LinearLayer;
+import io.jrun.train.layer.LinearLayer.Layout;
+import io.jrun.train.layer.Norm;
+import io.jrun.train.layer.TokenEmbedding;
+import io.jrun.train.layer.TokenLoss;
+import io.jrun.train.mesh.MeshAxis;
+import io.jrun.train.mesh.Shard;
+import io.jrun.train.mesh.ShardRange;
+import io.jrun.train.mesh.ShardedTensor;
+import io.jrun.train.tensorparallel.ParallelStyle.Column;
+import io.jrun.train.tensorparallel.ParallelStyle.Distinct;
+import io.jrun.train.tensorparallel.ParallelStyle.Row;
+import io.jrun.train.tensorparallel.ParallelStyle.Sequence;
+import io.jrun.train.tensorparallel.ParallelStyle.Vocabulary;
+import java.util.LinkedHashMap;
+import java.util.Map;
+import org.bytedeco.pytorch.Module;
+import org.bytedeco.pytorch.NoGradGuard;
+import org.bytedeco.pytorch.Tensor;
+import org.jspecify.annotations.Nullable;
+
+/** Gives the layers of one model their parallel operations and this rank's part of their parameters. */
+final class LayerStyler {
+    /** Megatron's distance between the seeds outside and inside of tensor parallel layers. */
+    private static final long SEED_DISTANCE = 2718;
+
+    private final MeshAxis axis;
+    private final boolean isSequenceParallel;
+    private final ConjugateFunctions functions;
+    private final SequenceCollectives collectives;
+    private final ColumnLinear column;
+    private final RowLinear row;
+    private final Map<String, ShardedTensor> sharded = new LinkedHashMap<>();
+    /** Number of tokens of the layers of the style VOCABULARY; 0 before the first. */
+    private long vocabulary;
+    /** The loss of the style VOCABULARY; null without one. */
+    private @Nullable String lossName;
+
+    LayerStyler(MeshAxis axis, boolean isSequenceParallel) {
+        this.axis = axis;
+        this.isSequenceParallel = isSequenceParallel;
+        functions = new ConjugateFunctions(axis);
+        collectives = new SequenceCollectives(axis);
+        column = new ColumnLinear(axis, isSequenceParallel);
+        row = new RowLinear(axis, functions, isSequenceParallel);
+    }
+
+    /** The parameters that are parts, by their names. */
+    Map<String, ShardedTensor> sharded() {
+        return sharded;
+    }
+
+    /** Throws if the style does not fit the layer. Changes no layer. */
+    void check(String name, Module module, ParallelStyle style) {
+        switch (style) {
+            case Column(long heads, int sections)
+            when module instanceof LinearLayer layer -> {
+                require(
+                        layer.outputs() % sections == 0,
+                        name,
+                        layer.outputs() + " outputs are not " + sections + " equal sections");
+                requireDivides(name, heads == 0 ? layer.outputs() / sections : heads, heads == 0 ? "outputs" : "heads");
+            }
+            case Row _ when module instanceof LinearLayer layer -> requireDivides(name, layer.inputs(), "inputs");
+            case Vocabulary _ when module instanceof TokenEmbedding embedding -> useVocabulary(name, embedding.count());
+            case Vocabulary _ when module instanceof LinearLayer layer -> useVocabulary(name, layer.outputs());
+            case Vocabulary _ when module instanceof TokenLoss -> lossName = name;
+            case Sequence _
+            when module instanceof Norm || module instanceof TokenEmbedding || module instanceof DropoutLayer -> {}
+            case Distinct _ when module instanceof DropoutLayer -> {}
+            case Column _, Row _, Vocabulary _, Sequence _, Distinct _ ->
+                throw new IllegalArgumentException("layer '" + name + "' is a "
+                        + module.getClass().getSimpleName() + ", for which there is no style "
+                        + style.getClass().getSimpleName());
+        }
+    }
+
+    /** Throws if the layers do not fit one another. Follows {@link #check} of all layers. Changes no layer. */
+    void checkTogether() {
+        if (lossName != null && vocabulary == 0) {
+            throw new IllegalArgumentException(
+                    "layer '" + lossName + "' is a loss of the style VOCABULARY, but the plan has no"
+                            + " layer of logits of this style. Give the layer of logits the style VOCABULARY, or the loss no style.");
+        }
+    }
+
+    private void useVocabulary(String name, long count) {
+        require(
+                vocabulary == 0 || vocabulary == count,
+                name,
+                count + " tokens, but another layer of the style VOCABULARY has " + vocabulary);
+        require(
+                ShardRange.of(count, axis.size(), axis.size() - 1).length() > 0,
+                name,
+                "a vocabulary of " + count + " tokens leaves a rank without tokens");
+        vocabulary = count;
+    }
+
+    /** Follows a successful {@link #check} of all layers and {@link #checkTogether}. */
+    void apply(String name, Module module, ParallelStyle style) {
+        switch (style) {
+            case Column joint -> applyColumn(name, (LinearLayer) module, joint.sections());
+            case Row _ -> {
+                LinearLayer layer = (LinearLayer) module;
+                shard(name + ".weight", layer.weight(), new Shard(layer.layout() == Layout.LINEAR ? 1 : 0));
+                layer.setOperation(row);
+            }
+            case Vocabulary _ -> applyVocabulary(name, module);
+            case Sequence _ -> applySequence(module);
+            case Distinct _ -> {
+                DropoutLayer layer = (DropoutLayer) module;
+                layer.setSeed(layer.seed() + SEED_DISTANCE + axis.coordinate());
+            }
+        }
+    }
+
+    private void applyColumn(String name, LinearLayer layer, int sections) {
+        shard(name + ".weight", layer.weight(), new Shard(layer.layout() == Layout.LINEAR ? 0 : 1, sections));
+        Tensor bias = layer.bias();
+        if (bias != null) {
+            shard(name + ".bias", bias, new Shard(0, sections));
+        }
+        layer.setOperation(column);
+    }
+
+    private void applyVocabulary(String name, Module module) {
+        if (module instanceof LinearLayer layer) {
+            applyColumn(name, layer, 1);
+        } else if (module instanceof TokenEmbedding embedding) {
+            shard(name + ".weight", embedding.weight(), new Shard(0));
+            embedding.setOperation(new VocabularyEmbedding(tokens(), functions, column, isSequenceParallel));
+        } else if (module instanceof TokenLoss loss) {
+            loss.setPerToken(new VocabularyCrossEntropy(collectives, tokens()));
+        }
+    }
+
+    private void applySequence(Module module) {
+        if (!isSequenceParallel) {
+            return;
+        }
+        switch (module) {
+            case Norm norm -> norm.setParameterUse(functions::copy);
+            case TokenEmbedding embedding -> embedding.setOperation(new SequenceEmbedding(collectives, functions));
+            case DropoutLayer dropout ->
+                dropout.setMaskShape((sizes, draw) -> {
+                    sizes[1] *= axis.size();
+                    return collectives.slice(draw.apply(sizes), 1);
+                });
+            default -> throw new IllegalStateException("no sequence parallel " + module);
+        }
+    }
+
+    private ShardRange tokens() {
+        return ShardRange.of(vocabulary, axis.size(), axis.coordinate());
+    }
+
+    private void shard(String name, Tensor parameter, Shard placement) {
+        try (NoGradGuard _ = new NoGradGuard()) {
+            ShardedTensor part = ShardedTensor.distribute(name, parameter, placement, axis);
+            parameter.set_data(part.local());
+            sharded.put(name, new ShardedTensor(name, part.globalShape(), part.placements(), parameter));
+        }
+    }
+
+    private void requireDivides(String name, long size, String what) {
+        require(
+                size % axis.size() == 0,
+                name,
+                size + " " + what + " cannot be shared by " + axis.size() + " tensor parallel ranks in equal parts");
+    }
+
+    private static void require(boolean holds, String name, String message) {
+        if (!holds) {
+            throw new IllegalArgumentException("layer '" + name + "': " + message
+                    + ". Choose another number of tensor parallel ranks, or another size.");
+        }
+    }
+}

@@ -1,0 +1,38 @@
+package io.jrun.train.tensorparallel;
+
+import io.jrun.train.autograd.AutogradBridge;
+import io.jrun.train.layer.EmbeddingOperation;
+import io.jrun.train.mesh.ShardRange;
+import java.util.List;
+import org.bytedeco.pytorch.Scalar;
+import org.bytedeco.pytorch.Tensor;
+import org.bytedeco.pytorch.global.torch;
+
+/** An embedding of which each rank has the rows of some tokens. The vectors of other ranks' tokens are zero before the sum. */
+final class VocabularyEmbedding implements EmbeddingOperation {
+    private final ShardRange rows;
+    private final ConjugateFunctions functions;
+    private final ColumnLinear head;
+    private final boolean isSequenceParallel;
+
+    VocabularyEmbedding(ShardRange rows, ConjugateFunctions functions, ColumnLinear head, boolean isSequenceParallel) {
+        this.rows = rows;
+        this.functions = functions;
+        this.head = head;
+        this.isSequenceParallel = isSequenceParallel;
+    }
+
+    @Override
+    public Tensor rows(Tensor weight, Tensor numbers) {
+        Tensor local = numbers.sub(new Scalar(rows.offset()));
+        Tensor isForeign = local.lt(new Scalar(0L)).logical_or(local.ge(new Scalar(rows.length())));
+        Tensor vectors = torch.embedding(weight, local.masked_fill(isForeign, new Scalar(0L)))
+                .masked_fill(isForeign.unsqueeze(-1), new Scalar(0.0));
+        return isSequenceParallel ? functions.reduceScatter(vectors) : functions.reduce(vectors);
+    }
+
+    @Override
+    public Tensor logits(Tensor weight, Tensor vectors) {
+        return AutogradBridge.instance().apply(head, List.of(vectors, weight)).getFirst();
+    }
+}

@@ -1,0 +1,319 @@
+package io.jrun.train.tensorparallel;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.jrun.comm.ProcessGroup;
+import io.jrun.comm.World;
+import io.jrun.comm.local.LocalWorld;
+import io.jrun.train.CountingGroup;
+import io.jrun.train.Libtorch;
+import io.jrun.train.ParallelTraining;
+import io.jrun.train.ParallelTraining.Batch;
+import io.jrun.train.TinyTransformer;
+import io.jrun.train.TinyTransformer.Options;
+import io.jrun.train.layer.CompositeModule;
+import io.jrun.train.layer.LinearLayer;
+import io.jrun.train.layer.TokenEmbedding;
+import io.jrun.train.layer.TokenLoss;
+import io.jrun.train.mesh.MeshAxis;
+import io.jrun.train.mesh.Replicate;
+import io.jrun.train.mesh.ShardRange;
+import io.jrun.train.mesh.ShardedTensor;
+import io.jrun.train.optim.GradientClipping;
+import io.jrun.train.tensor.ModuleTensors;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.concurrent.ConcurrentHashMap;
+import org.assertj.core.data.Offset;
+import org.bytedeco.javacpp.PointerScope;
+import org.bytedeco.pytorch.Scalar;
+import org.bytedeco.pytorch.Tensor;
+import org.bytedeco.pytorch.TensorOptions;
+import org.bytedeco.pytorch.global.torch;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
+
+class TensorParallelTest {
+    @BeforeAll
+    static void load() {
+        Libtorch.setThreads(1);
+    }
+
+    private static MeshAxis axis(ProcessGroup group) {
+        return new MeshAxis("tp", group);
+    }
+
+    private static Tensor loss(TinyTransformer model, int step) {
+        Batch batch = ParallelTraining.batch(step, true);
+        return model.loss(batch.tokens(), batch.next());
+    }
+
+    /** Biases, tied vocabulary of 130 tokens over the ranks, grouped queries, tokens without a target. */
+    @ParameterizedTest
+    @CsvSource({"2,false,Double", "2,true,Float", "4,false,Float", "4,true,Double"})
+    void parametersAfterTenStepsEqualTheSerialOnes(int ranks, boolean isSequenceParallel, torch.ScalarType type) {
+        Options options = new Options(type, 4, 0, false);
+        Map<String, Tensor> serial = ParallelTraining.serial(options, true);
+        LocalWorld.run(ranks, world -> {
+            MeshAxis axis = axis(world.group());
+            TinyTransformer model = new TinyTransformer(options);
+            Map<String, ShardedTensor> parameters =
+                    TensorParallel.parallelize(model, axis, isSequenceParallel, TinyTransformer.plan(4));
+            assertThat(parameters.keySet()).containsExactlyElementsOf(serial.keySet());
+            ParallelTraining.train(model, ParallelTraining.STEPS, TensorParallelTest::loss);
+            parameters.forEach((name, parameter) -> assertThat(ParallelTraining.difference(
+                            parameter.whole(axis), Objects.requireNonNull(serial.get(name))))
+                    .as(name)
+                    .isLessThan(ParallelTraining.tolerance(type)));
+        });
+    }
+
+    /** What every rank holds, for the comparison of bits. */
+    private record Run(List<Double> losses, Map<String, Tensor> values) {}
+
+    private static List<Run> run(Options options, boolean isSequenceParallel, boolean isEverythingTrained) {
+        Map<Integer, Run> runs = new ConcurrentHashMap<>();
+        LocalWorld.run(2, world -> {
+            TinyTransformer model = new TinyTransformer(options);
+            Map<String, ShardedTensor> parameters =
+                    TensorParallel.parallelize(model, axis(world.group()), isSequenceParallel, TinyTransformer.plan(2));
+            parameters.values().forEach(parameter -> {
+                boolean isReplicated = parameter.placement("tp") instanceof Replicate;
+                parameter.local().requires_grad_(isEverythingTrained || !isReplicated);
+            });
+            List<Double> losses = ParallelTraining.train(model, ParallelTraining.STEPS, TensorParallelTest::loss);
+            runs.put(world.rank(), new Run(losses, ParallelTraining.values(model)));
+        });
+        return List.of(Objects.requireNonNull(runs.get(0)), Objects.requireNonNull(runs.get(1)));
+    }
+
+    private static void assertSameBits(List<Run> actual, List<Run> expected) {
+        for (int rank = 0; rank < expected.size(); rank++) {
+            assertThat(actual.get(rank).losses()).isEqualTo(expected.get(rank).losses());
+            Map<String, Tensor> values = expected.get(rank).values();
+            actual.get(rank)
+                    .values()
+                    .forEach((name, tensor) -> assertThat(tensor.equal(Objects.requireNonNull(values.get(name))))
+                            .as(name)
+                            .isTrue());
+        }
+    }
+
+    /**
+     * Without the parameters that all ranks hold: their gradients are sums over the tokens, which sequence parallelism adds in
+     * another order.
+     */
+    @Test
+    void sequenceParallelismHasTheBitsOfTensorParallelismWithDropout() {
+        Options options = new Options(torch.ScalarType.Float, 2, 0.2, false);
+        assertSameBits(run(options, true, false), run(options, false, false));
+    }
+
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void recomputedSegmentsHaveTheBitsOfKeptOnesWithDropout(boolean isSequenceParallel) {
+        Options kept = new Options(torch.ScalarType.Float, 2, 0.2, false);
+        Options recomputed = new Options(torch.ScalarType.Float, 2, 0.2, true);
+        assertSameBits(run(recomputed, isSequenceParallel, true), run(kept, isSequenceParallel, true));
+    }
+
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void whatAllRanksHoldStaysEqualOnAllRanks(boolean isSequenceParallel) {
+        List<Run> runs = run(new Options(torch.ScalarType.Float, 2, 0, false), isSequenceParallel, true);
+        for (String name : List.of("norm.weight", "places.weight", "joint.out.bias", "grouped.attentionnorm.weight")) {
+            assertThat(Objects.requireNonNull(runs.get(0).values().get(name))
+                            .equal(Objects.requireNonNull(runs.get(1).values().get(name))))
+                    .as(name)
+                    .isTrue();
+        }
+    }
+
+    /** A maximum of one rank alone would overflow; every rank has targets. */
+    @ParameterizedTest
+    @ValueSource(ints = {1, 2, 4})
+    void crossEntropyOfPartsIsThatOfTheWhole(int ranks) {
+        int vocabulary = 131;
+        Tensor logits = torch.arange(new Scalar(7.0 * vocabulary), new TensorOptions(torch.ScalarType.Double))
+                .sin()
+                .mul(new Scalar(9.0))
+                .add(new Scalar(1e4))
+                .view(7, vocabulary)
+                .clone();
+        logits.narrow(1, 100, 31).sub_(new Scalar(2e4)); // the last ranks have small logits only
+        Tensor targets = Tensor.create(new long[] {0, 130, 65, TokenLoss.IGNORED, 33, 98, 64}, 7);
+        Tensor whole = logits.clone().set_requires_grad(true);
+        Tensor expected = torch.cross_entropy_loss(whole, targets);
+        expected.backward();
+        LocalWorld.run(ranks, world -> {
+            ShardRange range = ShardRange.of(vocabulary, ranks, world.rank());
+            Tensor part =
+                    logits.narrow(1, range.offset(), range.length()).clone().set_requires_grad(true);
+            TokenLoss loss = new TokenLoss();
+            loss.setPerToken(new VocabularyCrossEntropy(new SequenceCollectives(axis(world.group())), range));
+            Tensor actual = loss.mean(part, targets);
+            actual.backward();
+            assertThat(actual.item_double()).isCloseTo(expected.item_double(), within(1e-9));
+            assertThat(ParallelTraining.difference(part.grad(), whole.grad().narrow(1, range.offset(), range.length())))
+                    .isLessThan(1e-12);
+        });
+    }
+
+    private static Offset<Double> within(double distance) {
+        return Offset.offset(distance);
+    }
+
+    /** The gradients of a rank's parts against differences of the loss, in float64. */
+    @Test
+    void gradientsEqualFiniteDifferences() {
+        LocalWorld.run(2, world -> {
+            TinyTransformer model = new TinyTransformer(Options.of(torch.ScalarType.Double));
+            Map<String, ShardedTensor> parameters =
+                    TensorParallel.parallelize(model, axis(world.group()), true, TinyTransformer.plan(2));
+            loss(model, 0).backward();
+            double step = 1e-6;
+            for (String name : List.of("tokens.weight", "joint.qkv.weight", "joint.down.weight", "grouped.key.bias")) {
+                Tensor weight = Objects.requireNonNull(parameters.get(name)).local();
+                Tensor element = weight.detach().view(-1).narrow(0, 3, 1);
+                double gradient = weight.grad().view(-1).narrow(0, 3, 1).item_double();
+                double change = world.rank() == 0 ? step : 0; // the element of rank 0 alone
+                element.add_(new Scalar(change));
+                double above = loss(model, 0).item_double();
+                element.sub_(new Scalar(2 * change));
+                double below = loss(model, 0).item_double();
+                element.add_(new Scalar(change));
+                if (world.rank() == 0) {
+                    assertThat((above - below) / (2 * step)).as(name).isCloseTo(gradient, within(1e-7));
+                }
+            }
+        });
+    }
+
+    /** Of one gradient step; the norm of the parts is that of the whole, and what all ranks hold counts once. */
+    @Test
+    void clippedGradientsEqualTheSerialOnes() {
+        Options options = Options.of(torch.ScalarType.Double);
+        TinyTransformer serial = new TinyTransformer(options);
+        loss(serial, 0).backward();
+        Map<String, Tensor> expected = ModuleTensors.parameters(serial);
+        double norm = GradientClipping.clipByGlobalNorm(expected.values(), 0.1);
+        LocalWorld.run(2, world -> {
+            MeshAxis axis = axis(world.group());
+            TinyTransformer model = new TinyTransformer(options);
+            Map<String, ShardedTensor> parameters =
+                    TensorParallel.parallelize(model, axis, true, TinyTransformer.plan(2));
+            loss(model, 0).backward();
+            assertThat(TensorParallel.clipByGlobalNorm(parameters.values(), axis, 0.1))
+                    .isCloseTo(norm, within(1e-12));
+            parameters.forEach((name, parameter) -> {
+                ShardedTensor gradient = new ShardedTensor(
+                        name,
+                        parameter.globalShape(),
+                        parameter.placements(),
+                        parameter.local().grad());
+                assertThat(ParallelTraining.difference(
+                                gradient.whole(axis),
+                                Objects.requireNonNull(expected.get(name)).grad()))
+                        .as(name)
+                        .isLessThan(1e-12);
+            });
+        });
+    }
+
+    private static List<CountingGroup.Call> calls(World world, boolean isSequenceParallel) {
+        CountingGroup counting = new CountingGroup(world.group());
+        TinyTransformer model = new TinyTransformer(Options.of(torch.ScalarType.Float));
+        TensorParallel.parallelize(model, axis(counting.group()), isSequenceParallel, TinyTransformer.plan(2));
+        try (PointerScope _ = new PointerScope()) {
+            loss(model, 0).backward();
+        }
+        return new ArrayList<>(counting.calls());
+    }
+
+    /**
+     * Per layer two sums of [B, S, D] in the forward and two in the backward pass; here one layer has no feed-forward part. The
+     * logits (4 * 16 * 130 * 4 = 33,280 bytes) never travel.
+     */
+    @Test
+    void bytesAreThoseOfTheFormula() {
+        long activation = 4L * 16 * 32 * Float.BYTES;
+        long perPosition = 4L * 16 * Float.BYTES;
+        LocalWorld.run(2, world -> {
+            List<CountingGroup.Call> tensor = calls(world, false);
+            assertThat(tensor.stream().filter(call -> call.bytes() == activation))
+                    .hasSize(3 + 3 + 2); // three branches forward and backward; embedding forward, logits backward
+            assertThat(tensor.stream().mapToLong(CountingGroup.Call::bytes).sum())
+                    .isEqualTo(8 * activation + 3 * perPosition);
+            List<CountingGroup.Call> sequence = calls(world, true);
+            assertThat(sequence.stream().mapToLong(CountingGroup.Call::bytes).max())
+                    .hasValue(activation);
+            long scattered = sequence.stream()
+                    .filter(call -> call.operation().startsWith("reduceScatter"))
+                    .count();
+            assertThat(scattered).isEqualTo(3 + 3 + 2);
+            long gathered = sequence.stream()
+                    .filter(call -> call.operation().startsWith("allGather"))
+                    .count();
+            assertThat(gathered).isEqualTo(4 + 4 + 4); // the last four: inputs of column layers, gathered again
+        });
+    }
+
+    /** The sum of the input's gradients is awaited only after the products for the weights. */
+    @Test
+    void theGradientOfTheInputTravelsWhileTheWeightsGradientIsComputed() {
+        LocalWorld.run(2, world -> {
+            CountingGroup counting = new CountingGroup(world.group());
+            CompositeModule model = new CompositeModule();
+            LinearLayer layer = model.add("up", new LinearLayer(64, 8192, false));
+            TensorParallel.parallelize(model, axis(counting.group()), false, Map.of("up", ParallelStyle.COLUMN));
+            Tensor x = torch.ones(new long[] {8, 64, 64}).set_requires_grad(true);
+            layer.forward(x).sum().backward();
+            CountingGroup.Call call = counting.calls().getLast();
+            assertThat(call.operation()).isEqualTo("allReduceAsync");
+            long weightProduct = call.awaited().get() - call.begun();
+            assertThat(weightProduct).isGreaterThan(100_000L); // 2 * 512 * 64 * 4096 operations lie between
+        });
+    }
+
+    @Test
+    void eachSizeThatDoesNotDivideHasItsOwnError() {
+        LocalWorld.run(3, world -> {
+            CompositeModule model = new CompositeModule();
+            LinearLayer q = model.add("q", new LinearLayer(6, 12, true));
+            model.add("joint", new LinearLayer(6, 10, true));
+            model.add("odd", new LinearLayer(7, 8, true));
+            model.add("few", new TokenEmbedding(4, 6));
+            Tensor before = q.weight().clone();
+            assertError(world, model, "q", ParallelStyle.heads(4), "layer 'q': 4 heads cannot be shared by 3 tensor");
+            assertError(world, model, "odd", ParallelStyle.COLUMN, "layer 'odd': 8 outputs cannot be shared by 3");
+            assertError(world, model, "odd", ParallelStyle.ROW, "layer 'odd': 7 inputs cannot be shared by 3 tensor");
+            assertError(world, model, "joint", ParallelStyle.jointHeads(3), "10 outputs are not 3 equal sections");
+            assertError(
+                    world, model, "few", ParallelStyle.VOCABULARY, "a vocabulary of 4 tokens leaves a rank without");
+            assertError(world, model, "few", ParallelStyle.ROW, "is a TokenEmbedding, for which there is no style Row");
+            assertError(world, model, "no*", ParallelStyle.ROW, "the model has no such layer. Its layers are q, joint");
+            model.add("loss", new TokenLoss());
+            Map<String, ParallelStyle> noLogits = Map.of("q", ParallelStyle.COLUMN, "loss", ParallelStyle.VOCABULARY);
+            assertThatThrownBy(() -> TensorParallel.parallelize(model, axis(world.group()), true, noLogits))
+                    .hasMessageContaining(
+                            "layer 'loss' is a loss of the style VOCABULARY, but the plan has no layer of");
+            assertThat(q.weight().equal(before)).isTrue();
+            Tensor five = torch.ones(1, 5, 2);
+            assertThatThrownBy(() -> new SequenceCollectives(axis(world.group())).slice(five, 1))
+                    .hasMessageContaining("a sequence of 5 tokens cannot be shared by 3 tensor parallel ranks");
+        });
+    }
+
+    private static void assertError(
+            World world, CompositeModule model, String name, ParallelStyle style, String message) {
+        assertThatThrownBy(() -> TensorParallel.parallelize(model, axis(world.group()), true, Map.of(name, style)))
+                .isInstanceOf(IllegalArgumentException.class)
+                .hasMessageContaining(message);
+    }
+}
