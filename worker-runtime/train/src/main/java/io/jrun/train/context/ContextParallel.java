@@ -1,0 +1,79 @@
+package io.jrun.train.context;
+
+import io.jrun.comm.ProcessGroup;
+import io.jrun.train.layer.AttentionLayer;
+import io.jrun.train.layer.AttentionOperation;
+import io.jrun.train.layer.CompositeModule;
+import io.jrun.train.layer.SequencePositions;
+import io.jrun.train.layer.TokenLoss;
+import io.jrun.train.mesh.MeshAxis;
+import org.bytedeco.pytorch.Tensor;
+
+/**
+ * Makes several ranks share each sequence. Each rank gets its own tokens of a batch ({@link #tokens}), and the attention layers
+ * of the model exchange what they need. All ranks have all parameters: average the gradients over the ranks of this axis and of
+ * the data axis together.
+ */
+public final class ContextParallel {
+    private final MeshAxis axis;
+    private final SequenceSplit split;
+
+    private ContextParallel(MeshAxis axis, SequenceSplit split) {
+        this.axis = axis;
+        this.split = split;
+    }
+
+    /** How attention reaches the keys of other ranks. */
+    public enum Exchange {
+        /** Keys and values go round; causal work is balanced by a zigzag split. Any number of heads. */
+        RING,
+        /** All keys and values are gathered; causal work is balanced by a zigzag split. Any number of heads. */
+        ALL_GATHER,
+        /** Each rank computes whole sequences of some heads. The number of ranks divides the key heads. */
+        ULYSSES
+    }
+
+    /**
+     * Replaces the attention, the positions and the count of tokens of a model.
+     *
+     * @param model of the layers of {@code io.jrun.train.layer}
+     * @param axis the ranks that share each sequence
+     * @param gradientGroup the ranks over which gradients are averaged: those of the context and of the data axes
+     */
+    public static ContextParallel apply(
+            CompositeModule model, MeshAxis axis, ProcessGroup gradientGroup, Exchange exchange) {
+        SequenceSplit split = new SequenceSplit(axis.size(), exchange != Exchange.ULYSSES);
+        ContextParallel parallel = new ContextParallel(axis, split);
+        if (axis.size() == 1) {
+            return parallel;
+        }
+        AttentionOperation attention = switch (exchange) {
+            case RING -> new ExchangedAttention(split, axis.coordinate(), new RingExchange(axis));
+            case ALL_GATHER -> new ExchangedAttention(split, axis.coordinate(), new GatherExchange(axis));
+            case ULYSSES -> new UlyssesAttention(axis);
+        };
+        model.descendants(AttentionLayer.class).values().forEach(layer -> layer.setOperation(attention));
+        model.descendants(SequencePositions.class).values().forEach(layer -> layer.setRule(parallel::positions));
+        model.descendants(TokenLoss.class).values().forEach(layer -> layer.countTokensOf(gradientGroup));
+        return parallel;
+    }
+
+    /** The split of the sequences. */
+    public SequenceSplit split() {
+        return split;
+    }
+
+    /**
+     * This rank's tokens of whole sequences.
+     *
+     * @param whole_BS the same on all ranks of the axis
+     * @throws IllegalArgumentException if the length does not divide; the message has the numbers
+     */
+    public Tensor tokens(Tensor whole_BS) {
+        return whole_BS.index_select(1, positions(split.localLength(whole_BS.size(1))));
+    }
+
+    private Tensor positions(long localLength) {
+        return Tensor.create(split.positions(localLength * axis.size(), axis.coordinate()));
+    }
+}

@@ -1,0 +1,225 @@
+package io.jrun.train.context;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.jrun.comm.ProcessGroup;
+import io.jrun.comm.World;
+import io.jrun.comm.local.LocalWorld;
+import io.jrun.train.CountingGroup;
+import io.jrun.train.Libtorch;
+import io.jrun.train.ParallelTraining;
+import io.jrun.train.ParallelTraining.Batch;
+import io.jrun.train.TinyTransformer;
+import io.jrun.train.TinyTransformer.Options;
+import io.jrun.train.context.ContextParallel.Exchange;
+import io.jrun.train.ddp.DistributedDataParallel;
+import io.jrun.train.layer.AttentionLayer;
+import io.jrun.train.layer.AttentionOperation;
+import io.jrun.train.layer.CompositeModule;
+import io.jrun.train.mesh.DeviceMesh;
+import io.jrun.train.mesh.MeshAxis;
+import io.jrun.train.mesh.ShardedTensor;
+import io.jrun.train.tensorparallel.TensorParallel;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.function.IntFunction;
+import java.util.stream.IntStream;
+import java.util.stream.LongStream;
+import org.bytedeco.pytorch.Generator;
+import org.bytedeco.pytorch.GeneratorOptional;
+import org.bytedeco.pytorch.Tensor;
+import org.bytedeco.pytorch.TensorOptions;
+import org.bytedeco.pytorch.global.torch;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
+class ContextParallelTest {
+    private static final long BATCH = 2;
+    private static final long SEQUENCE = 16;
+    private static final long WIDTH = 8;
+
+    @BeforeAll
+    static void load() {
+        Libtorch.setThreads(1);
+    }
+
+    private static Tensor random(long heads, int seed, torch.ScalarType type) {
+        Generator generator = torch.createCPUGenerator(seed);
+        return torch.zeros(new long[] {BATCH, heads, SEQUENCE, WIDTH}, new TensorOptions(type))
+                .normal_(0, 1, new GeneratorOptional(generator));
+    }
+
+    /** Outputs, and gradients relative to the largest of each operand, with 4 query heads. */
+    @ParameterizedTest
+    @CsvSource({
+        "RING,2,4,true,Double", "RING,4,2,true,Double", "RING,4,1,false,Float", "ALL_GATHER,2,2,true,Float",
+        "ALL_GATHER,4,4,false,Double", "ULYSSES,2,2,true,Double", "ULYSSES,4,4,true,Float", "RING,3,2,false,Double"
+    })
+    void attentionAndItsGradientsEqualThoseOfTheWhole(
+            Exchange exchange, int ranks, long keyHeads, boolean isCausal, torch.ScalarType type) {
+        long sequence = ranks == 3 ? 12 : SEQUENCE;
+        List<Tensor> whole = List.of(random(4, 1, type), random(keyHeads, 2, type), random(keyHeads, 3, type)).stream()
+                .map(tensor -> tensor.narrow(2, 0, sequence).clone().set_requires_grad(true))
+                .toList();
+        Tensor direction = random(4, 4, type).narrow(2, 0, sequence);
+        Tensor expected = AttentionOperation.LOCAL.apply(whole.get(0), whole.get(1), whole.get(2), isCausal);
+        expected.mul(direction).sum().backward();
+        LocalWorld.run(ranks, world -> {
+            CompositeModule model = new CompositeModule();
+            AttentionLayer layer = model.add("attention", new AttentionLayer(WIDTH));
+            ContextParallel parallel =
+                    ContextParallel.apply(model, new MeshAxis("cp", world.group()), world.group(), exchange);
+            Tensor mine = Tensor.create(parallel.split().positions(sequence, world.rank()));
+            List<Tensor> parts = whole.stream()
+                    .map(tensor -> tensor.detach().index_select(2, mine).set_requires_grad(true))
+                    .toList();
+            Tensor joined = layer.attend(parts.get(0), parts.get(1), parts.get(2), isCausal);
+            Tensor output = layer.split(joined);
+            output.mul(direction.index_select(2, mine)).sum().backward();
+            double tolerance = ParallelTraining.tolerance(type);
+            assertThat(ParallelTraining.difference(
+                            output.detach(), expected.detach().index_select(2, mine)))
+                    .isLessThan(tolerance);
+            for (int i = 0; i < parts.size(); i++) {
+                Tensor gradient = whole.get(i).grad();
+                double largest = gradient.abs().max().item_double();
+                assertThat(ParallelTraining.difference(parts.get(i).grad(), gradient.index_select(2, mine)))
+                        .as("gradient of operand " + i)
+                        .isLessThan(tolerance * Math.max(1, largest));
+            }
+        });
+    }
+
+    private static Tensor loss(ContextParallel parallel, TinyTransformer model, Batch batch) {
+        return model.loss(parallel.tokens(batch.tokens()), parallel.tokens(batch.next()));
+    }
+
+    /** Global positions, and a mean over the tokens of all ranks, of which some ranks have few with targets. */
+    @ParameterizedTest
+    @CsvSource({"RING,2,Double", "RING,4,Float", "ALL_GATHER,4,Double", "ULYSSES,2,Float"})
+    void parametersAfterTenStepsEqualTheSerialOnes(Exchange exchange, int ranks, torch.ScalarType type) {
+        Options options = Options.of(type);
+        Map<String, Tensor> serial = ParallelTraining.serial(options, true);
+        LocalWorld.run(ranks, world -> {
+            TinyTransformer module = new TinyTransformer(options);
+            ContextParallel parallel =
+                    ContextParallel.apply(module, new MeshAxis("cp", world.group()), world.group(), exchange);
+            trainWithDdp(module, world.group(), step -> loss(parallel, module, ParallelTraining.batch(step, true)));
+            ParallelTraining.values(module)
+                    .forEach((name, tensor) -> assertThat(
+                                    ParallelTraining.difference(tensor, Objects.requireNonNull(serial.get(name))))
+                            .as(name)
+                            .isLessThan(ParallelTraining.tolerance(type)));
+        });
+    }
+
+    private static void trainWithDdp(TinyTransformer module, ProcessGroup group, IntFunction<Tensor> loss) {
+        try (DistributedDataParallel<TinyTransformer> ddp = new DistributedDataParallel<>(module, group)) {
+            ParallelTraining.train(module, ParallelTraining.STEPS, step -> {
+                try (var current = ddp.step()) {
+                    Tensor value = loss.apply(step);
+                    current.backward(value);
+                    return value.item_double();
+                }
+            });
+        }
+    }
+
+    /** Tensor, sequence, context and data parallelism together. */
+    @Test
+    void theThreeDimensionalMeshEqualsTheSerialModel() {
+        Options options = Options.of(torch.ScalarType.Double);
+        Map<String, Tensor> serial = ParallelTraining.serial(options, true);
+        LocalWorld.run(8, world -> {
+            try (DeviceMesh mesh = DeviceMesh.of(world, "dp", 2, "cp", 2, "tp", 2)) {
+                MeshAxis tensorAxis = new MeshAxis("tp", mesh.group("tp"));
+                TinyTransformer module = new TinyTransformer(options);
+                ContextParallel context = ContextParallel.apply(
+                        module, new MeshAxis("cp", mesh.group("cp")), mesh.group("dp", "cp"), Exchange.RING);
+                Map<String, ShardedTensor> parameters =
+                        TensorParallel.parallelize(module, tensorAxis, true, TinyTransformer.plan(2));
+                trainWithDdp(module, mesh.group("dp", "cp"), step -> {
+                    Batch batch = ParallelTraining.batch(step, true).texts(2L * mesh.coordinate("dp"), 2);
+                    return loss(context, module, batch);
+                });
+                parameters.forEach((name, parameter) -> assertThat(ParallelTraining.difference(
+                                parameter.whole(tensorAxis), Objects.requireNonNull(serial.get(name))))
+                        .as(name)
+                        .isLessThan(1e-12));
+            }
+        });
+    }
+
+    /** Elements per rank: keys and values (c-1) times forward and backward, their gradients c times. */
+    @Test
+    void theRingSendsTheBytesOfTheFormulaAndSendsBeforeItComputes() {
+        int ranks = 4;
+        long keysValues = 2 * BATCH * 2 * (SEQUENCE / ranks) * WIDTH * Double.BYTES;
+        LocalWorld.run(ranks, world -> {
+            CountingGroup counting = new CountingGroup(world.group());
+            runRing(world, counting);
+            assertThat(counting.bytes().get("sendAsync")).isEqualTo(keysValues * (2 * (ranks - 1) + ranks));
+            CountingGroup.Call first = counting.calls().getFirst();
+            assertThat(first.operation()).isEqualTo("sendAsync");
+            assertThat(first.awaited().get())
+                    .isGreaterThan(counting.calls().get(1).begun());
+        });
+    }
+
+    private static void runRing(World world, CountingGroup counting) {
+        CompositeModule model = new CompositeModule();
+        AttentionLayer layer = model.add("attention", new AttentionLayer(WIDTH));
+        ContextParallel.apply(model, new MeshAxis("cp", counting.group()), world.group(), Exchange.RING);
+        long local = SEQUENCE / world.size();
+        Tensor q = random(4, 1, torch.ScalarType.Double)
+                .narrow(2, 0, local)
+                .clone()
+                .set_requires_grad(true);
+        Tensor k = random(2, 2, torch.ScalarType.Double)
+                .narrow(2, 0, local)
+                .clone()
+                .set_requires_grad(true);
+        layer.attend(q, k, k, true).sum().backward();
+    }
+
+    /** Brandon et al. 2023: with contiguous parts the last rank has 58 of 136 pairs. Orders as torch's head-tail. */
+    @Test
+    void zigzagGivesAllRanksEqualWork() {
+        assertThat(pairs(new SequenceSplit(4, true))).containsExactly(34, 34, 34, 34);
+        assertThat(pairs(new SequenceSplit(4, false))).containsExactly(10, 26, 42, 58);
+        assertThat(new SequenceSplit(2, true).positions(8, 0)).containsExactly(0, 1, 6, 7);
+        assertThat(new SequenceSplit(2, true).positions(8, 1)).containsExactly(2, 3, 4, 5);
+        long[] all = IntStream.range(0, 4)
+                .mapToObj(rank -> new SequenceSplit(4, true).positions(8, rank))
+                .flatMapToLong(Arrays::stream)
+                .toArray();
+        assertThat(all).containsExactly(0, 7, 1, 6, 2, 5, 3, 4);
+        assertThat(LongStream.of(all).sorted()).containsExactly(0L, 1L, 2L, 3L, 4L, 5L, 6L, 7L);
+    }
+
+    private static long[] pairs(SequenceSplit split) {
+        return IntStream.range(0, split.ranks())
+                .mapToLong(rank -> split.pairs(rank, 16, true))
+                .toArray();
+    }
+
+    @Test
+    void sizesThatDoNotDivideHaveErrors() {
+        assertThatThrownBy(() -> new SequenceSplit(4, true).localLength(12))
+                .hasMessageContaining("12 tokens cannot be shared by 4 context parallel ranks: 8 equal chunks");
+        LocalWorld.run(2, world -> {
+            CompositeModule model = new CompositeModule();
+            AttentionLayer layer = model.add("attention", new AttentionLayer(WIDTH));
+            ContextParallel.apply(model, new MeshAxis("cp", world.group()), world.group(), Exchange.ULYSSES);
+            Tensor q = random(4, 1, torch.ScalarType.Float);
+            Tensor k = random(1, 2, torch.ScalarType.Float);
+            assertThatThrownBy(() -> layer.attend(q, k, k, true))
+                    .hasMessageContaining("1 key heads cannot be shared by 2 context parallel ranks");
+        });
+    }
+}
