@@ -14,9 +14,13 @@ import org.junit.jupiter.params.provider.MethodSource;
 @ExtendWith(StopAfterFailure.class)
 class ShmCollectivesTest {
     private static Stream<Arguments> sizesAndBuffers() {
-        return IntStream.rangeClosed(1, 5)
-                .boxed()
-                .flatMap(size -> Stream.of(Buffers.values()).map(buffers -> Arguments.of(size, buffers)));
+        return Seeds.sample(
+                IntStream.rangeClosed(1, 5)
+                        .boxed()
+                        .flatMap(size -> Stream.of(Buffers.values()).map(buffers -> Arguments.of(size, buffers)))
+                        .toList(),
+                7)
+                .stream();
     }
 
     @ParameterizedTest(name = "{0} ranks, {1}")
