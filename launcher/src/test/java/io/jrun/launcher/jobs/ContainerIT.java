@@ -1,13 +1,18 @@
 package io.jrun.launcher.jobs;
 
+import static java.nio.charset.StandardCharsets.ISO_8859_1;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import io.jrun.launcher.jobs.JRun.Result;
 import io.jrun.launcher.jobs.JRun.Running;
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.List;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Tag;
@@ -17,6 +22,9 @@ import org.junit.jupiter.api.io.TempDir;
 /** Jobs in containers of a .sqsh image that holds a busybox and this machine's glibc. */
 @Tag("alone") // on a busy machine a rank is late, and said to be
 class ContainerIT extends RealJobs {
+    private static final Path MEMORY_CGROUPS = Path.of("/sys/fs/cgroup/memory");
+    private static final long LIMIT_BYTES = 2L << 30;
+
     @TempDir
     private static Path shared;
 
@@ -57,6 +65,20 @@ class ContainerIT extends RealJobs {
     }
 
     @Test
+    void theEntrypointStartsTheProgramAndItsOutputIsShownOnDemand() {
+        String[] program = {"sh", "-c", "echo entered $ENTERED; exit 4"};
+        Result plain = jrun.run(program);
+        Result quiet = jrun.run(words(List.of("--container-entrypoint"), program));
+        Result loud = jrun.run(words(List.of("--container-entrypoint", "--container-entrypoint-log"), program));
+
+        assertThat(plain.out()).contains("entered\n").doesNotContain("of the entrypoint");
+        assertThat(quiet.out()).contains("entered yes\n").doesNotContain("of the entrypoint");
+        assertThat(loud.out()).contains("entered yes\n", "of the entrypoint\n");
+        assertThat(List.of(plain.exitCode(), quiet.exitCode(), loud.exitCode())).containsOnly(4);
+    }
+
+    /** Also with PIDs of their own, by which a worker cannot say to the agent who it is. */
+    @Test
     void ranksOfTwoContainersShareMemory() {
         Jars.program(folder.resolve("sum.jar"), "Sum", """
                 import io.jrun.comm.*;
@@ -69,18 +91,105 @@ class ContainerIT extends RealJobs {
                             data.setAtIndex(ValueLayout.JAVA_FLOAT, 7, world.rank() + 1f);
                             world.group().allReduce(data, DataType.F32, 1024, ReduceOp.SUM);
                             System.out.println("sum " + data.getAtIndex(ValueLayout.JAVA_FLOAT, 7) + " "
-                                    + new java.io.File("/home").exists() + " " + System.getProperty("user.name"));
+                                    + new java.io.File("/home").exists() + " " + System.getProperty("user.name")
+                                    + (ProcessHandle.current().pid() < 9 ? " own pids " : " node's pids ")
+                                    + Runtime.getRuntime().maxMemory());
                         }
                     }
                 }
                 """);
 
-        Result result = jrun.run("--nproc-per-node=2", "sum.jar");
+        for (List<String> options :
+                List.of(List.<String>of(), List.of("--container-unshare=pid"), List.of("--container-runtime=podman"))) {
+            if (options.contains("--container-runtime=podman") && !TestCommand.exists("podman")) {
+                continue; // BuiltinEngineTest names the packages
+            }
+            Result result = underMemoryLimit(words(options, "--nproc-per-node=2", "sum.jar"));
 
-        assertThat(result.exitCode()).as(result.err()).isZero();
-        assertThat(result.sortedOut())
-                .hasSize(2)
-                .allSatisfy(line -> assertThat(line).endsWith("sum 3.0 false root"));
+            assertThat(result.exitCode()).as("%s: %s", options, result.err()).isZero();
+            assertThat(result.sortedOut())
+                    .hasSize(2)
+                    .allSatisfy(line -> assertThat(line)
+                            .contains("sum 3.0 false root")
+                            .contains(options.isEmpty() ? " node's pids " : " own pids "));
+            if (!options.contains("--container-runtime=podman")) { // podman hides the controllers of cgroup v1
+                assertThat(result.sortedOut())
+                        .allSatisfy(line -> assertThat(Long.parseLong(line.substring(line.lastIndexOf(' ') + 1)))
+                                .isLessThan(LIMIT_BYTES));
+            }
+        }
+    }
+
+    /** A JVM's largest heap is a part of the limit that the cgroup sets. */
+    private Result underMemoryLimit(String... words) {
+        Path group = MEMORY_CGROUPS.resolve(jrun.runId());
+        assumeTrue(Files.isWritable(MEMORY_CGROUPS), "needs the memory controller of cgroup v1");
+        try {
+            Files.createDirectory(group);
+            Files.writeString(group.resolve("memory.limit_in_bytes"), Long.toString(LIMIT_BYTES));
+            List<String> enter = List.of("sh", "-c", "echo $$ > " + group + "/cgroup.procs; exec \"$@\"", "enter");
+            try {
+                return jrun.startUnder(enter, words).await();
+            } finally {
+                JRun.waitFor(() -> group.toFile().delete(), "end of the processes in " + group);
+            }
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+    }
+
+    private static String[] words(List<String> options, String... program) {
+        return Stream.concat(options.stream(), Stream.of(program)).toArray(String[]::new);
+    }
+
+    /** A JVM is process 1 of podman's container, and gets the signals from podman. */
+    @Test
+    void podmanPassesSignalsOnAndEndsWithTheLauncher() throws Exception {
+        assumeTrue(TestCommand.exists("podman") && TestCommand.exists("crun"), "needs the packages podman and crun");
+        Jars.program(folder.resolve("wait.jar"), "Wait", """
+                public class Wait {
+                    public static void main(String[] args) throws Exception {
+                        sun.misc.Signal.handle(new sun.misc.Signal("USR1"), _ -> {
+                            System.out.println("got");
+                            System.exit(9);
+                        });
+                        Runtime.getRuntime().addShutdownHook(new Thread(() -> System.out.println("hook")));
+                        System.out.println("ready");
+                        Thread.sleep(1_000_000);
+                    }
+                }
+                """);
+        String[] job = {"--container-runtime=podman", "--container-env=JOB_OF_TEST", "wait.jar"};
+        jrun.with("JOB_OF_TEST", folder.toString());
+        Running job1 = jrun.start(job).awaitOutput("ready");
+        job1.signal("USR1");
+        job1.awaitOutput("hook");
+        assertThat(job1.await().exitCode()).isEqualTo(9);
+        assertThat(job1.out()).contains("got");
+
+        Running killed = jrun.start(job).awaitOutput("ready");
+        killed.signal("KILL");
+        killed.await();
+        JRun.waitFor(() -> processesOfTheTest().isEmpty(), "end of podman's processes");
+        assertThat(command("mount")).doesNotContain(image.toString());
+        assertThat(command("losetup", "-j", image.toString())).isEmpty();
+    }
+
+    /** The processes with this test's variable, podman's and conmon's too. */
+    private List<String> processesOfTheTest() {
+        String variable = "JOB_OF_TEST=" + folder;
+        try (Stream<ProcessHandle> all = ProcessHandle.allProcesses()) {
+            return all.filter(process -> {
+                        try {
+                            return Files.readString(Path.of("/proc/" + process.pid() + "/environ"), ISO_8859_1)
+                                    .contains(variable);
+                        } catch (IOException e) {
+                            return false; // the process has ended
+                        }
+                    })
+                    .map(process -> process.info().toString())
+                    .toList();
+        }
     }
 
     @Test
@@ -120,7 +229,7 @@ class ContainerIT extends RealJobs {
             process.waitFor();
             return said;
         } catch (IOException e) {
-            throw new java.io.UncheckedIOException(e);
+            throw new UncheckedIOException(e);
         } catch (InterruptedException e) {
             throw new IllegalStateException(e);
         }

@@ -34,6 +34,7 @@ final class ContainerImages {
     static Path withoutJdk(Path image) throws Exception {
         Path root = root(image);
         Files.writeString(root.resolve("etc/environment"), "OF_IMAGE=image\nBOTH=image\nNAMED=image\n");
+        Files.writeString(root.resolve("etc/rc"), "echo of the entrypoint\nexport ENTERED=yes\nexec \"$@\"\n");
         return pack(root, image);
     }
 
