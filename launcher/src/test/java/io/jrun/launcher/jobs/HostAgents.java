@@ -2,6 +2,7 @@ package io.jrun.launcher.jobs;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.jrun.agent.image.FolderDeletion;
 import io.jrun.launcher.jobs.JRun.Running;
 import java.io.IOException;
 import java.io.UncheckedIOException;
@@ -89,12 +90,7 @@ final class HostAgents implements AutoCloseable {
         try (DirectoryStream<Path> folders =
                 Files.newDirectoryStream(Path.of(System.getProperty("java.io.tmpdir")), prefix + "*")) {
             for (Path each : folders) {
-                try (DirectoryStream<Path> files = Files.newDirectoryStream(each)) {
-                    for (Path file : files) {
-                        Files.delete(file);
-                    }
-                }
-                Files.delete(each);
+                FolderDeletion.delete(each);
             }
         } catch (IOException e) {
             throw new UncheckedIOException(e);
