@@ -1,0 +1,147 @@
+package io.jrun.train.tensorparallel;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.jrun.comm.ProcessGroup;
+import io.jrun.comm.World;
+import io.jrun.comm.local.LocalWorld;
+import io.jrun.train.CountingGroup;
+import io.jrun.train.Libtorch;
+import io.jrun.train.ParallelTraining;
+import io.jrun.train.layer.CompositeModule;
+import io.jrun.train.layer.DropoutLayer;
+import io.jrun.train.layer.LinearLayer;
+import io.jrun.train.layer.TokenEmbedding;
+import io.jrun.train.layer.TokenLoss;
+import io.jrun.train.mesh.MeshAxis;
+import io.jrun.train.mesh.ShardRange;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.concurrent.ConcurrentHashMap;
+import org.assertj.core.data.Offset;
+import org.bytedeco.pytorch.Scalar;
+import org.bytedeco.pytorch.Tensor;
+import org.bytedeco.pytorch.TensorOptions;
+import org.bytedeco.pytorch.global.torch;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** Single layers that ranks share. */
+class TensorParallelLayersTest {
+    @BeforeAll
+    static void load() {
+        Libtorch.setThreads(1);
+    }
+
+    private static MeshAxis axis(ProcessGroup group) {
+        return new MeshAxis("tp", group);
+    }
+
+    @Test
+    void masksBetweenColumnAndRowLayersDifferBetweenRanksAndOthersAreEqual() {
+        Map<Integer, List<Tensor>> masked = new ConcurrentHashMap<>();
+        LocalWorld.run(2, world -> {
+            CompositeModule model = new CompositeModule();
+            DropoutLayer inner = model.add("inner", new DropoutLayer(0.5, 5));
+            DropoutLayer outer = model.add("outer", new DropoutLayer(0.5, 5));
+            TensorParallel.parallelize(model, axis(world.group()), false, Map.of("inner", ParallelStyle.DISTINCT));
+            masked.put(world.rank(), List.of(inner.forward(torch.ones(64)), outer.forward(torch.ones(64))));
+        });
+        List<Tensor> first = Objects.requireNonNull(masked.get(0));
+        List<Tensor> second = Objects.requireNonNull(masked.get(1));
+        assertThat(first.get(0).equal(second.get(0))).isFalse();
+        assertThat(first.get(0).equal(first.get(1))).isFalse();
+        assertThat(first.get(1).equal(second.get(1))).isTrue();
+    }
+
+    /** A maximum of one rank alone would overflow; every rank has targets. */
+    @ParameterizedTest
+    @ValueSource(ints = {1, 2, 4})
+    void crossEntropyOfPartsIsThatOfTheWhole(int ranks) {
+        int vocabulary = 131;
+        Tensor logits = torch.arange(new Scalar(7.0 * vocabulary), new TensorOptions(torch.ScalarType.Double))
+                .sin()
+                .mul(new Scalar(9.0))
+                .add(new Scalar(1e4))
+                .view(7, vocabulary)
+                .clone();
+        logits.narrow(1, 100, 31).sub_(new Scalar(2e4)); // the last ranks have small logits only
+        Tensor targets = Tensor.create(new long[] {0, 130, 65, TokenLoss.IGNORED, 33, 98, 64}, 7);
+        Tensor whole = logits.clone().set_requires_grad(true);
+        Tensor expected = torch.cross_entropy_loss(whole, targets);
+        expected.backward();
+        LocalWorld.run(ranks, world -> {
+            ShardRange range = ShardRange.of(vocabulary, ranks, world.rank());
+            Tensor part =
+                    logits.narrow(1, range.offset(), range.length()).clone().set_requires_grad(true);
+            TokenLoss loss = new TokenLoss();
+            loss.setPerToken(new VocabularyCrossEntropy(new SequenceCollectives(axis(world.group())), range));
+            Tensor actual = loss.mean(part, targets);
+            actual.backward();
+            assertThat(actual.item_double()).isCloseTo(expected.item_double(), within(1e-9));
+            assertThat(ParallelTraining.difference(part.grad(), whole.grad().narrow(1, range.offset(), range.length())))
+                    .isLessThan(1e-12);
+        });
+    }
+
+    private static Offset<Double> within(double distance) {
+        return Offset.offset(distance);
+    }
+
+    /** The sum of the input's gradients is awaited only after the products for the weights. */
+    @Test
+    void theGradientOfTheInputTravelsWhileTheWeightsGradientIsComputed() {
+        LocalWorld.run(2, world -> {
+            CountingGroup counting = new CountingGroup(world.group());
+            CompositeModule model = new CompositeModule();
+            LinearLayer layer = model.add("up", new LinearLayer(64, 8192, false));
+            TensorParallel.parallelize(model, axis(counting.group()), false, Map.of("up", ParallelStyle.COLUMN));
+            Tensor x = torch.ones(new long[] {8, 64, 64}).set_requires_grad(true);
+            layer.forward(x).sum().backward();
+            CountingGroup.Call call = counting.calls().getLast();
+            assertThat(call.operation()).isEqualTo("allReduceAsync");
+            long weightProduct = call.awaited().get() - call.begun();
+            assertThat(weightProduct).isGreaterThan(100_000L); // 2 * 512 * 64 * 4096 operations lie between
+        });
+    }
+
+    @Test
+    void eachSizeThatDoesNotDivideHasItsOwnError() {
+        LocalWorld.run(3, world -> {
+            CompositeModule model = new CompositeModule();
+            LinearLayer q = model.add("q", new LinearLayer(6, 12, true));
+            model.add("joint", new LinearLayer(6, 10, true));
+            model.add("odd", new LinearLayer(7, 8, true));
+            model.add("few", new TokenEmbedding(4, 6));
+            Tensor before = q.weight().clone();
+            assertError(world, model, "q", ParallelStyle.heads(4), "layer 'q': 4 heads cannot be shared by 3 tensor");
+            assertError(world, model, "odd", ParallelStyle.COLUMN, "layer 'odd': 8 outputs cannot be shared by 3");
+            assertError(world, model, "odd", ParallelStyle.ROW, "layer 'odd': 7 inputs cannot be shared by 3 tensor");
+            assertError(world, model, "joint", ParallelStyle.jointHeads(3), "10 outputs are not 3 equal sections");
+            assertError(
+                    world, model, "few", ParallelStyle.VOCABULARY, "a vocabulary of 4 tokens leaves a rank without");
+            assertError(world, model, "few", ParallelStyle.ROW, "is a TokenEmbedding, for which there is no style Row");
+            assertError(world, model, "no*", ParallelStyle.ROW, "the model has no such layer. Its layers are q, joint");
+            model.add("loss", new TokenLoss());
+            Map<String, ParallelStyle> noLogits = Map.of("q", ParallelStyle.COLUMN, "loss", ParallelStyle.VOCABULARY);
+            assertThatThrownBy(() -> TensorParallel.parallelize(model, axis(world.group()), true, noLogits))
+                    .hasMessageContaining(
+                            "layer 'loss' is a loss of the style VOCABULARY, but the plan has no layer of");
+            assertThat(q.weight().equal(before)).isTrue();
+            Tensor five = torch.ones(1, 5, 2);
+            assertThatThrownBy(() -> new SequenceCollectives(axis(world.group())).slice(five, 1))
+                    .hasMessageContaining("a sequence of 5 tokens cannot be shared by 3 tensor parallel ranks");
+        });
+    }
+
+    private static void assertError(
+            World world, CompositeModule model, String name, ParallelStyle style, String message) {
+        assertThatThrownBy(() -> TensorParallel.parallelize(model, axis(world.group()), true, Map.of(name, style)))
+                .isInstanceOf(IllegalArgumentException.class)
+                .hasMessageContaining(message);
+    }
+}
