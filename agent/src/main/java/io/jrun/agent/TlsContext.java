@@ -46,7 +46,8 @@ final class TlsContext {
                 ? status
                 : Status.UNAVAILABLE.withDescription(
                         "the TLS handshake did not end within 10 s; one of the two hosts or the network between them"
-                                + " is too busy, or the process there stands still: look at their load, then try again");
+                                + " is too busy, or the process there stands still: look at"
+                                + " their load, then try again");
     }
 
     private static SslContext build(SslContextBuilder builder, PeerIdentity identity) {

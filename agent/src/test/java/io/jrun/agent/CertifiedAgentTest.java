@@ -56,7 +56,7 @@ class CertifiedAgentTest {
             try (TestJob job = TestJob.over(misled, folder)) {
                 assertThat(job.awaitError())
                         .hasStackTraceContaining(UnknownPeerException.class.getName())
-                        .hasStackTraceContaining("its certificate is not accepted here")
+                        .hasStackTraceContaining("the certificate of the peer is not accepted")
                         .hasStackTraceContaining("127.0.0.1");
             } finally {
                 misled.shutdownNow();

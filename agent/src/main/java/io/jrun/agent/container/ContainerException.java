@@ -1,6 +1,9 @@
 package io.jrun.agent.container;
 
-/** A container cannot be made on this node. The message is one sentence for the user: what, why, and what to do. */
+/**
+ * A container cannot be made on this node. The message is one sentence for the user with the problem, its cause and its
+ * remedy.
+ */
 public final class ContainerException extends Exception {
     private static final long serialVersionUID = 1L;
     private static final int CANNOT_EXECUTE = 126;
@@ -8,7 +11,7 @@ public final class ContainerException extends Exception {
 
     private final int exitCode;
 
-    /** With a sentence for the user. */
+    /** Makes an exception with a sentence for the user. */
     public ContainerException(String message) {
         this(message, CANNOT_EXECUTE);
     }
@@ -23,13 +26,13 @@ public final class ContainerException extends Exception {
         return new ContainerException(message, NOT_FOUND);
     }
 
-    /** With a sentence for the user. */
+    /** Makes an exception with a sentence for the user. */
     public ContainerException(String message, Throwable cause) {
         super(message, cause);
         exitCode = CANNOT_EXECUTE;
     }
 
-    /** The exit code of the worker, with the meaning of shells: 127 for a program that does not exist, else 126. */
+    /** The exit code of the worker, as in shells: 127 if the program does not exist, else 126. */
     public int exitCode() {
         return exitCode;
     }

@@ -4,9 +4,10 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * One entry of {@code --container-mounts=SRC[:DST[:FLAGS]],...}. A comma or a colon in a path cannot be written, as in Pyxis.
+ * One entry of {@code --container-mounts=SRC[:DST[:FLAGS]],...}. A comma or a colon in a path cannot be written, as in
+ * Pyxis.
  *
- * @param kind what is mounted
+ * @param kind the kind of the mount
  * @param source of a bind mount: a path on the node; else empty
  * @param target absolute path inside the container, without {@code .} and {@code ..}
  * @param flags in the order given
@@ -16,9 +17,9 @@ public record ContainerMount(Kind kind, String source, String target, List<Strin
     public enum Kind {
         /** A file or folder of the node. */
         BIND,
-        /** Memory. */
+        /** A file system in memory. */
         TMPFS,
-        /** Nothing: what is mounted there is taken away. */
+        /** No mount: removes the mount at the path. */
         UMOUNT
     }
 
@@ -79,7 +80,7 @@ public record ContainerMount(Kind kind, String source, String target, List<Strin
         StringBuilder clean = new StringBuilder();
         for (String name : text.split("/", -1)) {
             if (name.equals("..")) {
-                throw refused(entry, "the path inside the container must not hold ..");
+                throw refused(entry, "the path inside the container must not contain ..");
             }
             if (!name.isEmpty() && !name.equals(".")) {
                 clean.append('/').append(name);
@@ -96,7 +97,7 @@ public record ContainerMount(Kind kind, String source, String target, List<Strin
         return flags.contains(flag);
     }
 
-    /** As the user would type it again. */
+    /** The text of the option. */
     public String text() {
         String head = kind == Kind.BIND ? source : kind == Kind.TMPFS ? "tmpfs" : "umount";
         return head + ":" + target + (flags.isEmpty() ? "" : ":" + String.join("+", flags));

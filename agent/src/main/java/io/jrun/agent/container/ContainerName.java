@@ -4,23 +4,27 @@ import java.util.Locale;
 import java.util.regex.Pattern;
 
 /**
- * {@code --container-name=NAME[:auto|create|exec|no_exec]}: a root that stays on the node and that the job's workers there share.
+ * {@code --container-name=NAME[:auto|create|exec|no_exec]}: a root that stays on the node. The job's workers on the
+ * node share the root.
  *
- * @param name of the root
- * @param mode what to do with a root that is there, or is not
+ * @param name name of the root
+ * @param mode the use of an existing or a missing root
  */
 public record ContainerName(String name, Mode mode) {
     private static final Pattern NAME = Pattern.compile("[A-Za-z0-9_][A-Za-z0-9_.+-]{0,127}");
 
-    /** The use of a root that exists, and of a root that does not. */
+    /** The use of an existing root, and of a missing root. */
     public enum Mode {
-        /** Join a container that runs, else use the root that is there, else make it from the image. */
+        /**
+         * Join a running container. Without a running container use the existing root. Without a root make the root
+         * from the image.
+         */
         AUTO,
-        /** Make it from the image; it must not be there. */
+        /** Make the root from the image. The root must not exist. */
         CREATE,
-        /** Join a container that runs. */
+        /** Join a running container. */
         EXEC,
-        /** Use the root that is there, else make it; never join a container that runs. */
+        /** Use the existing root, or make the root. Never join a running container. */
         NO_EXEC;
 
         String word() {
@@ -37,9 +41,9 @@ public record ContainerName(String name, Mode mode) {
         int colon = text.indexOf(':');
         String name = colon < 0 ? text : text.substring(0, colon);
         if (!NAME.matcher(name).matches()) {
-            throw new ContainerFormatException(
-                    "'" + name
-                            + "' is no name of a container; up to 128 letters, digits, _ . + -, the first a letter, a digit or _");
+            throw new ContainerFormatException("'" + name
+                    + "' is not a name of a container; a name has up to 128 letters, digits, _ . + -;"
+                    + " the first is a letter, a digit or _");
         }
         return new ContainerName(name, colon < 0 ? Mode.AUTO : mode(text.substring(colon + 1)));
     }
@@ -51,10 +55,10 @@ public record ContainerName(String name, Mode mode) {
             }
         }
         throw new ContainerFormatException(
-                "'" + word + "': after the name's colon stands auto, create, exec or no_exec");
+                "'" + word + "': the word after the colon must be auto, create, exec or no_exec");
     }
 
-    /** As the user would type it again. */
+    /** The text of the option. */
     public String text() {
         return name + ":" + mode.word();
     }

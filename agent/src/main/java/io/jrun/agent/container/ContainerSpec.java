@@ -6,21 +6,21 @@ import java.util.Optional;
 import java.util.regex.Pattern;
 
 /**
- * The containers that a job asks for: the values of Pyxis' thirteen options and of jrun's own.
+ * The containers that a job requests: the values of Pyxis' thirteen options and of jrun's own options.
  *
- * @param image empty for a container that is on the node already, under its name
- * @param mounts in the order given
- * @param workdir absolute path inside; empty for the default
- * @param name empty for a root that each worker has for itself and that ends with it
- * @param save where the root of local rank 0 is written as a .sqsh file at the end; empty for nowhere
+ * @param image the image; empty for a named container that already exists on the node
+ * @param mounts the mounts in the given order
+ * @param workdir the working folder as an absolute path inside the container; empty for the default
+ * @param name the name; without a name each worker has its own root, which ends with the worker
+ * @param save the .sqsh file to which the root of local rank 0 is written at the end; empty for no file
  * @param mountHome whether the user's home folder is mounted
- * @param remapRoot whether the user is root inside
- * @param writable whether programs may write to the root; what they write is never written to the image
+ * @param remapRoot whether the user is root inside the container
+ * @param writable whether programs may write to the root; the image never changes
  * @param entrypoint whether the image's entrypoint runs the program
  * @param entrypointLog whether the output of the entrypoint is shown
  * @param environment names of variables whose values come from the node, and not from the image
  * @param unshare namespaces that the workers do not share with the node
- * @param java whose JDK runs Java programs
+ * @param java the JDK that runs Java programs
  * @param engine the engine that runs the workers
  */
 public record ContainerSpec(
@@ -43,14 +43,14 @@ public record ContainerSpec(
     /** Copies the lists. */
     public ContainerSpec {
         if (image.isEmpty() && name.isEmpty()) {
-            throw new ContainerFormatException("a container needs an image, or the name of one that is on the node");
+            throw new ContainerFormatException("a container needs an image, or the name of a container on the node");
         }
         mounts = List.copyOf(mounts);
         environment = List.copyOf(environment);
         unshare = List.copyOf(unshare);
     }
 
-    /** A container of an image, and nothing else asked for. */
+    /** A container of an image with the defaults of all options. */
     public static ContainerSpec of(ImageReference image) {
         return new ContainerSpec(
                 Optional.of(image),
@@ -69,7 +69,7 @@ public record ContainerSpec(
                 EngineChoice.AUTO);
     }
 
-    /** The same of another image. */
+    /** A copy with another image. */
     public ContainerSpec withImage(ImageReference newImage) {
         return new ContainerSpec(
                 Optional.of(newImage),
@@ -88,7 +88,7 @@ public record ContainerSpec(
                 engine);
     }
 
-    /** The same with these mounts. */
+    /** A copy with these mounts. */
     public ContainerSpec withMounts(List<ContainerMount> newMounts) {
         return new ContainerSpec(
                 image,
@@ -110,13 +110,13 @@ public record ContainerSpec(
     /**
      * Reads {@code --container-env=NAME,...}.
      *
-     * @throws ContainerFormatException if one is no name of a variable
+     * @throws ContainerFormatException if a name is not the name of a variable
      */
     public static List<String> parseEnvironment(String text) {
         List<String> names = new ArrayList<>();
         for (String name : text.split(",", -1)) {
             if (!VARIABLE.matcher(name).matches()) {
-                throw new ContainerFormatException("'" + name + "' is no name of an environment variable");
+                throw new ContainerFormatException("'" + name + "' is not the name of an environment variable");
             }
             names.add(name);
         }
@@ -126,11 +126,12 @@ public record ContainerSpec(
     /**
      * Checks {@code --container-workdir=PATH}.
      *
-     * @throws ContainerFormatException if it is not absolute
+     * @throws ContainerFormatException if the path is not absolute
      */
     public static String checkWorkdir(String text) {
         if (!text.startsWith("/") || text.indexOf('\n') >= 0 || text.indexOf('\0') >= 0) {
-            throw new ContainerFormatException("'" + text + "': the working folder inside the container begins with /");
+            throw new ContainerFormatException(
+                    "'" + text + "': the path of the working folder inside the container" + " must begin with /");
         }
         return text;
     }

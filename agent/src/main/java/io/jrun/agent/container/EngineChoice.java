@@ -16,7 +16,7 @@ public enum EngineChoice {
     /** The command apptainer. */
     APPTAINER;
 
-    /** The engine as the option calls it. */
+    /** The word of the option. */
     public String word() {
         return name().toLowerCase(Locale.ROOT);
     }
@@ -32,8 +32,8 @@ public enum EngineChoice {
                 return choice;
             }
         }
-        throw new ContainerFormatException(
-                "'" + text + "' is no container engine; there are auto, builtin, enroot, podman and apptainer");
+        throw new ContainerFormatException("'" + text + "' is not a container engine; the engines are auto,"
+                + " builtin, enroot, podman and apptainer");
     }
 
     /** Returns a sentence about the first option that this engine does not support; empty if there is none. */

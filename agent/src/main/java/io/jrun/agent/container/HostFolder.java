@@ -20,7 +20,7 @@ public record HostFolder(Path path, Path inside, Access access) {
         READ,
         /** Read and write. */
         WRITE,
-        /** Read, and write to a layer of its own that ends with it; only for folders. */
+        /** Read, and write to a layer of the worker. The layer ends with the worker. For folders only. */
         WRITE_COPY
     }
 }

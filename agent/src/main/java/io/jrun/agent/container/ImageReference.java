@@ -10,13 +10,13 @@ import java.util.regex.Pattern;
  * REGISTRY/IMAGE:TAG}).
  */
 public sealed interface ImageReference {
-    /** The text as the user would type it again. */
+    /** The text of the option. */
     String text();
 
     /**
-     * A file or a folder. The node finds out by its content what it is.
+     * A file or a folder. The node detects the kind by the content.
      *
-     * @param path as it was given; relative to the folder in which the job was started
+     * @param path the given path; a relative path is relative to the folder in which the job was started
      */
     record Local(String path) implements ImageReference {
         @Override
@@ -28,11 +28,11 @@ public sealed interface ImageReference {
     /**
      * An image of a registry.
      *
-     * @param user empty for the user of the credentials, or none
+     * @param user the user; empty for the user of the credentials, or for no user
      * @param host name of the registry, with its port if it has one
      * @param repository the image's name in the registry
-     * @param tag empty if a digest is given
-     * @param digest as {@code sha256:...}; empty if a tag is given
+     * @param tag the tag; empty if a digest is given
+     * @param digest the digest as {@code sha256:...}; empty if a tag is given
      * @param plainHttp whether the user has asked for a connection without TLS, by {@code http://}
      */
     record Registry(String user, String host, String repository, String tag, String digest, boolean plainHttp)
@@ -46,7 +46,7 @@ public sealed interface ImageReference {
         }
     }
 
-    /** Before the name of an image whose registry is asked without TLS. */
+    /** The prefix of an image whose registry is called without TLS. */
     String HTTP = "http://";
 
     /** Docker Hub's own registry, for names without a registry. */
@@ -68,7 +68,10 @@ public sealed interface ImageReference {
         return isPath(text) ? new Local(text) : RegistryParser.parse(text);
     }
 
-    /** Pyxis takes only what begins with a dot or a slash; a name that ends as image files do is no registry's either. */
+    /**
+     * Whether the text is a path. Pyxis treats text that begins with a dot or a slash as a path. jrun also treats text
+     * with the ending of an image file as a path.
+     */
     private static boolean isPath(String text) {
         return text.startsWith("/")
                 || text.startsWith(".")
@@ -92,7 +95,7 @@ public sealed interface ImageReference {
         private RegistryParser() {}
 
         static Registry parse(String text) {
-            String rest = withoutScheme(text).replace("\\#", "#"); // as lines of #SBATCH must write it
+            String rest = withoutScheme(text).replace("\\#", "#"); // Lines of #SBATCH must write '#' as '\#'.
             String digest = "";
             int at = rest.lastIndexOf('@');
             if (at >= 0 && rest.startsWith("sha", at + 1) && rest.indexOf(':', at) >= 0) {
@@ -126,7 +129,10 @@ public sealed interface ImageReference {
             return new Registry(user, hub ? DOCKER_HUB : host.get(), repository, tag, digest, http);
         }
 
-        /** Before a '#' always; before the first '/' where it looks like a host, as Docker decides. */
+        /**
+         * The name of the registry: the text before '#', or the text before the first '/' if the text has the form of a
+         * host. Docker uses the same rule.
+         */
         private static Optional<String> host(String rest, String text) {
             int hash = rest.indexOf('#');
             if (hash >= 0) {
@@ -155,8 +161,8 @@ public sealed interface ImageReference {
 
         private static String matching(Pattern pattern, String part, String text, String rule) {
             if (!pattern.matcher(part).matches()) {
-                throw new ContainerFormatException(
-                        "'" + text + "' is no image: '" + part + "': " + rule + "; a file's path begins with / or ./");
+                throw new ContainerFormatException("'" + text + "' is not an image: '" + part + "': " + rule
+                        + "; a file's path begins with /" + " or ./");
             }
             return part;
         }

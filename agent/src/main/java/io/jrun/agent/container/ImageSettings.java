@@ -5,9 +5,9 @@ import java.util.Map;
 /**
  * The settings of an image for the programs that run in the image.
  *
- * @param environment its variables
- * @param workdir its working folder; empty if it names none
- * @param hasEntrypoint whether it has a program through which others are started
+ * @param environment the variables of the image
+ * @param workdir the working folder; empty if the image names none
+ * @param hasEntrypoint whether the image has a program that starts the other programs
  */
 public record ImageSettings(Map<String, String> environment, String workdir, boolean hasEntrypoint) {
     /** Copies the map. */

@@ -4,14 +4,14 @@ import java.util.Locale;
 
 /** The JDK that runs Java programs in a container: {@code --container-java}. */
 public enum JavaChoice {
-    /** The image's, if the image has one that is new enough; else the node's. */
+    /** The image's JDK if the JDK is new enough, else the node's JDK. */
     AUTO,
-    /** The image's. */
+    /** The image's JDK. */
     IMAGE,
-    /** The node's, mounted read-only. */
+    /** The node's JDK, mounted read-only. */
     HOST;
 
-    /** As the option calls it. */
+    /** The word of the option. */
     public String word() {
         return name().toLowerCase(Locale.ROOT);
     }
@@ -19,7 +19,7 @@ public enum JavaChoice {
     /**
      * Reads the option.
      *
-     * @throws ContainerFormatException if the text is none of the words
+     * @throws ContainerFormatException if the text is not one of the words
      */
     public static JavaChoice parse(String text) {
         for (JavaChoice choice : values()) {
@@ -27,6 +27,7 @@ public enum JavaChoice {
                 return choice;
             }
         }
-        throw new ContainerFormatException("'" + text + "' is no choice of a JDK; there are auto, image and host");
+        throw new ContainerFormatException(
+                "'" + text + "' is not a choice of a JDK; the choices are auto, image" + " and host");
     }
 }

@@ -5,19 +5,19 @@ import java.util.List;
 import java.util.regex.Pattern;
 
 /**
- * The flags of a mount: those of mount(8) and fstab(5) that mean something in a container, and Enroot's {@code x-create} and {@code
- * x-detach}. Mounts are private always: what a worker mounts is seen by no other process.
+ * The flags of a mount: flags of mount(8) and fstab(5) that apply to containers, and Enroot's {@code x-create} and
+ * {@code x-detach}. Mounts are always private: other processes do not see the mounts of a worker.
  */
 public final class MountFlags {
     private static final String COMMON = "ro|rw|exec|noexec|nosuid|nodev|atime|noatime|relatime|nodiratime";
     private static final Pattern BIND =
             Pattern.compile(COMMON + "|bind|rbind|private|rprivate|nofail|x-create=(?:auto|dir|file|none)");
-    private static final Pattern TMPFS = Pattern.compile(
-            COMMON
-                    + "|private|rprivate|size=[0-9]+[kKmMgG%]?|nr_inodes=[0-9]+[kKmMgG]?|mode=[0-7]{3,4}|x-create=(?:auto|dir)");
+    private static final Pattern TMPFS = Pattern.compile(COMMON
+            + "|private|rprivate|size=[0-9]+[kKmMgG%]?|nr_inodes=[0-9]+[kKmMgG]?"
+            + "|mode=[0-7]{3,4}|x-create=(?:auto|dir)");
     private static final Pattern UMOUNT = Pattern.compile("x-detach");
 
-    /** Hold whether they are given or not, or are taken up when the mount point is made. */
+    /** Flags that mount(8) does not get: flags that always hold, and flags for making the mount point. */
     private static final List<String> NOT_OF_MOUNT = List.of("bind", "rbind", "private", "rprivate", "nofail");
 
     private MountFlags() {}
@@ -29,19 +29,20 @@ public final class MountFlags {
             case UMOUNT -> UMOUNT;
         };
         if (!known.matcher(flag).matches()) {
-            throw ContainerMount.refused(entry, "the flag '" + flag + "' is unknown here; " + list(kind));
+            throw ContainerMount.refused(entry, "the flag '" + flag + "' is not known for this mount; " + list(kind));
         }
     }
 
     private static String list(Kind kind) {
         return switch (kind) {
             case BIND ->
-                "there are ro, rw, bind, rbind, private, rprivate, exec, noexec, nosuid, nodev, atime, noatime, "
+                "the flags are ro, rw, bind, rbind, private, rprivate, exec, noexec, nosuid, nodev, atime, noatime, "
                         + "relatime, nodiratime, nofail and x-create=auto|dir|file|none, joined by +";
             case TMPFS ->
-                "there are size=, nr_inodes=, mode=, ro, rw, exec, noexec, nosuid, nodev, atime, noatime, relatime, "
+                "the flags are size=, nr_inodes=, mode=, ro, rw, exec, noexec, nosuid,"
+                        + " nodev, atime, noatime, relatime, "
                         + "nodiratime, private, rprivate and x-create=auto|dir, joined by +";
-            case UMOUNT -> "there is x-detach";
+            case UMOUNT -> "the only flag is x-detach";
         };
     }
 

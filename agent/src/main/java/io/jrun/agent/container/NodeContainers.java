@@ -4,7 +4,7 @@ import java.nio.file.Path;
 import java.util.List;
 import java.util.Optional;
 
-/** The containers of one job on this node. They vanish with the agent, however the agent ends. */
+/** The containers of one job on this node. The containers end with the agent, also if the agent is killed. */
 public interface NodeContainers extends AutoCloseable {
     /** Whether workers have process ids of their own, which the agent does not know. */
     boolean hasOwnPids();
@@ -13,46 +13,47 @@ public interface NodeContainers extends AutoCloseable {
     ImageSettings image();
 
     /**
-     * From now on every container has this file or folder of the node, unless a mount of the user's has it there already.
+     * Adds a file or folder of the node to every container, unless a mount of the user has already added the path.
      *
-     * @throws ContainerException if it cannot be mounted
+     * @throws ContainerException if the file or folder cannot be mounted
      */
     void add(HostFolder folder) throws ContainerException;
 
     /**
-     * A path inside without links.
+     * The path inside the container without links.
      *
-     * @param path absolute, inside; what it names need not exist
+     * @param path absolute path inside the container; the file need not exist
      */
     String resolve(String path) throws ContainerException;
 
     /**
-     * Where a file is on the node that a worker finds under {@code path}, to look at it; empty if there is none.
+     * The path on the node of the file that a worker sees at {@code path}, for reading; empty if the file does not
+     * exist.
      *
-     * @param path absolute, inside
+     * @param path absolute path inside the container
      */
     Optional<Path> find(String path) throws ContainerException;
 
     /**
      * Makes a container for a worker.
      *
-     * @return a command of the node that becomes the worker's program without another process in between
+     * @return a command of the node; the process of the command becomes the worker's program
      */
     List<String> command(WorkerRequest worker) throws ContainerException;
 
     /**
-     * Writes the image, and what the worker has written to the root, to a .sqsh file. The file appears complete or not at all.
-     * Takes as long as the compression needs.
+     * Writes the root with the worker's changes to a .sqsh file. The file appears only when it is complete. Blocks
+     * until the compression has ended.
      *
      * @param id of a worker that has ended, before {@link #remove}
      * @param target absolute path on the node
      */
     void save(String id, Path target) throws ContainerException, InterruptedException;
 
-    /** Takes a container away whose worker has ended. */
+    /** Removes the container of a worker. The worker must have ended. */
     void remove(String id);
 
-    /** Takes all containers away. Their workers must have ended. */
+    /** Removes all containers. The workers must have ended. */
     @Override
     void close();
 }

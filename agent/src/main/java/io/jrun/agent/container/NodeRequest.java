@@ -6,9 +6,10 @@ import java.util.Map;
 /**
  * The folders and variables of a node for the containers of a {@link ContainerSpec}.
  *
- * @param scratch a folder that does not exist yet, in a folder of this job alone; the engine may make it and must remove it
- * @param named the folder of this user for containers with a name; it stays when the job ends
- * @param environment the agent's
+ * @param scratch a folder that does not exist yet, in a folder of this job alone; the engine may make the folder and
+ *     must remove the folder
+ * @param named the folder of this user for containers with a name; the folder stays when the job ends
+ * @param environment the variables of the agent
  */
 public record NodeRequest(Path scratch, Path named, Map<String, String> environment) {
     /** Copies the map. */

@@ -4,14 +4,14 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
 
-/** A namespace of {@code --container-unshare}: the workers get one of their own instead of the node's. */
+/** A namespace of {@code --container-unshare}: the workers get their own namespace instead of the node's namespace. */
 public enum UnsharedNamespace {
     NET,
     IPC,
     UTS,
     PID;
 
-    /** As unshare(1) and the option call it. */
+    /** The word of unshare(1) and of the option. */
     public String word() {
         return name().toLowerCase(Locale.ROOT);
     }
@@ -19,7 +19,7 @@ public enum UnsharedNamespace {
     /**
      * Reads the option.
      *
-     * @throws ContainerFormatException if the text is no list of namespaces
+     * @throws ContainerFormatException if the text is not a list of namespaces
      */
     public static List<UnsharedNamespace> parseAll(String text) {
         List<UnsharedNamespace> namespaces = new ArrayList<>();
@@ -39,6 +39,6 @@ public enum UnsharedNamespace {
             }
         }
         throw new ContainerFormatException(
-                "'" + word + "' is no namespace to unshare; there are net, ipc, uts and pid");
+                "'" + word + "' is not a namespace to unshare; the namespaces are net, ipc, uts and pid");
     }
 }

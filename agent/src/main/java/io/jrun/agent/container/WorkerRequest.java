@@ -9,7 +9,8 @@ import java.util.Map;
  * @param id a file name that no other worker of the job on this node has
  * @param workdir absolute path inside
  * @param environment the variables that the program gets, besides the late ones
- * @param lateEnvironment variables that only the program may get, since programs of the node would load libraries by them
+ * @param lateEnvironment variables that only the program may get; programs of the node would load libraries by these
+ *     variables
  * @param command the program, absolute inside or looked for on its PATH, and its arguments
  */
 public record WorkerRequest(

@@ -1,6 +1,6 @@
 /**
- * Containers of workers: what a user asks for ({@code ContainerSpec}) and what an engine does with it ({@code ContainerEngine}).
- * The grammar of the options is Pyxis'.
+ * Containers of workers. {@code ContainerSpec} holds the options of a user. A {@code ContainerEngine} starts a worker
+ * by such a specification. The grammar of the options is Pyxis'.
  */
 @NullMarked
 package io.jrun.agent.container;

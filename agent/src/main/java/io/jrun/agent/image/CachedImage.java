@@ -13,11 +13,11 @@ import java.util.Optional;
 /**
  * An image of the cache.
  *
- * @param folder its entry: a folder with the root file system and a description
- * @param digest of its manifest, as {@code sha256:...}
- * @param names by which it was asked for
- * @param prepared when it was made
- * @param used when a job or command asked for it last
+ * @param folder the entry: a folder with the root file system and a description
+ * @param digest the digest of the manifest, as {@code sha256:...}
+ * @param names the names by which the image was requested
+ * @param prepared the time of the preparation
+ * @param used the time of the last request by a job or command
  */
 public record CachedImage(Path folder, String digest, List<String> names, Instant prepared, Instant used) {
     private static final String DESCRIPTION = "image.json";
@@ -28,7 +28,7 @@ public record CachedImage(Path folder, String digest, List<String> names, Instan
         names = List.copyOf(names);
     }
 
-    /** Empty if the folder is no entry of a cache. */
+    /** Reads an entry; empty if the folder is not an entry of a cache. */
     static Optional<CachedImage> read(Path folder, List<String> names) throws IOException {
         Path description = folder.resolve(DESCRIPTION);
         if (!Files.isRegularFile(description) || !Files.isDirectory(folder.resolve(ROOT))) {
@@ -42,12 +42,12 @@ public record CachedImage(Path folder, String digest, List<String> names, Instan
                 Files.getLastModifiedTime(folder).toInstant()));
     }
 
-    /** Writes the description of an entry that is being made. */
+    /** Writes the description of an entry during its making. */
     public static void describe(Path folder, ObjectNode description) throws IOException {
         new ObjectMapper().writeValue(folder.resolve(DESCRIPTION).toFile(), description);
     }
 
-    /** Where the root file system of an entry is. */
+    /** The root file system of an entry. */
     public static Path root(Path folder) {
         return folder.resolve(ROOT);
     }
@@ -58,14 +58,14 @@ public record CachedImage(Path folder, String digest, List<String> names, Instan
     }
 
     /**
-     * {@code bytes} of the layers, {@code unpacked} bytes, count of {@code layers}, {@code platform} and the {@code config} of the OCI
-     * image specification.
+     * {@code bytes} of the layers, {@code unpacked} bytes, count of {@code layers}, {@code platform} and the
+     * {@code config} of the OCI image specification.
      */
     public JsonNode description() throws IOException {
         return new ObjectMapper().readTree(folder.resolve(DESCRIPTION).toFile());
     }
 
-    /** Bytes of its unpacked files. */
+    /** The bytes of the unpacked files. */
     public long unpackedBytes() throws IOException {
         return description().path("unpacked").asLong();
     }

@@ -7,7 +7,7 @@ import java.nio.file.Files;
 import java.nio.file.LinkOption;
 import java.nio.file.Path;
 
-/** Deletes a folder with all that is in it. Links are deleted, and never followed. Stateless. */
+/** Deletes a folder with its content. The method deletes links and never follows links. Stateless. */
 public final class FolderDeletion {
     private FolderDeletion() {}
 

@@ -21,9 +21,9 @@ import java.util.Map;
 import java.util.Optional;
 
 /**
- * The prepared images of one user on this node, in a folder of this user alone: {@code sha256-HEX} for each image, {@code names}
- * for the names by which images were asked for, {@code locks} and {@code work} for the processes that prepare images. An
- * entry appears by one rename, when it is complete. Thread-safe, also between processes.
+ * The prepared images of one user on this node, in a folder of this user alone: {@code sha256-HEX} for each image,
+ * {@code names} for the names by which images were requested, {@code locks} and {@code work} for the processes that
+ * prepare images. One rename makes an entry appear when the entry is complete. Thread-safe, also between processes.
  */
 public final class ImageCache {
     /** The variable with the folder. */
@@ -42,7 +42,8 @@ public final class ImageCache {
     /**
      * The cache of this user.
      *
-     * @param environment may name the folder in {@value #VARIABLE}; else the folder is on the node's own disk, in /var/tmp
+     * @param environment variables of the process; {@value #VARIABLE} may name the folder, the default is a folder in
+     *     /var/tmp on the node's own disk
      * @throws ContainerException if the folder cannot be made, or belongs to another user
      */
     public static ImageCache open(Map<String, String> environment) throws ContainerException {
@@ -54,7 +55,8 @@ public final class ImageCache {
                 folder = own.resolve("images");
             }
             if (!folder.isAbsolute()) {
-                throw new ContainerException(VARIABLE + "=" + folder + ": the path of the image cache begins with /");
+                throw new ContainerException(
+                        VARIABLE + "=" + folder + ": the path of the image cache must begin" + " with /");
             }
             for (Path each :
                     List.of(folder, folder.resolve("names"), folder.resolve("locks"), folder.resolve("work"))) {
@@ -74,22 +76,22 @@ public final class ImageCache {
         return e.getClass() == IOException.class ? message : e.getClass().getSimpleName() + ": " + message;
     }
 
-    /** Where the cache is. */
+    /** The folder of the cache. */
     public Path folder() {
         return folder;
     }
 
-    /** Where the entry of an image is or will be. */
+    /** The folder of an image's entry. The folder need not exist. */
     public Path entry(String digest) {
         return folder.resolve(PREFIX + hex(digest));
     }
 
-    /** Where the process that prepares an image works. */
+    /** The work folder of the process that prepares an image. */
     public Path work(String digest) {
         return folder.resolve("work").resolve(hex(digest));
     }
 
-    /** The file that the process that prepares an image holds locked. */
+    /** The lock file of the process that prepares an image. */
     public Path lock(String digest) {
         return folder.resolve("locks").resolve(hex(digest));
     }
@@ -101,12 +103,12 @@ public final class ImageCache {
         return digest.substring(DIGEST_PREFIX.length());
     }
 
-    /** The image with a digest, if it is there. */
+    /** The image with a digest; empty if the cache lacks the image. */
     public Optional<CachedImage> find(String digest) throws IOException {
         return CachedImage.read(entry(digest), List.of());
     }
 
-    /** The image that a name stood for when it was last prepared, if it is there. */
+    /** The image that was last prepared under a name; empty if the cache lacks the image. */
     public Optional<CachedImage> named(String name) throws IOException {
         Path file = folder.resolve("names").resolve(fileName(name));
         try {
@@ -116,7 +118,7 @@ public final class ImageCache {
         }
     }
 
-    /** Remembers that an image was asked for, now and by this name. */
+    /** Records the time and the name of a request for an image. */
     public void use(CachedImage image, String name) throws IOException {
         Path names = folder.resolve("names");
         Path file = Files.createTempFile(names, ".new", "");
@@ -175,7 +177,10 @@ public final class ImageCache {
         return false;
     }
 
-    /** A process that ends meanwhile, or of another user, has nothing of this cache mounted. */
+    /**
+     * Whether a process has mounted a part of the cache. A process that has ended, or whose mounts this user may not
+     * read, counts as a process without such mounts.
+     */
     private static boolean mentions(Path mounts, String part) {
         try {
             return Files.readString(mounts, StandardCharsets.ISO_8859_1).contains(part);

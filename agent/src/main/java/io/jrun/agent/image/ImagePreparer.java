@@ -20,25 +20,28 @@ import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
 
 /**
- * Makes images ready to be mounted. A .sqsh file or a root folder is ready as it is. Images of registries, OCI layouts and archives
- * are unpacked into the cache by a process of their own, which has the libraries for that. The process ends with this one,
- * however this one ends. Thread-safe.
+ * Makes images ready for a mount. A .sqsh file or a root folder needs no preparation. A separate process unpacks images
+ * of registries, OCI layouts and archives into the cache. The separate process has the libraries for unpacking, and
+ * ends when this process ends for any reason. Thread-safe.
  */
 public final class ImagePreparer {
-    /** First words of the lines that the process prints. */
+    /** The first word of the process's lines about the progress. */
     public static final String PROGRESS = "progress ";
 
-    /** Before the path of the entry of the cache, at the end. */
+    /** The first word of the last line: the path of the cache's entry follows. */
     public static final String PREPARED = "prepared ";
 
-    /** Before a sentence for the user, at the end. */
+    /** The first word of the last line after a failure: a sentence for the user follows. */
     public static final String FAILED = "failed ";
 
     private static final String MAIN = ImagePreparer.class.getPackageName() + ".pull.ImageMain";
     private static final int TAR_MAGIC_OFFSET = 257;
     private static final byte[] TAR_MAGIC = "ustar".getBytes(StandardCharsets.US_ASCII);
 
-    /** The process prints a line at least every 10 s; it ends itself when no byte has come for 60 s. */
+    /**
+     * The time without output after which the process is considered hung. The process prints a line at least every 10
+     * s, and ends when no byte has arrived for 60 s.
+     */
     private static final long SILENCE_SECONDS = 120;
 
     private final String classPath;
@@ -48,8 +51,8 @@ public final class ImagePreparer {
     /**
      * A preparer of this process.
      *
-     * @param classPath of the process that unpacks images
-     * @param environment this process' own; names the cache, the credentials and the proxies
+     * @param classPath the class path of the process that unpacks images
+     * @param environment the variables of this process; variables name the cache, the credentials and the proxies
      * @param progress receives sentences for the user
      */
     public ImagePreparer(String classPath, Map<String, String> environment, Consumer<String> progress) {
@@ -58,7 +61,7 @@ public final class ImagePreparer {
         this.progress = progress;
     }
 
-    /** The class path in the installation that this class is from. */
+    /** The class path in the installation of this class. */
     public static String installedClassPath() {
         URL jar = ImagePreparer.class.getProtectionDomain().getCodeSource().getLocation();
         Path launcher = Path.of(URI.create(jar.toString())).resolveSibling("");
@@ -66,10 +69,10 @@ public final class ImagePreparer {
     }
 
     /**
-     * Where the root folder or the .sqsh file of an image is on this node. An image by tag is looked up in its registry each
-     * time; an image by digest is not, once it is in the cache.
+     * The root folder or the .sqsh file of an image on this node. An image with a tag needs a look-up in its registry
+     * each time. An image with a digest needs no look-up if the cache has the image.
      *
-     * @throws ContainerException if the image cannot be had; one sentence
+     * @throws ContainerException if the image cannot be prepared; the message is one sentence
      */
     public Path prepare(ImageReference image) throws ContainerException, InterruptedException {
         if (image instanceof ImageReference.Local local && isReady(Path.of(local.path()))) {
@@ -78,7 +81,7 @@ public final class ImagePreparer {
         return CachedImage.root(entry(image));
     }
 
-    /** The entry of the cache that holds an image, which is made if it is missing. */
+    /** The cache's entry of an image. The method makes a missing entry. */
     public Path entry(ImageReference image) throws ContainerException, InterruptedException {
         Optional<Path> known = image instanceof ImageReference.Registry registry
                         && !registry.digest().isEmpty()
@@ -102,7 +105,7 @@ public final class ImagePreparer {
         }
     }
 
-    /** Whether a path can be mounted as it is; what does not exist is for the engine to say. */
+    /** Whether a path needs no preparation. The engine reports a path that does not exist. */
     public static boolean isReady(Path path) throws ContainerException {
         if (Files.isDirectory(path)) {
             return !Files.exists(path.resolve("oci-layout"));
@@ -135,7 +138,7 @@ public final class ImagePreparer {
                 System.getProperty("java.home") + "/bin/java",
                 "-XX:+UseSerialGC",
                 "-Xmx512m",
-                "--enable-native-access=ALL-UNNAMED", // of the zstd library
+                "--enable-native-access=ALL-UNNAMED", // The zstd library needs native access.
                 "--sun-misc-unsafe-memory-access=allow",
                 "-Dslf4j.internal.verbosity=ERROR",
                 "-cp",
@@ -143,7 +146,7 @@ public final class ImagePreparer {
                 MAIN,
                 image.text());
         Map<String, String> child = new HashMap<>(environment);
-        child.put("LC_ALL", "C.UTF-8"); // file names are bytes
+        child.put("LC_ALL", "C.UTF-8"); // File names are bytes.
         builder.environment().clear();
         builder.environment().putAll(child);
         try {
@@ -192,7 +195,7 @@ public final class ImagePreparer {
                 line.accept(next);
             }
         } catch (IOException e) {
-            // the process has ended
+            // The process has ended.
         }
     }
 }

@@ -25,8 +25,8 @@ import java.util.concurrent.CompletableFuture;
 import java.util.function.Consumer;
 
 /**
- * The containers of a job's workers on this node, if the job has asked for any. They are made while the workers' files come; a
- * launch waits for both.
+ * The containers of a job's workers on this node, if the job requests containers. The agent makes the containers while
+ * the workers' files arrive. A launch waits for both.
  */
 final class JobContainers {
     /** The folder of the containers with a name, on a disk of the node, beside the cache of native libraries. */
@@ -45,9 +45,9 @@ final class JobContainers {
     }
 
     /**
-     * Begins to make them, on a thread of their own.
+     * Begins to make the containers on a separate thread.
      *
-     * @param folder of this job alone; the guard removes it
+     * @param folder a folder of this job alone; the guard removes the folder
      * @param progress receives sentences for the user while the image is prepared
      */
     void begin(Path folder, Map<String, String> environment, Consumer<String> progress) {
@@ -56,7 +56,7 @@ final class JobContainers {
                 NodeContainers made =
                         make(asked, new NodeRequest(folder.resolve("containers"), NAMED, environment), progress);
                 if (!started.complete(Optional.of(made))) {
-                    made.close(); // the job has ended meanwhile
+                    made.close(); // The job has ended meanwhile.
                 }
             } catch (ContainerException | RuntimeException e) {
                 started.completeExceptionally(e);
@@ -99,25 +99,28 @@ final class JobContainers {
         return asked.withImage(new ImageReference.Local(image.toString()));
     }
 
-    /** Completed when workers can start, or with the reason why none can. */
+    /** Completes when workers can start, or completes exceptionally with the reason why no worker can start. */
     CompletableFuture<Optional<NodeContainers>> started() {
         return started;
     }
 
-    /** Empty if the job has asked for none. Only after {@link #started}. */
+    /**
+     * The containers; empty if the job requests no containers. Call this method after {@link #started} has completed.
+     */
     Optional<NodeContainers> containers() {
         return started.join();
     }
 
-    /** The containers that the job asks for. Only for a job with containers. */
+    /** The containers that the job requests. Only for a job with containers. */
     ContainerSpec spec() {
         return spec.orElseThrow();
     }
 
     /**
-     * Called when a worker has ended. Saves the root, if the job asks for it and the worker has local rank 0. May take long.
+     * Runs after the end of a worker. Saves the root if the job requests a save and the worker has local rank 0. Blocks
+     * until the file is written.
      *
-     * @return why the root could not be saved; empty if there is no problem
+     * @return the reason why the root could not be saved; empty without a failure
      */
     Optional<String> ended(String id, int localRank) {
         if (!started.isDone()
@@ -141,7 +144,7 @@ final class JobContainers {
         }
     }
 
-    /** All workers have ended. */
+    /** Removes the containers. All workers must have ended. */
     void close() {
         maker.ifPresent(Thread::interrupt);
         if (!started.complete(Optional.empty()) && !started.isCompletedExceptionally()) {

@@ -131,7 +131,10 @@ final class Worker implements WorkerProcess.Listener {
         return pid;
     }
 
-    /** The number by which the worker identifies itself instead of by its pid. Empty unless the worker has a PID namespace. */
+    /**
+     * The number by which the worker identifies itself instead of by its pid. Empty unless the worker has a PID
+     * namespace.
+     */
     OptionalLong token() {
         return token;
     }

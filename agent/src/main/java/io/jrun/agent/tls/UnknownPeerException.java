@@ -12,11 +12,11 @@ public final class UnknownPeerException extends CertificateException {
     private static final long serialVersionUID = 1L;
 
     UnknownPeerException() {
-        super("it was started with another secret; give the --secret-file that 'jrun agent' was given");
+        super("the agent was started with another secret; give the --secret-file of 'jrun agent'");
     }
 
     /** @param why the reason of the refusal */
     UnknownPeerException(CertificateException why) {
-        super("its certificate is not accepted here: " + why.getMessage(), why);
+        super("the certificate of the peer is not accepted: " + why.getMessage(), why);
     }
 }

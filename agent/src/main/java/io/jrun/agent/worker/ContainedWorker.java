@@ -22,12 +22,15 @@ import java.util.OptionalLong;
 import java.util.concurrent.ThreadLocalRandom;
 
 /**
- * Makes the command and the environment of a worker that runs in a container. The worker's files of the node (the program, its
- * class path, jrun's runtime, the log folder, the agent's socket) are mounted under their own paths, so each path is the same
- * inside and outside.
+ * Makes the command and the environment of a worker that runs in a container. The worker's files of the node (the
+ * program, its class path, jrun's runtime, the log folder, the agent's socket) are mounted under their own paths, so
+ * each path is the same inside and outside the container.
  */
 public final class ContainedWorker {
-    /** Set only when the container has been entered, because the node's programs that enter the container load libraries too. */
+    /**
+     * Variables that are set only inside the container, because the node's programs that enter the container load
+     * libraries too.
+     */
     private static final List<String> LATE = List.of("LD_LIBRARY_PATH", "LD_PRELOAD");
 
     /** Discards the output of the entrypoint. The program gets the streams of the worker back. */
@@ -108,7 +111,7 @@ public final class ContainedWorker {
         }
         if (!containers.image().hasEntrypoint()) {
             throw new ContainerException(
-                    "--container-entrypoint: the image has none (no /etc/rc); leave the option out");
+                    "--container-entrypoint: the image has no entrypoint (no /etc/rc); omit the option");
         }
         return spec.entrypointLog()
                 ? List.of("/bin/sh", "/etc/rc")
@@ -130,7 +133,8 @@ public final class ContainedWorker {
 
     private JavaProgramSpec java(JavaProgramSpec program) throws ContainerException {
         for (Path jar : context.options().runtimeClassPath()) {
-            containers.add(new HostFolder(jar.resolve("..").normalize(), Access.READ)); // of the whole folder, once
+            // The whole folder needs one mount.
+            containers.add(new HostFolder(jar.resolve("..").normalize(), Access.READ));
         }
         Path natives = natives(UserId.ofThisProcess());
         if (Files.isDirectory(natives, LinkOption.NOFOLLOW_LINKS)) {
@@ -180,7 +184,10 @@ public final class ContainedWorker {
         }
     }
 
-    /** The folder of --container-workdir, else the image's, else the job's folder if it is mounted, else /. */
+    /**
+     * The folder of --container-workdir, else the image's working folder, else the job's folder if the folder is
+     * mounted, else /.
+     */
     private String workdir(LaunchRound launch) throws ContainerException {
         if (!spec.workdir().isEmpty()) {
             return spec.workdir();

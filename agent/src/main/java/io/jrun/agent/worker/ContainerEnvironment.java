@@ -10,17 +10,18 @@ import java.util.Optional;
 import java.util.TreeSet;
 
 /**
- * The variables that a worker in a container inherits: the node's, and over them the image's. The variables of {@code --env}
- * and of the job file replace both.
+ * The variables that a worker in a container inherits: the node's variables, overridden by the image's variables. The
+ * variables of {@code --env} and of the job file replace both.
  *
  * @param image the image's variables
- * @param chosen names of {@code --container-env}: these variables have the node's values, also if the image has others
+ * @param chosen names of {@code --container-env}: these variables have the node's values, also if the image has other
+ *     values
  */
 record ContainerEnvironment(Map<String, String> image, List<String> chosen) {
-    /** The search path of an image that sets none. */
+    /** The search path of an image without a PATH. */
     static final String PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
-    /** Variables of the node that name folders or locales. An image has others, or has none. */
+    /** Variables of the node that name folders or locales. An image has other folders and locales, or none. */
     private static final List<String> NEVER_INHERITED =
             List.of("PATH", "LD_LIBRARY_PATH", "LD_PRELOAD", "JAVA_HOME", "LANG", "LANGUAGE", "LC_ALL", "TMPDIR");
 
@@ -40,8 +41,8 @@ record ContainerEnvironment(Map<String, String> image, List<String> chosen) {
     }
 
     /**
-     * One line about the variables that have different values in the image, on the node, or in {@code --env}, and about the
-     * value that each has inside. Empty if there are none.
+     * One line about the variables that have different values in the image, on the node, or in {@code --env}, and about
+     * the value that each has inside. Empty if there are no such variables.
      *
      * @param node variables of the node
      * @param ofJob variables of {@code --env} and of the job file

@@ -27,9 +27,9 @@ final class ContainerJava {
     }
 
     /**
-     * The JDK's folder inside.
+     * The folder of the JDK inside the container.
      *
-     * @param chosen of the node, by --java; empty for the agent's own
+     * @param chosen the JDK of the node from --java; empty for the agent's JDK
      */
     String home(String chosen) throws ContainerException {
         Optional<String> own = choice == JavaChoice.HOST || !chosen.isEmpty() ? Optional.empty() : ofImage();
@@ -74,14 +74,14 @@ final class ContainerJava {
                 : "/lib64/ld-linux-x86-64.so.2";
         if (containers.find(loader).isEmpty()) {
             throw new ContainerException("the image has no JDK " + JdkRelease.NEEDED
-                    + " or newer, and cannot run the node's, since it has no " + "glibc (" + loader
+                    + " or newer, and cannot run the node's JDK, since the image has no " + "glibc (" + loader
                     + "); use an image with a JDK");
         }
         containers.add(new HostFolder(Path.of(home), Access.READ));
         return home;
     }
 
-    /** The class that a jar inside names as its own. */
+    /** The main class in the manifest of a jar inside the container. */
     static String mainClass(NodeContainers containers, String jar) throws ContainerException {
         Path file = containers
                 .find(jar)
@@ -96,7 +96,7 @@ final class ContainerJava {
             }
             return main;
         } catch (IOException e) {
-            throw new ContainerException(jar + " inside the container is no readable jar: " + e.getMessage(), e);
+            throw new ContainerException(jar + " inside the container is not a readable jar: " + e.getMessage(), e);
         }
     }
 }

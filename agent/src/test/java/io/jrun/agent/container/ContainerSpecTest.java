@@ -26,19 +26,19 @@ class ContainerSpecTest {
         assertThat(UnsharedNamespace.parseAll("ipc,net,ipc"))
                 .containsExactly(UnsharedNamespace.IPC, UnsharedNamespace.NET);
         assertThatThrownBy(() -> UnsharedNamespace.parseAll("ipc,user"))
-                .hasMessage("'user' is no namespace to unshare; there are net, ipc, uts and pid");
+                .hasMessage("'user' is not a namespace to unshare; the namespaces are net, ipc, uts and pid");
     }
 
     @Test
     void variables() {
         assertThat(ContainerSpec.parseEnvironment("A,_b1")).containsExactly("A", "_b1");
-        assertThatThrownBy(() -> ContainerSpec.parseEnvironment("A=1")).hasMessageContaining("'A=1' is no name");
+        assertThatThrownBy(() -> ContainerSpec.parseEnvironment("A=1")).hasMessageContaining("'A=1' is not the name");
         assertThatThrownBy(() -> ContainerSpec.parseEnvironment("")).isInstanceOf(ContainerFormatException.class);
     }
 
     @Test
     void workingFolders() {
         assertThat(ContainerSpec.checkWorkdir("/work")).isEqualTo("/work");
-        assertThatThrownBy(() -> ContainerSpec.checkWorkdir("work")).hasMessageContaining("begins with /");
+        assertThatThrownBy(() -> ContainerSpec.checkWorkdir("work")).hasMessageContaining("must begin with /");
     }
 }

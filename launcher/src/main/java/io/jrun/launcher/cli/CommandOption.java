@@ -49,21 +49,23 @@ public enum CommandOption implements CommandLineOption {
     /** The name of an agent in its one job. */
     NODE("--node", "NAME", "With --launcher: the name of this node in the job."),
     /** The .sqsh file of an image. */
-    OUTPUT("-o --output", "FILE", "import: the .sqsh file to make. Default: NAME+TAG.sqsh, here."),
+    OUTPUT("-o --output", "FILE", "import: the .sqsh file to make. Default: NAME+TAG.sqsh in the working folder."),
     /** The root folder of a new image. */
     ROOTFS("--rootfs", "DIR", "create: make the image of this root folder."),
     /** A Debian image. */
     DEBIAN(
             "--debian",
             "SUITE",
-            "create: make the image of a minimal Debian, such as bookworm, and a JDK. Needs mmdebstrap and a mirror of Debian."),
+            "create: make the image of a minimal Debian, such as bookworm, and a JDK. Needs"
+                    + " mmdebstrap and a mirror of Debian."),
     /** More packages of a Debian image. */
     PACKAGES("--packages", "NAME,...", "create, with --debian: more packages of Debian."),
     /** The age below which images are kept. */
     OLDER_THAN(
             "--older-than",
             "DAYS",
-            "prune: remove images that no job or command has used for this number of days. 0: all that no job uses now."
+            "prune: remove images that no job or command has used for this number of days. 0: all images that no"
+                    + " job uses now."
                     + " Default: 30."),
     /** Shows a batch script. */
     PRINT("--print", "", "Print the batch script and submit nothing.");

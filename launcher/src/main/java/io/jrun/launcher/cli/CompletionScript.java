@@ -54,7 +54,8 @@ final class CompletionScript {
                 esac
             }
 
-            # Replies with the first word of a line: a command of jrun or a file; if there is none, a program on the PATH.
+            # Replies with the first word of a line: a command of jrun or a file.
+            # Without such a word, replies with a program on the PATH.
             _jrun_first() {
                 local IFS=$'\\n'
                 compopt -o filenames 2> /dev/null

@@ -96,9 +96,9 @@ final class ContainerOptions {
     private void refuseAllOthers() {
         for (LaunchOption option : LaunchOption.values()) {
             if (option.group() == OptionGroup.CONTAINER && isTyped(option)) {
-                throw new UsageException(
-                        option.longName()
-                                + " is for jobs in containers. Give --container-image or --container-name too, or leave it out.");
+                throw new UsageException(option.longName()
+                        + " is for jobs in containers. Add --container-image or --container-name, or"
+                        + " omit the option.");
             }
         }
     }
@@ -125,7 +125,10 @@ final class ContainerOptions {
                 : mount;
     }
 
-    /** Between an option and its opposite, the one on the command line counts. If both are there, the opposite counts. */
+    /**
+     * Whether an option is on. The command line decides between an option and its opposite. If the command line has
+     * both, the opposite counts.
+     */
     private boolean isOn(LaunchOption option, LaunchOption opposite) {
         if (!settings.isOn(opposite)) {
             return settings.isOn(option);

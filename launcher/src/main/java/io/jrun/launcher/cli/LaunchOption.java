@@ -340,7 +340,8 @@ public enum LaunchOption implements CommandLineOption {
             "",
             Kind.PYXIS,
             OptionGroup.CONTAINER,
-            "Run each worker in a container of this image: a .sqsh file, a root folder, an OCI layout or archive, or an "
+            "Run each worker in a container of this image: a .sqsh file, a root folder, an OCI"
+                    + " layout or archive, or an "
                     + "image of a registry as [USER@][REGISTRY#]IMAGE[:TAG] (docs/containers.md)."),
     CONTAINER_MOUNTS(
             "--container-mounts",
@@ -348,24 +349,25 @@ public enum LaunchOption implements CommandLineOption {
             "",
             Kind.PYXIS_LIST,
             OptionGroup.CONTAINER,
-            "Mount files and folders of the node, as /data:/data:ro; also tmpfs:DST and umount:DST. FLAGS are joined "
-                    + "by +. Repeatable."),
+            "Mount files and folders of the node, such as /data:/data:ro; also tmpfs:DST and umount:DST."
+                    + " FLAGS are joined by +. Repeatable."),
     CONTAINER_WORKDIR(
             "--container-workdir",
             "DIR",
-            "the image's, else --workdir if it is mounted, else /",
+            "the image's, else --workdir if mounted, else /",
             Kind.PYXIS,
             OptionGroup.CONTAINER,
-            "Working folder of the workers, inside."),
+            "Working folder of the workers inside the container."),
     CONTAINER_NAME(
             "--container-name",
             "NAME[:auto|create|exec|no_exec]",
             "",
             Kind.PYXIS,
             OptionGroup.CONTAINER,
-            "Keep the root on the node under this name; all workers of the node share it. auto: join the container if a "
-                    + "job runs in it, else use the root, else make it from the image. create: the root must not exist. "
-                    + "exec: a job must run in the container. no_exec: as auto, but never join."),
+            "Keep the root on the node under this name. All workers of the node share the root. auto:"
+                    + " join a running container, else use the existing root, else make the root from the image."
+                    + " create: the root must not exist. exec: a job must run in the container. no_exec: like auto,"
+                    + " but never join."),
     CONTAINER_SAVE(
             "--container-save",
             "PATH",
@@ -381,7 +383,7 @@ public enum LaunchOption implements CommandLineOption {
             "",
             Kind.PYXIS,
             OptionGroup.CONTAINER,
-            "Do not mount it, whatever a job file or the environment says."),
+            "Do not mount the user's home folder. Overrides a job file and the environment."),
     CONTAINER_REMAP_ROOT(
             "--container-remap-root",
             "",
@@ -402,14 +404,15 @@ public enum LaunchOption implements CommandLineOption {
             "",
             Kind.PYXIS,
             OptionGroup.CONTAINER,
-            "Workers may write to the root, each to a layer of its own that ends with it. This is the default."),
+            "Workers may write to the root. Each worker has its own layer, which ends with the worker."
+                    + " This is the default."),
     CONTAINER_READONLY(
             "--container-readonly",
             "",
             "",
             Kind.PYXIS,
             OptionGroup.CONTAINER,
-            "Workers may write to /tmp, /run and what is mounted for them, but not to the root."),
+            "Workers may write to /tmp, /run and their mounts, but not to the root."),
     CONTAINER_ENTRYPOINT(
             "--container-entrypoint",
             "",
@@ -430,7 +433,7 @@ public enum LaunchOption implements CommandLineOption {
             "",
             Kind.PYXIS,
             OptionGroup.CONTAINER,
-            "Show the output of the entrypoint itself, too."),
+            "Show also the output of the entrypoint."),
     CONTAINER_ENV(
             "--container-env",
             "NAME,...",
@@ -451,16 +454,16 @@ public enum LaunchOption implements CommandLineOption {
             "auto",
             Kind.OWN,
             OptionGroup.CONTAINER,
-            "Engine that runs the workers. auto: builtin, which needs util-linux and nothing else. "
-                    + "'jrun doctor' says which engines a machine can run."),
+            "Engine that runs the workers. auto: builtin, which needs util-linux only. 'jrun doctor'"
+                    + " lists the engines that a machine can run."),
     CONTAINER_JAVA(
             "--container-java",
             "auto|image|host",
             "auto",
             Kind.OWN,
             OptionGroup.CONTAINER,
-            "JDK of the workers. image: the image's. host: the node's, mounted read-only. auto: the image's if it is new "
-                    + "enough, else the node's."),
+            "JDK of the workers. image: the image's JDK. host: the node's JDK, mounted read-only. auto:"
+                    + " the image's JDK if the JDK is new enough, else the node's JDK."),
     LOG_DIR(
             "--log-dir",
             "DIR",

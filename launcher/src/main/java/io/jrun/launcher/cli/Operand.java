@@ -34,10 +34,11 @@ enum Operand {
             "ls|pull|import|inspect|create|rm|prune [IMAGE...]",
             false,
             Integer.MAX_VALUE,
-            "ls: list the images in the cache of this node. pull IMAGE: bring an image into the cache. import IMAGE: make a .sqsh file"
-                    + " of an image. inspect IMAGE: show what an image is. create FILE: make the .sqsh file FILE. rm IMAGE...: remove images"
-                    + " from the cache. prune: remove the images that are no longer used. An IMAGE is what --container-image takes, or the"
-                    + " beginning of its digest."),
+            "ls: list the images in the cache of this node. pull IMAGE: bring an image into the cache. import IMAGE:"
+                    + " make a .sqsh file of an image. inspect IMAGE: show the settings of"
+                    + " an image. create FILE: make the"
+                    + " .sqsh file FILE. rm IMAGE...: remove images from the cache. prune: remove the images that are"
+                    + " no longer used. An IMAGE is a value of --container-image, or the beginning of a digest."),
     /** The operands of {@code jrun bench}. The benchmark program parses them. */
     BENCHMARK("OPERATION", false, Integer.MAX_VALUE, ""),
     /** The operands of a job. A job file may hold the program. */

@@ -125,7 +125,8 @@ final class AgentConnections implements AutoCloseable {
         if (retries.add(id)) {
             notices.accept(
                     "the agent at " + where(id) + " closed the connection before the launcher had authenticated; an"
-                            + " agent does so when too many connections without authentication are open. jrun tries again for at most "
+                            + " agent does so when too many connections without authentication are open. jrun tries"
+                            + " again for at most "
                             + retries.seconds() + " s (--join-timeout)");
         }
         return true;

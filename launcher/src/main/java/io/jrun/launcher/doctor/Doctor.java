@@ -18,7 +18,10 @@ public final class Doctor {
         this.findings = List.copyOf(findings);
     }
 
-    /** Checks this machine and the hosts. Without hosts, checks the installation in {@code home} too. Makes a container, if one is given. */
+    /**
+     * Checks this machine and the hosts. Without hosts, checks the installation in {@code home} too. Makes a container,
+     * if one is given.
+     */
     public static Doctor examine(
             Path home, String version, List<? extends Check> hosts, Optional<ContainerSpec> container)
             throws InterruptedException {

@@ -26,7 +26,7 @@ final class HostNames {
     /** Returns the names of {@code expression} in order, at most {@value #MAX_HOSTS}. Duplicates stay. */
     static List<String> expand(String expression) {
         if (expression.chars().filter(c -> c == '[').count() > MAX_BRACKETS) {
-            throw unusable(expression, "it has more than " + MAX_BRACKETS + " brackets");
+            throw unusable(expression, "the expression has more than " + MAX_BRACKETS + " brackets");
         }
         int close = expression.lastIndexOf(']');
         int open = expression.lastIndexOf('[');
@@ -34,7 +34,7 @@ final class HostNames {
             return List.of(checked(expression, expression));
         }
         if (open < 0 || close < open) {
-            throw unusable(expression, "its brackets do not match");
+            throw unusable(expression, "the brackets do not match");
         }
         List<String> last = numbers(expression.substring(open + 1, close), expression);
         String suffix = checked(expression.substring(close + 1), expression);
@@ -59,7 +59,7 @@ final class HostNames {
             return List.of(checked(text, expression));
         }
         if (open < 0 || close < open) {
-            throw unusable(expression, "its brackets do not match");
+            throw unusable(expression, "the brackets do not match");
         }
         String after = checked(text.substring(close + 1), expression);
         List<String> before = prefixes(text.substring(0, open), expression);
@@ -98,7 +98,8 @@ final class HostNames {
 
     private static long number(String digits, String expression) {
         if (!digits.matches("[0-9]{1," + MAX_DIGITS + "}")) {
-            throw unusable(expression, "brackets hold decimal numbers and ranges, as [01-04,07], not '" + digits + "'");
+            throw unusable(
+                    expression, "brackets hold decimal numbers and ranges, such as [01-04,07], not '" + digits + "'");
         }
         return Long.parseLong(digits);
     }
@@ -118,7 +119,7 @@ final class HostNames {
             throw unusable(expression, "a host's name has at most " + MAX_CHARACTERS + " characters");
         }
         if (names.size() > MAX_HOSTS) {
-            throw unusable(expression, "it has more than " + MAX_HOSTS + " hosts");
+            throw unusable(expression, "the expression has more than " + MAX_HOSTS + " hosts");
         }
     }
 

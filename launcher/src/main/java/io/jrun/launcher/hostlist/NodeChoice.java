@@ -15,7 +15,7 @@ import java.util.regex.Pattern;
 
 /**
  * A selection of hosts, or of some GPUs of hosts: {@code h1,h3:0,2}, or {@code h1@h3:0,2} as in DeepSpeed. Names follow
- * Slurm's grammar. GPUs are indices from 0, also as {@code h[1-4]:0-3}. Immutable.
+ * Slurm's grammar. GPUs are indices from 0. A range such as {@code h[1-4]:0-3} is possible. Immutable.
  */
 public final class NodeChoice {
     /** The limit of GPU indices. No machine has as many GPUs. */
@@ -45,7 +45,7 @@ public final class NodeChoice {
             if (GPUS.matcher(item).matches() && !last.isEmpty()) {
                 if (gpus.isEmpty()) {
                     throw new HostSyntaxException(
-                            "'" + item + "' is no host; GPUs follow a colon: " + last + ":" + item);
+                            "'" + item + "' is not a host; GPUs follow a colon: " + last + ":" + item);
                 }
                 addGpus(gpus, item);
                 continue;
@@ -58,7 +58,7 @@ public final class NodeChoice {
             for (String host : HostNames.expand(colon < 0 ? item : item.substring(0, colon))) {
                 last = host;
                 if (chosen.put(host, gpus) != null) {
-                    throw new HostSyntaxException("it names '" + host + "' twice");
+                    throw new HostSyntaxException("the host '" + host + "' occurs twice");
                 }
                 if (chosen.size() > HostNames.MAX_HOSTS) {
                     throw new HostSyntaxException("more than " + HostNames.MAX_HOSTS + " hosts are named");
@@ -74,12 +74,13 @@ public final class NodeChoice {
     private static void addGpus(Set<Integer> gpus, String range) {
         Matcher matcher = GPUS.matcher(range);
         if (!matcher.matches()) {
-            throw new HostSyntaxException("'" + range + "' is no GPU; a host's GPUs are numbers, as h1:0,2 or h1:0-3");
+            throw new HostSyntaxException(
+                    "'" + range + "' is not a GPU; a host's GPUs are numbers, such as h1:0,2" + " or h1:0-3");
         }
         int first = Integer.parseInt(matcher.group(1));
         int last = matcher.group(2) == null ? first : Integer.parseInt(matcher.group(2));
         if (last < first || last >= MAX_GPUS) {
-            throw new HostSyntaxException("'" + range + "' is no range of GPUs from 0 to " + (MAX_GPUS - 1));
+            throw new HostSyntaxException("'" + range + "' is not a range of GPUs from 0 to " + (MAX_GPUS - 1));
         }
         for (int gpu = first; gpu <= last; gpu++) {
             gpus.add(gpu);
@@ -87,8 +88,8 @@ public final class NodeChoice {
     }
 
     /**
-     * Returns the selected ones of {@code hosts}, in the order of {@code hosts}. A host with selected GPUs has one
-     * worker for each of these GPUs.
+     * Returns the selected hosts in the order of {@code hosts}. A host with selected GPUs has one worker for each of
+     * these GPUs.
      *
      * @throws HostSyntaxException if {@code hosts} lacks a selected host
      */
@@ -108,7 +109,7 @@ public final class NodeChoice {
     }
 
     /**
-     * Refuses a GPU index beyond the number of workers of its host, if that number counts GPUs: {@code h1:4} has the
+     * Refuses a GPU index beyond the number of workers of its host, if the number counts GPUs: {@code h1:4} has the
      * GPUs 0 to 3.
      *
      * @throws HostSyntaxException with the host and the GPU
@@ -121,7 +122,7 @@ public final class NodeChoice {
                     .orElse(-1);
             if (last >= host.slots().orElse(MAX_GPUS)) {
                 int slots = host.slots().getAsInt();
-                throw new HostSyntaxException("'" + last + "' is no GPU of " + host.name() + ":" + slots
+                throw new HostSyntaxException("'" + last + "' is not a GPU of " + host.name() + ":" + slots
                         + ", which has " + (slots == 1 ? "GPU 0 alone" : "the GPUs 0 to " + (slots - 1)));
             }
         }
@@ -145,7 +146,7 @@ public final class NodeChoice {
             }
         }
         if (left.isEmpty()) {
-            throw new HostSyntaxException("it leaves no host");
+            throw new HostSyntaxException("no host is left");
         }
         return left;
     }
@@ -156,7 +157,7 @@ public final class NodeChoice {
         }
         int slots = host.slots().getAsInt() - gpus.size();
         if (slots < 1) {
-            throw new HostSyntaxException("it leaves " + host.name() + " no worker; leave the whole host out");
+            throw new HostSyntaxException("host " + host.name() + " has no worker left; exclude the whole host");
         }
         return new Host(host.name(), OptionalInt.of(slots), GpuSubset.without(gpus));
     }

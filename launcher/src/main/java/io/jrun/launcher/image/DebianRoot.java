@@ -13,13 +13,13 @@ import java.util.function.Consumer;
 import java.util.stream.Collectors;
 
 /**
- * The root folder of a minimal Debian with a JDK, until it is closed. The JDK is made by jlink of the JDK that runs jrun, with all
- * its modules: programs may use any.
+ * The root folder of a minimal Debian with a JDK. Closing this object removes the folder. jlink makes the JDK from the
+ * JDK that runs jrun, with all modules, because programs may use any module.
  */
 record DebianRoot(TemporaryFolder temporary, Path folder) implements AutoCloseable {
     private static final String JAVA_HOME = "/usr/lib/jvm/jdk";
 
-    /** Needed by a JVM, and by libtorch. */
+    /** Packages that a JVM and libtorch need. */
     private static final List<String> LIBRARIES = List.of("libgomp1", "libstdc++6", "zlib1g");
 
     static DebianRoot make(
@@ -28,7 +28,7 @@ record DebianRoot(TemporaryFolder temporary, Path folder) implements AutoCloseab
         Path jlink = Path.of(System.getProperty("java.home"), "bin", "jlink");
         if (!Files.isExecutable(jlink)) {
             throw new ContainerException(
-                    System.getProperty("java.home") + " has no jlink; run jrun with a whole JDK (JRUN_JAVA_HOME)");
+                    System.getProperty("java.home") + " has no jlink; run jrun with a complete JDK (JRUN_JAVA_HOME)");
         }
         TemporaryFolder temporary = TemporaryFolder.make();
         DebianRoot root = new DebianRoot(temporary, temporary.root());

@@ -25,7 +25,7 @@ import java.util.function.Consumer;
 
 /** Runs one command about images. Confined to one thread. */
 public final class ImageCommands {
-    /** Exit code: the words of the command were right, but the image could not be had. */
+    /** The exit code of a valid command whose image could not be prepared. */
     private static final int FAILED = 1;
 
     private static final String NAMED_IN_DIGEST = "sha256:";
@@ -81,7 +81,7 @@ public final class ImageCommands {
             if (ImagePreparer.isReady(path)) {
                 throw new UsageException(
                         Files.exists(path)
-                                ? path + " needs no preparation. Give it to --container-image as it is."
+                                ? path + " needs no preparation. Give the path to --container-image."
                                 : "the image " + path + " does not exist.");
             }
         }
@@ -112,7 +112,7 @@ public final class ImageCommands {
     private void create(ImageRequest.CreateOfFolder request)
             throws ContainerException, IOException, InterruptedException {
         if (!Files.isDirectory(request.rootfs())) {
-            throw new UsageException("--rootfs: " + request.rootfs() + " is no folder.");
+            throw new UsageException("--rootfs: " + request.rootfs() + " is not a folder.");
         }
         SquashfsFile file = SquashfsFile.at(request.output(), commandContext.environment());
         file.make(request.rootfs());
@@ -140,7 +140,7 @@ public final class ImageCommands {
         return ImageText.describe(find(cache(), image), json);
     }
 
-    /** By a name, or by the beginning of a digest. */
+    /** Finds an image by a name, or by the beginning of a digest. */
     private CachedImage find(ImageCache cache, String text) throws IOException {
         List<CachedImage> all = cache.list();
         String canonical = canonical(text);

@@ -15,7 +15,7 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 
-/** Images as people and programs read them. Stateless. */
+/** Formats images as text for people and as JSON for programs. Stateless. */
 final class ImageText {
     private static final DateTimeFormatter TIME =
             DateTimeFormatter.ofPattern("yyyy-MM-dd HH:mm", Locale.ROOT).withZone(ZoneId.systemDefault());
@@ -25,7 +25,7 @@ final class ImageText {
 
     private ImageText() {}
 
-    /** {@code ls}. */
+    /** The output of {@code ls}. */
     static String list(List<CachedImage> images, boolean json) throws IOException {
         List<Object> plain = new ArrayList<>();
         StringBuilder text = new StringBuilder("%-19s  %9s  %-16s  %s%n".formatted("DIGEST", "SIZE", "USED", "NAMES"));
@@ -56,7 +56,7 @@ final class ImageText {
         return json;
     }
 
-    /** {@code inspect}, of an image of the cache. */
+    /** The output of {@code inspect} for an image of the cache. */
     static String describe(CachedImage image, boolean json) throws IOException {
         Map<String, Object> head = head(image);
         JsonNode config = image.description().path("config");
@@ -70,7 +70,7 @@ final class ImageText {
         return json ? JsonLine.of(head) : lines(head);
     }
 
-    /** {@code inspect}, of a .sqsh file. */
+    /** The output of {@code inspect} for a .sqsh file. */
     static String squashfs(Map<String, String> settings, Path file, boolean json) throws IOException {
         Map<String, Object> plain = new LinkedHashMap<>();
         plain.put("file", file.toString());
@@ -94,7 +94,7 @@ final class ImageText {
         return text.toString();
     }
 
-    /** As people read it. */
+    /** The size as text with a unit. */
     static String size(long bytes) {
         return bytes >= GIGA
                 ? String.format(Locale.ROOT, "%.1f GB", bytes / GIGA)

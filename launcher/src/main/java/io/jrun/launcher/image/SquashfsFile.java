@@ -12,18 +12,18 @@ import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 
-/** A .sqsh file that squashfs-tools make or read. The file appears when it is complete. */
+/** A .sqsh file that squashfs-tools make or read. The file appears when the file is complete. */
 record SquashfsFile(Path path, Map<String, String> environment) {
     private static final String PART = ".part";
 
     /** @throws UsageException if the file exists, or its folder does not */
     static SquashfsFile at(Path path, Map<String, String> environment) {
         if (Files.exists(path)) {
-            throw new UsageException(path + " exists already. Remove it, or give another name.");
+            throw new UsageException(path + " exists already. Remove the file, or choose another name.");
         }
         if (path.getParent() == null || !Files.isDirectory(path.getParent())) {
             throw new UsageException(
-                    path.getParent() + " is no folder, so " + path.getFileName() + " cannot be made there.");
+                    path.getParent() + " is not a folder, so " + path.getFileName() + " cannot be made in it.");
         }
         return new SquashfsFile(path, environment);
     }
@@ -87,7 +87,7 @@ record SquashfsFile(Path path, Map<String, String> environment) {
                         environment, "squashfs-tools", List.of("unsquashfs", "-cat", image.toString(), file));
                 settings.put(file.substring("etc/".length()), content.strip());
             } catch (ContainerException e) {
-                // the image has no such file
+                // The image has no file of this name.
             }
         }
         return settings;

@@ -100,11 +100,11 @@ public final class Layout {
     }
 
     private static LayoutException noRankSelected(String itHas, int worldSize, int mostLocal) {
-        return new LayoutException(
-                "--ranks-filter, --local-ranks-filter: no rank of this job is among those named, so nothing would be shown; "
-                        + itHas + " ranks 0 to " + (worldSize - 1) + ", and on a node local ranks 0 to "
-                        + (mostLocal - 1)
-                        + ".");
+        return new LayoutException("--ranks-filter, --local-ranks-filter: no rank of this job is among those"
+                + " named, so nothing would be shown; "
+                + itHas + " ranks 0 to " + (worldSize - 1) + ", and on a node local ranks 0 to "
+                + (mostLocal - 1)
+                + ".");
     }
 
     private static Placement placement(int rank, Node node, int localRank, LayoutRules rules) {

@@ -11,7 +11,10 @@ import io.prometheus.metrics.model.snapshots.PrometheusNaming;
 import java.util.Map;
 import java.util.TreeMap;
 
-/** The latest value of each metric of each rank of the present round, as gauges {@code jrun_training_NAME{run,rank}}. Thread-safe. */
+/**
+ * The latest value of each metric of each rank of the present round, as gauges {@code jrun_training_NAME{run,rank}}.
+ * Thread-safe.
+ */
 final class JobMetricSnapshots {
     private static final String PREFIX = "jrun_training_";
     private static final String STEP = "step";

@@ -14,8 +14,8 @@ import java.io.IOException;
 import java.net.InetSocketAddress;
 
 /**
- * Serves the latest metrics of each rank over HTTP, in OpenMetrics text format. Without authentication: the default address is the
- * loopback interface. Thread-safe.
+ * Serves the latest metrics of each rank over HTTP, in OpenMetrics text format. Without authentication: the default
+ * address is the loopback interface. Thread-safe.
  */
 public final class MetricsEndpoint implements JobEventListener, Closeable {
     private static final String PATH = "/metrics";

@@ -139,7 +139,8 @@ public final class AgentRegistry implements AutoCloseable {
                     + " line, other nodes of that job may have joined this one: give each job its own --rdzv-id");
             throw refusal(
                     "a jrun on this machine, " + who.getHost() + ", takes part in a job of the same command line that"
-                            + " meets there already; give each job its own --rdzv-id, and one to a job with several nodes on a machine");
+                            + " meets there already; give each job its own --rdzv-id, and one to a job with several"
+                            + " nodes on a machine");
         }
         if (who.getNode().isEmpty()) {
             return forAnybody.stream()

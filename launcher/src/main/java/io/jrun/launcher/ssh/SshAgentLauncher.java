@@ -19,7 +19,8 @@ public final class SshAgentLauncher implements AgentLauncher {
      * it does not find.
      */
     private static final String SCRIPT = "jrun=$1 home=$2; shift 2; "
-            + "if [ -x \"$jrun\" ]; then [ ! -d \"$home/lib/launcher\" ] || export JRUN_HOME=\"$home\"; exec \"$jrun\" \"$@\"; fi; "
+            + "if [ -x \"$jrun\" ]; then [ ! -d \"$home/lib/launcher\" ] || export JRUN_HOME=\"$home\"; exec"
+            + " \"$jrun\" \"$@\"; fi; "
             + "if command -v jrun > /dev/null; then exec jrun \"$@\"; fi; "
             + "echo \"$jrun is no program there, and there is no jrun on the PATH\"; exit 127";
 

@@ -83,7 +83,7 @@ class UsageErrorTest {
         --launch=rsh --launch=ssh train.jar | --launch: 'rsh' is not usable; give auto, local, hosts, ssh or slurm.
         --max-restarts=x --max-restarts=1 train.jar | --max-restarts: 'x' is not usable; give a whole number, at least 0.
         --hosts=a,a --hosts=b train.jar  | --hosts: host 'a' is named twice; name it once, with all its workers (a:8).
-        --include=[ --include=a --hosts=a train.jar | --include: '[': its brackets do not match.
+        --include=[ --include=a --hosts=a train.jar | --include: '[': the brackets do not match.
         --run-id=a/b train.jar           | --run-id: 'a/b' is not usable; give up to 64 letters, digits, dots, dashes and underscores, a letter or digit first.
         --backend=mvapich train.jar      | --backend: 'mvapich' is not usable; give jrun, gloo or nccl.
         --backend=mpi train.jar          | --backend: mpi works only in ranks that MPI has started: JRUN_BACKEND=mpi mpirun -n 2 java ..., or 'jrun bench --backend mpi'.
@@ -117,7 +117,7 @@ class UsageErrorTest {
         --hosts=a --hostfile=b train.jar | --hosts and --hostfile both name the hosts; give one of them.
         --hosts=a,a train.jar            | --hosts: host 'a' is named twice; name it once, with all its workers (a:8).
         --hosts=n[2-1] train.jar         | --hosts: 'n[2-1]': the range 2-1 goes down.
-        --nodelist=n[a-c] train.jar      | --nodelist: 'n[a-c]': brackets hold decimal numbers and ranges, as [01-04,07], not 'a'.
+        --nodelist=n[a-c] train.jar      | --nodelist: 'n[a-c]': brackets hold decimal numbers and ranges, such as [01-04,07], not 'a'.
         --hosts=a:0 train.jar            | --hosts: 'a:0': '0' is no number of workers from 1 to 4096.
         --hosts=, train.jar              | --hosts: no host is named.
         --hostfile=b train.jar           | --hostfile: b: no such file.
@@ -160,8 +160,8 @@ class UsageErrorTest {
         --ranks-filter=0-999999,5-9 train.jar | --ranks-filter: '0-999999,5-9' is not usable; give ranks like 0,2-5, at most 1000000 of them.
         --map-by=ppr:02 train.jar        | --map-by: 'ppr:02' is not usable; give node, slot, or ppr:N with a number of workers from 1 to 4096.
         --hosts=a:08 train.jar           | --hosts: 'a:08': '08' has a leading zero; write 8.
-        --hosts=h1:4 --include=h1:0-9 train.jar | --include: '9' is no GPU of h1:4, which has the GPUs 0 to 3.
-        --hosts=h1:4 --exclude=h1:4 train.jar | --exclude: '4' is no GPU of h1:4, which has the GPUs 0 to 3.
+        --hosts=h1:4 --include=h1:0-9 train.jar | --include: '9' is not a GPU of h1:4, which has the GPUs 0 to 3.
+        --hosts=h1:4 --exclude=h1:4 train.jar | --exclude: '4' is not a GPU of h1:4, which has the GPUs 0 to 3.
         --workdir=no/where train.jar     | --workdir: no/where: the folder FOLDER/no does not exist.
         --classpath=no/where train.jar   | --classpath: no/where: the folder FOLDER/no does not exist.
         --file=no/job.yaml train.jar     | no/job.yaml: the folder FOLDER/no does not exist.

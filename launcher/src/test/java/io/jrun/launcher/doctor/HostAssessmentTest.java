@@ -97,9 +97,8 @@ class HostAssessmentTest {
         Status secret =
                 Status.UNAVAILABLE.withCause(new SSLHandshakeException("General OpenSslEngine problem", stranger));
         assertThat(findings.unreachable("h1", secret).text())
-                .isEqualTo(
-                        "is running, but refuses this jrun: it was started with another secret; give the --secret-file"
-                                + " that 'jrun agent' was given");
+                .isEqualTo("is running, but refuses this jrun: the agent was started with another secret; give the"
+                        + " --secret-file of 'jrun agent'");
         assertThat(findings.unreachable("h1", Status.UNAUTHENTICATED.withDescription("no token"))
                         .text())
                 .isEqualTo("is running, but refuses: no token");

@@ -68,9 +68,9 @@ class HostListTest {
         assertThatThrownBy(() -> HostList.parse("n[0-65536]"))
                 .hasMessage("'n[0-65536]': the range 0-65536 has more than 65536 hosts");
         assertThatThrownBy(() -> HostList.parse("a[1-300]b[1-300]"))
-                .hasMessage("'a[1-300]b[1-300]': it has more than 65536 hosts");
+                .hasMessage("'a[1-300]b[1-300]': the expression has more than 65536 hosts");
         assertThatThrownBy(() -> HostList.parse("a[1-300]b[1-300]c[1-300]"))
-                .hasMessage("'a[1-300]b[1-300]c[1-300]': it has more than 65536 hosts");
+                .hasMessage("'a[1-300]b[1-300]c[1-300]': the expression has more than 65536 hosts");
     }
 
     @ParameterizedTest

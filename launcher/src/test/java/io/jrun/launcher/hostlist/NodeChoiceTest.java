@@ -45,13 +45,13 @@ class NodeChoiceTest {
     @CsvSource(delimiter = '|', textBlock = """
         ''            | no host is named
         h9            | 'h9' is not among the job's hosts, h1,h2,h3,h4
-        h1,h1:0       | it names 'h1' twice
-        h1,3          | '3' is no host; GPUs follow a colon: h1:3
-        h1:x          | 'x' is no GPU; a host's GPUs are numbers, as h1:0,2 or h1:0-3
-        h1:           | '' is no GPU; a host's GPUs are numbers, as h1:0,2 or h1:0-3
-        h1:3-1        | '3-1' is no range of GPUs from 0 to 1023
-        h[1-4]        | it leaves no host
-        h2:0-7        | it leaves h2 no worker; leave the whole host out
+        h1,h1:0       | the host 'h1' occurs twice
+        h1,3          | '3' is not a host; GPUs follow a colon: h1:3
+        h1:x          | 'x' is not a GPU; a host's GPUs are numbers, such as h1:0,2 or h1:0-3
+        h1:           | '' is not a GPU; a host's GPUs are numbers, such as h1:0,2 or h1:0-3
+        h1:3-1        | '3-1' is not a range of GPUs from 0 to 1023
+        h[1-4]        | no host is left
+        h2:0-7        | host h2 has no worker left; exclude the whole host
         """)
     void whatCannotBeLeftOutIsRefused(String text, String message) {
         assertThatThrownBy(() -> NodeChoice.parse(text).exclude(HOSTS))

@@ -36,14 +36,14 @@ class CertIT extends RealJobs {
             Path mallory = folder.resolve("other/mallory.pem");
             Result stranger = jrun.run(StandingAgent.join(agent.optionsWithSecret(mallory), "touch", "started"));
             assertThat(stranger.exitCode()).isEqualTo(2);
-            assertThat(stranger.err()).contains("its certificate is not accepted here");
+            assertThat(stranger.err()).contains("the certificate of the peer is not accepted");
             assertThat(folder.resolve("started")).doesNotExist();
         }
 
         try (StandingAgent impostor = StandingAgent.startWith(jrun, alice)) {
             Result warned = jrun.run(StandingAgent.join(impostor.optionsWithSecret(alice), "touch", "started"));
             assertThat(warned.exitCode()).isEqualTo(2);
-            assertThat(warned.err()).contains("its certificate is not accepted here", "127.0.0.1");
+            assertThat(warned.err()).contains("the certificate of the peer is not accepted", "127.0.0.1");
             assertThat(folder.resolve("started")).doesNotExist();
         }
     }

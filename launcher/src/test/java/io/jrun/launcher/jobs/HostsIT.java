@@ -349,7 +349,7 @@ class HostsIT extends RealJobs {
                 .anySatisfy(
                         line -> assertThat(line)
                                 .startsWith(
-                                        "problem h1 agent is running, but refuses this jrun: it was started with another secret"))
+                                        "problem h1 agent is running, but refuses this jrun: the agent was started with another secret"))
                 .noneMatch(line -> line.contains("h1 agent") && line.contains("running there"));
     }
 }

@@ -163,7 +163,7 @@ class ImageIT extends RealJobs {
                         + "#team/app:none; check the name and the tag");
         Files.delete(folder.resolve(".config/enroot/.credentials"));
         assertThatThrownBy(() -> prepare(app()))
-                .hasMessageContaining("wants a user and a password")
+                .hasMessageContaining("requires a user and a password")
                 .hasMessageContaining("(401)")
                 .hasMessageContaining("docker login");
         Files.writeString(

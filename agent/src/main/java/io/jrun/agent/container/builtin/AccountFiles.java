@@ -7,8 +7,8 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 
 /**
- * The files of /etc that are the node's or the user's inside a container, too: an image may have none of them, and a JVM without a
- * line of passwd does not know its user's home, nor without hosts its own address. Stateless.
+ * The files of /etc that a container gets from the node. An image may lack these files. A JVM needs the user's line of
+ * passwd to find the home folder, and needs hosts to find its own address. Stateless.
  */
 final class AccountFiles {
     private static final String HOSTS = "/etc/hosts";
@@ -24,7 +24,7 @@ final class AccountFiles {
             write(root, layer, image, "/etc/resolv.conf", nodeFile("/etc/resolv.conf"));
             write(root, layer, image, "/etc/hostname", nodeFile("/etc/hostname"));
         } catch (IOException e) {
-            throw new ContainerException("the files of /etc cannot be laid into the container: " + e.getMessage(), e);
+            throw new ContainerException("the files of /etc cannot be written for the container: " + e.getMessage(), e);
         }
     }
 
@@ -42,7 +42,7 @@ final class AccountFiles {
         return Files.isReadable(file) ? Files.readString(file, StandardCharsets.ISO_8859_1) : "";
     }
 
-    /** Over a link of the image, too, wherever the link leads. */
+    /** Writes a file that covers the image's file, also if the image's file is a link. */
     private static void write(ContainerRoot root, MountPointLayer layer, Path image, String path, String text)
             throws IOException, ContainerException {
         if (!text.isEmpty()) {

@@ -22,7 +22,10 @@ import java.util.Optional;
 final class BuiltinContainers implements NodeContainers {
     private static final int STICKY = 01777;
 
-    /** The id of a plan that no worker uses. By this plan jrun looks at files and tests the mounts before any worker starts. */
+    /**
+     * The id of a plan that no worker uses. By this plan jrun looks at files and tests the mounts before any worker
+     * starts.
+     */
     private static final String PLAN_ONLY = "plan";
 
     private final ContainerSpec spec;
@@ -59,7 +62,7 @@ final class BuiltinContainers implements NodeContainers {
         AccountFiles.write(bare, layer, root(), inside);
         String home = bare.resolve(inside.home(), true);
         if (!home.isEmpty()) {
-            bare.mount(home, holder.view("/none"), true, false); // an empty one, if the image has none
+            bare.mount(home, holder.view("/none"), true, false); // The folder is empty if the image has none.
         }
         this.plan = plan(PLAN_ONLY);
     }
@@ -79,7 +82,7 @@ final class BuiltinContainers implements NodeContainers {
         return new ContainerRoot(root(), layer);
     }
 
-    /** Where the agent sees what lies below the layers of workers. */
+    /** The path by which the agent sees the tree below the layers of workers. */
     private Path root() {
         return holder.view(holder.isNamed() ? "/named" : "/image");
     }
@@ -116,7 +119,7 @@ final class BuiltinContainers implements NodeContainers {
         }
     }
 
-    /** Makes a folder (""), and others in it. */
+    /** Makes a folder ("") and folders in this folder. */
     static void makeFolders(Path parent, String... names) throws ContainerException {
         try {
             for (String name : names) {
@@ -175,7 +178,8 @@ final class BuiltinContainers implements NodeContainers {
         try {
             Files.writeString(holder.view(folder(worker.id()) + "/fstab"), made.fstab());
         } catch (IOException e) {
-            throw new ContainerException("the mounts of a worker cannot be written down: " + e.getMessage(), e);
+            throw new ContainerException(
+                    "the file with the mounts of a worker cannot be written:" + " " + e.getMessage(), e);
         }
         return new EnterCommand(tools, account, spec, node, entry)
                 .words(
@@ -205,7 +209,10 @@ final class BuiltinContainers implements NodeContainers {
         deleteTree(holder.view(folder(id)));
     }
 
-    /** Deletes a folder. Files that cannot be deleted, as the kernel's work folder of an overlay, end with the namespace. */
+    /**
+     * Deletes a folder. Files that cannot be deleted end with the namespace. An example is the kernel's work folder of
+     * an overlay.
+     */
     private static void deleteTree(Path folder) {
         try (DirectoryStream<Path> files = Files.newDirectoryStream(folder)) {
             for (Path file : files) {
@@ -217,7 +224,7 @@ final class BuiltinContainers implements NodeContainers {
             }
             Files.delete(folder);
         } catch (IOException | DirectoryIteratorException e) {
-            // see above
+            // The file ends with the namespace.
         }
     }
 

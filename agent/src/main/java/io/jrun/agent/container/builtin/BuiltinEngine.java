@@ -15,13 +15,13 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.TimeUnit;
 
-/** Runs workers in containers that it makes itself. */
+/** Runs workers in containers that jrun makes with util-linux. */
 public final class BuiltinEngine implements ContainerEngine {
     private static final long CHECK_SECONDS = 10;
 
     private final Optional<RootEntry> entry;
 
-    /** An engine that starts programs itself. */
+    /** An engine that starts the programs. */
     public BuiltinEngine() {
         this.entry = Optional.empty();
     }
@@ -112,7 +112,8 @@ public final class BuiltinEngine implements ContainerEngine {
         }
         return switch (spec.image()
                 .orElseThrow(() -> new ContainerException("no container with the name "
-                        + spec.name().orElseThrow().name() + " is on this node; add --container-image to make it"))) {
+                        + spec.name().orElseThrow().name() + " is on this node; add --container-image to make the"
+                        + " container"))) {
             case ImageReference.Local local -> Path.of(local.path());
             case ImageReference.Registry registry ->
                 throw new IllegalArgumentException(registry.text() + " has not been prepared");

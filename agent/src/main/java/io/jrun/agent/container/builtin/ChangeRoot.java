@@ -6,18 +6,22 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * Changes the root with unshare(1), which becomes the program. The image needs no tool.
+ * Changes the root with unshare(1), which then executes the program. The image needs no tool.
  *
- * <p>An ordinary user ends in a user namespace inside the one that owns the mounts, and can take no mount away. Without a user
- * namespace of its own, root (the node's, or the one that --container-remap-root makes) could climb out of a changed root;
- * the container's root is therefore moved over the namespace's root first, and nothing is left to climb to.
+ * <p>The program of an ordinary user runs in a user namespace inside the namespace that owns the mounts, and cannot
+ * unmount. Root (the node's root, or the root of --container-remap-root) without a user namespace of its own could
+ * leave a changed root. For root the command therefore first moves the container's root over the root of the mount
+ * namespace.
  *
  * <p>With PIDs of its own, the program is process 2 of a PID namespace. A shell is process 1, because the kernel
- * withholds signals without a handler from process 1. A second shell stays outside. Both shells only wait. A signal
- * to the process group reaches the program and the shells.
+ * withholds signals without a handler from process 1. A second shell stays outside. Both shells only wait. A signal to
+ * the process group reaches the program and the shells.
  */
 final class ChangeRoot {
-    /** With these, root of the container's user namespace could undo mounts, or look at the processes that made them. */
+    /**
+     * The dropped capabilities. With these capabilities root of the container's user namespace could unmount, or trace
+     * the processes that made the mounts.
+     */
     private static final String LOST = "-sys_admin,-sys_ptrace";
 
     /** The kernel kills process 1 when the shell outside dies, and all processes of the namespace with process 1. */
@@ -59,7 +63,7 @@ final class ChangeRoot {
         return account.isRoot() || remapRoot;
     }
 
-    /** Returns the command, which starts in the root folder. */
+    /** Returns the command. The command starts in the root folder. */
     List<String> words(WorkerRequest worker) {
         List<String> words = new ArrayList<>();
         if (ownPids) {

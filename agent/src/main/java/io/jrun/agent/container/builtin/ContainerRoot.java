@@ -11,12 +11,12 @@ import java.util.Map;
 import java.util.TreeMap;
 
 /**
- * The files that a worker will see, before anything is mounted for it: the image, over the image the layer of mount points, and
- * over both what is mounted. Paths are followed inside this tree alone, link by link: an image's link to {@code /etc}, or to {@code
- * ../../etc}, never leads to the node's. Confined to one thread.
+ * The files of a worker as a model, before any mount is made: the image, the layer of mount points over the image, and
+ * the mounts over both. The class resolves paths and links inside this tree only: an image's link to {@code /etc} or
+ * {@code ../../etc} never leads to the node's folder. Confined to one thread.
  */
 final class ContainerRoot {
-    /** As the kernel's limit of links in one path. */
+    /** The kernel's limit of links in one path. */
     private static final int MAX_LINKS = 40;
 
     private static final String ROOT = "";
@@ -25,7 +25,9 @@ final class ContainerRoot {
     private final MountPointLayer layer;
     private final TreeMap<String, Mounted> mounted = new TreeMap<>();
 
-    /** @param view where the agent sees what is mounted; a path that does not exist for memory */
+    /**
+     * @param view the path by which the agent sees the mounted files; for memory a path that does not exist
+     */
     private record Mounted(Path view, boolean writable) {}
 
     ContainerRoot(Path image, MountPointLayer layer) {
@@ -33,7 +35,7 @@ final class ContainerRoot {
         this.layer = layer;
     }
 
-    /** Where the agent sees the file that is at {@code inside}; the last link is not followed. */
+    /** The path by which the agent sees the file at {@code inside}. The method does not follow a link at the end. */
     Path locate(String inside) {
         Map.Entry<String, Mounted> mount = mountOf(inside);
         if (mount != null) {
@@ -113,11 +115,11 @@ final class ContainerRoot {
     }
 
     /**
-     * Makes sure that something can be mounted at a place, and remembers that it is.
+     * Makes the mount point at a path if necessary, and records the mount.
      *
      * @param inside resolved
-     * @param view where the agent sees what will be mounted there
-     * @param directory whether it is a folder; else a file
+     * @param view the path by which the agent sees the files of the mount
+     * @param directory true for a folder, false for a file
      */
     void mount(String inside, Path view, boolean directory, boolean writable) throws ContainerException {
         point(inside, directory);
@@ -125,12 +127,12 @@ final class ContainerRoot {
         mounted.put(inside, new Mounted(view, writable));
     }
 
-    /** Forgets what is mounted at a place and below; false if nothing is. */
+    /** Removes the records of mounts at a path and below. Returns false if there is no mount. */
     boolean unmount(String inside) {
         return mounted.keySet().removeIf(path -> path.equals(inside) || path.startsWith(inside + "/"));
     }
 
-    /** Where the agent sees what a worker finds at a path, after all links; it may not exist. */
+    /** The path by which the agent sees the file of a worker's path, after all links. The file may not exist. */
     Path find(String path) throws ContainerException {
         return locate(resolve(path, true));
     }
@@ -147,8 +149,8 @@ final class ContainerRoot {
         } else {
             throw new ContainerException(
                     "nothing can be mounted at " + inside + " inside the container: " + outer.getKey()
-                            + " is mounted read-only there and holds no such " + (directory ? "folder" : "file")
-                            + "; make it on the node first");
+                            + " is mounted read-only at this path and holds no such " + (directory ? "folder" : "file")
+                            + "; make the path on the node first");
         }
     }
 

@@ -11,9 +11,9 @@ import java.util.Map;
 import java.util.Optional;
 
 /**
- * The words that become a worker: nsenter, unshare, and a shell that mounts everything. Each replaces itself by the next, so
- * that the pid stays and signals reach the program. The last words start the program in the root folder: those of
- * {@link ChangeRoot}, or those of a {@link RootEntry}.
+ * The command of a worker: nsenter, unshare, and a shell that makes all mounts. Each program executes the next program
+ * in the same process, so the pid stays the same and signals reach the worker's program. The last words start the
+ * program in the root folder. {@link ChangeRoot} or a {@link RootEntry} makes these words.
  */
 final class EnterCommand {
     private static final String SCRIPT = """
@@ -88,7 +88,7 @@ final class EnterCommand {
         return words;
     }
 
-    /** Returns the words that start the words after them in the namespaces of the image. */
+    /** Returns the beginning of a command. The command that follows runs in the namespaces of the image. */
     static List<String> enter(HostTools tools, Account account, NamespaceHolder holder) {
         String namespaces = "/proc/" + holder.pid() + "/ns/";
         List<String> words = new ArrayList<>(List.of(tools.nsenter()));

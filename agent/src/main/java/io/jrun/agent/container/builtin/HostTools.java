@@ -5,7 +5,7 @@ import io.jrun.agent.node.SearchPath;
 import java.nio.file.Path;
 import java.util.Map;
 
-/** The programs of this node through which the engine works. */
+/** The paths of the node's programs that the engine uses. */
 public record HostTools(
         String setsid,
         String setpriv,
@@ -29,7 +29,7 @@ public record HostTools(
                 locate("flock", UTIL_LINUX, environment));
     }
 
-    /** The absolute path of a program, since a worker's own PATH may be anything. */
+    /** The absolute path of a program. The PATH of a worker may differ, so commands need absolute paths. */
     public static String locate(String program, String packageName, Map<String, String> environment)
             throws ContainerException {
         return SearchPath.ofTools(environment)

@@ -13,12 +13,15 @@ import java.util.Map;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
-/** Reads what Enroot's images say: variables in /etc/environment; the working folder and the entrypoint in /etc/rc. Stateless. */
+/**
+ * Reads the settings in the form of Enroot's images: variables in /etc/environment, the working folder and the
+ * entrypoint in /etc/rc. Stateless.
+ */
 final class ImageReader {
     private static final Pattern VARIABLE = Pattern.compile("(?:export )?([A-Za-z_][A-Za-z0-9_]*)=(.*)");
     private static final Pattern WORKDIR = Pattern.compile("(?m)^cd \"?(/[^\"\\n]*?)\"? ");
 
-    /** These files have a few lines; one of another kind must not fill the memory. */
+    /** The limit of bytes of a file. The files have a few lines, and a wrong file must not fill the memory. */
     private static final int MAX_BYTES = 1 << 20;
 
     private ImageReader() {}
@@ -48,7 +51,7 @@ final class ImageReader {
         return quoted ? value.substring(1, value.length() - 1) : value;
     }
 
-    /** Empty if there is no such file. */
+    /** The text of a file; empty if the file does not exist. */
     static String text(ContainerRoot root, String path) throws ContainerException {
         Path file = root.find(path);
         if (!Files.isRegularFile(file, LinkOption.NOFOLLOW_LINKS)) {

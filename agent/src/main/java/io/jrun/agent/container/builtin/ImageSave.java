@@ -31,7 +31,9 @@ final class ImageSave {
         this.node = node;
     }
 
-    /** @param lower the folders of the root, as overlayfs takes them */
+    /**
+     * @param lower the folders of the root, in the form of overlayfs' option lowerdir
+     */
     void save(NamespaceHolder holder, String lower, Path target) throws ContainerException, InterruptedException {
         Path written = target.resolveSibling("." + target.getFileName() + "." + UUID.randomUUID() + ".tmp");
         List<String> words = new ArrayList<>(EnterCommand.enter(tools, account, holder));
@@ -61,7 +63,7 @@ final class ImageSave {
         try {
             Files.deleteIfExists(file);
         } catch (IOException e) {
-            // the failure before is reported
+            // The earlier failure is reported.
         }
     }
 }

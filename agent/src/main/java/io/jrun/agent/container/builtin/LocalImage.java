@@ -10,12 +10,14 @@ import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.Map;
 
-/** An image on this node: what it is, and how it can be mounted. */
+/** An image on this node, with its kind and the way to mount the image. */
 record LocalImage(Path path, Kind kind, String squashfuse) {
     private static final byte[] SQUASHFS = "hsqs".getBytes(StandardCharsets.US_ASCII);
     private static final Path FUSE = Path.of("/dev/fuse");
 
-    /** @throws ContainerException if it is missing, is no image, or this user cannot mount it */
+    /**
+     * @throws ContainerException if the file is missing, is not an image, or cannot be mounted by this user
+     */
     static LocalImage open(Path path, Account account, Map<String, String> environment) throws ContainerException {
         if (!Files.exists(path)) {
             throw new ContainerException("the image " + path + " does not exist on this node");

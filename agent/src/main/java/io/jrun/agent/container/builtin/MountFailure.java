@@ -3,7 +3,7 @@ package io.jrun.agent.container.builtin;
 import java.nio.file.Path;
 import java.util.List;
 
-/** Makes one sentence of what mount, unshare and squashfuse say. Stateless. */
+/** Makes one sentence of the output of mount, unshare and squashfuse. Stateless. */
 final class MountFailure {
     private MountFailure() {}
 
@@ -18,10 +18,10 @@ final class MountFailure {
             return ". " + NamespaceRefusal.sentence(account);
         }
         if (said.contains("loop device")) {
-            return ". All loop devices are in use ('losetup -a' lists them); unpack the image with unsquashfs and name the folder";
+            return ". All loop devices are in use; unpack the image with unsquashfs and name the folder";
         }
         if (said.contains("wrong fs type") || said.contains("superblock") || said.contains("squashfs")) {
-            return ". The file may be damaged, or compressed in a way that this kernel lacks ('unsquashfs -s' tells)";
+            return ". The file may be damaged, or this kernel may lack its compression (see 'unsquashfs -s')";
         }
         return "";
     }

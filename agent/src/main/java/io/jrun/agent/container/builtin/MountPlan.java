@@ -14,8 +14,8 @@ import java.util.List;
 import java.util.Set;
 
 /**
- * The mounts of one worker, in order: the overlay, the node's /proc, /sys and /dev, folders of the worker's own at /tmp and
- * /run, the user's mounts, and the files of jrun. Makes each mount point before the mount. Confined to one thread.
+ * The mounts of one worker, in order: the overlay, the node's /proc, /sys and /dev, folders of the worker's own at /tmp
+ * and /run, the user's mounts, and the files of jrun. Makes each mount point before the mount. Confined to one thread.
  */
 final class MountPlan {
     private static final List<String> NODE_FOLDERS = List.of("/proc", "/sys", "/dev");
@@ -31,11 +31,11 @@ final class MountPlan {
     private int copies;
 
     /**
-     * A plan in which nothing is mounted.
+     * A plan without mounts.
      *
      * @param base the folder of the namespace's own file system
-     * @param folder of the worker, in {@code base}
-     * @param view the same, as the agent sees it
+     * @param folder the folder of the worker in {@code base}
+     * @param view the path by which the agent sees {@code folder}
      */
     MountPlan(ContainerRoot root, String base, String folder, Path view, NodeMounts nodeMounts) {
         this.root = root;
@@ -53,17 +53,17 @@ final class MountPlan {
         return fstab.text();
     }
 
-    /** Paths inside at which something of the node is mounted that the worker must not see. */
+    /** The paths inside the container of mounts of the node that the worker must not see. */
     List<String> unmounted() {
         return unmounted;
     }
 
-    /** The root itself: a layer of the worker's own over the mount points and the image. */
+    /** Mounts the root: the worker's own layer over the mount points and the image. */
     void overlay(boolean writable, boolean userXattr) {
         overlay(base + "/points:" + base + "/image", writable ? folder : "", "", userXattr);
     }
 
-    /** The root itself: the root that all workers share. */
+    /** Mounts the root that all workers share. */
     void named(boolean writable) {
         fstab.add(
                 base + "/named",
@@ -118,21 +118,24 @@ final class MountPlan {
                 return;
             }
             throw new ContainerException("--container-mounts: " + source
-                    + " does not exist on this node, or its user cannot " + "see it; make it, or add the flag nofail");
+                    + " does not exist on this node, or its user cannot " + "see the path; make the path, or add"
+                    + " the flag nofail");
         }
         boolean directory = Files.isDirectory(source);
         if (mount.has(directory ? "x-create=file" : "x-create=dir")) {
             throw new ContainerException("--container-mounts: " + mount.text() + ": " + source + " is a "
-                    + (directory ? "folder" : "file") + "; leave x-create out");
+                    + (directory ? "folder" : "file") + "; omit x-create");
         }
         if (mount.has("x-create=none") && !Files.exists(root.find(mount.target()))) {
             throw new ContainerException("--container-mounts: " + mount.text() + ": the image has no " + mount.target()
-                    + ", and x-create=none asks for none to be made");
+                    + ", and x-create=none forbids jrun to make the path");
         }
         bind(source, mount.target(), MountFlags.ofMount(mount.flags()));
     }
 
-    /** @param flags of mount(8), besides those of the mount that the source is on */
+    /**
+     * @param flags flags of mount(8), in addition to the flags of the source's mount
+     */
     private void bind(Path given, String target, List<String> flags) throws ContainerException {
         Path source = real(given);
         String inside = root.resolve(target, true);
@@ -140,7 +143,7 @@ final class MountPlan {
         root.mount(inside, source, Files.isDirectory(source), writable);
         add(source, inside, flags);
         if (flags.contains("ro")) {
-            for (Path below : nodeMounts.below(source)) { // the flags of a mount say nothing about those below
+            for (Path below : nodeMounts.below(source)) { // The flags of a mount do not hold for the mounts below.
                 add(source.resolve(below), inside + "/" + below, flags);
             }
         }
@@ -175,12 +178,12 @@ final class MountPlan {
         String inside = root.resolve(mount.target(), true);
         if (!root.unmount(inside) && !account.isRoot()) {
             throw new ContainerException("--container-mounts: " + mount.text()
-                    + ": only root can take away a mount that came " + "with another; leave it out");
+                    + ": only root can unmount a mount that came with another mount; omit the entry");
         }
         unmounted.add(inside);
     }
 
-    /** A file or folder that is inside under its own path already, by a mount of the user's, needs no mount. */
+    /** Mounts a file or folder under its own path, unless a mount of the user already has the path inside. */
     void needed(HostFolder needed, boolean userXattr) throws ContainerException {
         if (isInside(needed)) {
             return;

@@ -9,8 +9,9 @@ import java.nio.file.LinkOption;
 import java.nio.file.Path;
 
 /**
- * A layer between the image and the workers' own layers, which holds mount points that the image lacks and files that are
- * the node's. It hides whatever the image has there, links too, so that no mount goes where the image points to.
+ * A layer between the image and the workers' own layers. The layer holds mount points that the image lacks, and files
+ * of the node. The layer hides the image's files and links at these paths, so that a mount never follows a link of the
+ * image.
  */
 final class MountPointLayer {
     private static final int DEFAULT_MODE = 0755;
@@ -19,7 +20,9 @@ final class MountPointLayer {
 
     private final Path folder;
 
-    /** @param folder empty, on a file system of this job alone */
+    /**
+     * @param folder an empty folder on a file system of this job alone
+     */
     MountPointLayer(Path folder) {
         this.folder = folder;
     }
@@ -28,7 +31,7 @@ final class MountPointLayer {
         return folder;
     }
 
-    /** Makes a mount point, unless the image has one of the kind. */
+    /** Makes a mount point, unless the image has a mount point of the kind. */
     void make(Path image, String inside, boolean directory) throws ContainerException {
         Path below = image.resolve(inside.substring(1));
         if (Files.exists(below, LinkOption.NOFOLLOW_LINKS) && !Files.isSymbolicLink(below)) {
@@ -50,15 +53,18 @@ final class MountPointLayer {
         }
     }
 
-    /** Writes a file that workers see instead of the image's. */
+    /** Writes a file that workers see instead of the image's file. */
     void write(Path image, String inside, String text) throws IOException, ContainerException {
         Path parent = parents(image, inside);
         Path file = parent.resolve(inside.substring(inside.lastIndexOf('/') + 1));
-        Files.deleteIfExists(file); // in a root with a name, a link would lead to a file of the node
+        Files.deleteIfExists(file); // In a root with a name, a link could lead to a file of the node.
         Files.write(file, text.getBytes(StandardCharsets.UTF_8));
     }
 
-    /** The folders above, with the modes and owners of the image's, since those of the upper layer count. */
+    /**
+     * Makes the parent folders with the modes and owners of the image's folders. In an overlay the modes of the upper
+     * layer count.
+     */
     private Path parents(Path image, String inside) throws IOException, ContainerException {
         Path made = folder;
         Path below = image;
@@ -84,11 +90,11 @@ final class MountPointLayer {
             Files.createDirectory(made);
             Files.setAttribute(made, "unix:mode", mode);
         } catch (FileAlreadyExistsException e) {
-            // another mount point's parent
+            // The folder is also the parent of another mount point.
         }
     }
 
-    /** Only root can; to an ordinary user all files of an image belong. */
+    /** Copies the owner. Only root can change owners. For an ordinary user all files of an image belong to the user. */
     private static void copyOwner(Path below, Path made) throws IOException {
         Object owner = Files.getAttribute(below, "unix:uid");
         if (Files.getAttribute(made, "unix:uid").equals(ROOT) && !owner.equals(ROOT)) {

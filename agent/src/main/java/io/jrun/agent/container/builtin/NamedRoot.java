@@ -16,14 +16,14 @@ import java.util.Optional;
 import java.util.concurrent.TimeUnit;
 
 /**
- * A writable root with a name. The root stays on the node when the job ends. {@code FOLDER/NAME} holds the layer of the root
- * ({@code upper}, {@code work}), the path of its image ({@code image}), a lock that the job with the mounted root holds,
- * and the process and folder of that job ({@code running}). Confined to one thread.
+ * A writable root with a name. The root stays on the node when the job ends. {@code FOLDER/NAME} holds the layer of the
+ * root ({@code upper}, {@code work}), the path of its image ({@code image}), a lock that the job with the mounted root
+ * holds, and the process and folder of that job ({@code running}). Confined to one thread.
  */
 record NamedRoot(String name, Path folder) {
     private static final long LOCK_SECONDS = 10;
 
-    /** Returns the root of a job; empty if the job names none. */
+    /** Returns the root of a job; empty if the job names no root. */
     static Optional<NamedRoot> open(ContainerSpec spec, Path folder) throws ContainerException {
         if (spec.name().isEmpty()) {
             return Optional.empty();
@@ -31,7 +31,8 @@ record NamedRoot(String name, Path folder) {
         ContainerName name = spec.name().get();
         NamedRoot root = new NamedRoot(name.name(), folder.resolve(name.name()));
         if (name.mode() == Mode.CREATE && root.exists()) {
-            throw new ContainerException("--container-name=" + name.text() + ": the container is on this node already ("
+            throw new ContainerException("--container-name=" + name.text() + ": the container already exists on"
+                    + " this node ("
                     + root.folder + "); use " + name.name() + ":auto, or delete the folder");
         }
         return Optional.of(root);
@@ -41,7 +42,7 @@ record NamedRoot(String name, Path folder) {
         return Files.isRegularFile(folder.resolve(NamedContainers.IMAGE), LinkOption.NOFOLLOW_LINKS);
     }
 
-    /** The image below the root. */
+    /** The image of the root. */
     Path image() throws ContainerException {
         try {
             return Path.of(Files.readString(folder.resolve(NamedContainers.IMAGE), StandardCharsets.UTF_8));
@@ -67,7 +68,7 @@ record NamedRoot(String name, Path folder) {
         }
     }
 
-    /** Joins the job that has this root mounted; empty if no job has it mounted. */
+    /** Joins the job that has this root mounted; empty if no job has the root mounted. */
     Optional<NamespaceHolder> join(Mode mode, HostTools tools) throws ContainerException, InterruptedException {
         if (isMounted(tools)) {
             if (mode == Mode.NO_EXEC || mode == Mode.CREATE) {
@@ -106,7 +107,9 @@ record NamedRoot(String name, Path folder) {
             return NamespaceHolder.joined(Long.parseLong(lines.get(0)), Path.of(lines.get(1)));
         } catch (IOException | RuntimeException e) {
             throw new ContainerException(
-                    "the container " + name + " is being made by another job on this node; start again in a moment", e);
+                    "the container " + name + " is being made by another job on this node; start the job again in"
+                            + " some seconds",
+                    e);
         }
     }
 

@@ -17,15 +17,15 @@ import java.util.concurrent.TimeoutException;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A shell that keeps a mount namespace alive in which the image is mounted, once for all workers of a job. The shell reads from a pipe that
- * only the agent holds: when the agent ends, however, the shell ends, and the kernel takes the mounts, the loop device and the
- * squashfuse process away with the namespace. The shell and squashfuse ignore the signals that Slurm sends to all processes
- * of a step; a worker whose squashfuse dies gets a SIGBUS.
+ * A shell that keeps a mount namespace alive. The image is mounted in the namespace once for all workers of a job. The
+ * shell reads from a pipe that only the agent holds. When the agent ends for any reason, the shell ends, and the kernel
+ * removes the mounts, the loop device and the squashfuse process with the namespace. The shell and squashfuse ignore
+ * the signals that Slurm sends to all processes of a step, because a worker gets a SIGBUS when its squashfuse ends.
  */
 final class NamespaceHolder implements AutoCloseable {
-    /** How the image is mounted. */
+    /** The way to mount an image. */
     enum Kind {
-        /** A folder, as it is. */
+        /** A folder, by a bind mount. */
         FOLDER,
         /** A .sqsh file, by the kernel through a loop device. */
         LOOP,
@@ -46,7 +46,8 @@ final class NamespaceHolder implements AutoCloseable {
               FOLDER) "$mount" -n --rbind -- "$image" "$base/image" || exit 1 ;;
               LOOP) "$mount" -n -t squashfs -o loop,ro,nosuid,nodev -- "$image" "$base/image" || exit 1 ;;
               FUSE)
-                "$setpriv" --pdeathsig KILL "$squashfuse" -f -o uid=0,gid=0 "$image" "$base/image" </dev/null >/dev/null 9<&- &
+                "$setpriv" --pdeathsig KILL "$squashfuse" -f -o uid=0,gid=0 "$image" "$base/image" \\
+                        </dev/null >/dev/null 9<&- &
                 turns=0
                 until mountpoint -q "$base/image"; do
                   kill -0 $! || exit 1
@@ -89,7 +90,7 @@ final class NamespaceHolder implements AutoCloseable {
         this.named = named;
     }
 
-    /** The namespace of another job, which ends with that job. */
+    /** The namespace of another job. The namespace ends with the other job. */
     static NamespaceHolder joined(long pid, Path base) {
         return new NamespaceHolder(null, pid, base, true);
     }
@@ -184,17 +185,17 @@ final class NamespaceHolder implements AutoCloseable {
         return named;
     }
 
-    /** A path of the namespace, as the agent sees it. */
+    /** The path by which the agent sees a path of the namespace. */
     Path view(String path) {
         return Path.of("/proc/" + pid + "/root" + base + path);
     }
 
-    /** The folder of the namespace's own file system, as its processes see it. */
+    /** The path by which processes of the namespace see the namespace's own file system. */
     String base() {
         return base.toString();
     }
 
-    /** Ends the pipe, waits at most 5 s for the shell, and removes the empty folder. */
+    /** Closes the pipe, waits at most 5 s for the shell, and removes the empty folder. */
     @Override
     public void close() {
         if (shell == null) {
@@ -204,7 +205,7 @@ final class NamespaceHolder implements AutoCloseable {
         try {
             Files.deleteIfExists(base);
         } catch (IOException e) {
-            // the guard removes it with the folder above
+            // The guard removes the folder with its parent folder.
         }
     }
 

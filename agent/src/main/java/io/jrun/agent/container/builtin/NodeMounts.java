@@ -9,7 +9,10 @@ import java.util.List;
 import java.util.Set;
 import java.util.TreeMap;
 
-/** The mounts of the node, from /proc/self/mountinfo. A namespace of an ordinary user may not take their flags away. */
+/**
+ * The mounts of the node, from /proc/self/mountinfo. A namespace of an ordinary user may not remove the flags of these
+ * mounts.
+ */
 final class NodeMounts {
     private static final int POINT = 4;
     private static final int OPTIONS = 5;
@@ -20,7 +23,9 @@ final class NodeMounts {
 
     private final TreeMap<String, List<String>> flags = new TreeMap<>();
 
-    /** @param lines of a mountinfo file */
+    /**
+     * @param lines the lines of a mountinfo file
+     */
     NodeMounts(List<String> lines) {
         for (String line : lines) {
             String[] fields = line.split(" ", -1);
@@ -38,7 +43,7 @@ final class NodeMounts {
         return new NodeMounts(Files.readAllLines(Path.of("/proc/self/mountinfo"), StandardCharsets.UTF_8));
     }
 
-    /** The flags of the mount that a file is on. */
+    /** The flags of the mount of a file. */
     List<String> flagsOf(Path file) {
         for (Path path = file; path != null; path = path.getParent()) {
             List<String> found = flags.get(path.toString());
@@ -49,7 +54,7 @@ final class NodeMounts {
         return List.of();
     }
 
-    /** The mount points below a folder, each as a path relative to it, outer ones first. */
+    /** The mount points below a folder, as paths relative to the folder, outer mount points first. */
     List<Path> below(Path folder) {
         List<Path> points = new ArrayList<>();
         for (String point : flags.keySet()) {

@@ -6,7 +6,9 @@ import java.nio.file.Files;
 import java.nio.file.LinkOption;
 import java.nio.file.Path;
 
-/** Looks for a worker's program and working folder inside its container, before it starts. Stateless. */
+/**
+ * Checks that a worker's program and working folder exist inside the container, before the worker starts. Stateless.
+ */
 final class ProgramCheck {
     private ProgramCheck() {}
 
@@ -14,7 +16,7 @@ final class ProgramCheck {
         if (!Files.isDirectory(root.find(worker.workdir()), LinkOption.NOFOLLOW_LINKS)) {
             throw new ContainerException(
                     "the working folder " + worker.workdir() + " does not exist inside the container; "
-                            + "name another with --container-workdir, or mount one with --container-mounts");
+                            + "name another folder with --container-workdir, or mount one with --container-mounts");
         }
         String program = worker.command().getFirst();
         if (program.contains("/")) {

@@ -15,7 +15,7 @@ public interface RootEntry {
      * The root folder of one worker.
      *
      * @param folder absolute path in the mount namespace of the worker
-     * @param scratch an empty folder that only this worker uses; it ends with the container
+     * @param scratch an empty folder that only this worker uses; the folder ends with the container
      * @param isRoot whether the user of the agent is root
      */
     record PreparedRoot(String folder, String scratch, boolean isRoot, ContainerSpec spec) {}

@@ -11,8 +11,8 @@ import java.util.Map;
 import java.util.TreeMap;
 
 /**
- * Starts a program with {@code apptainer exec}. The root folder is a sandbox of Apptainer, in which Apptainer mounts
- * nothing of its own. Source: the user guide of Apptainer 1.3, environment and metadata. Stateless.
+ * Starts a program with {@code apptainer exec}. The root folder is a sandbox of Apptainer. Apptainer makes no mounts of
+ * its own in the sandbox. Source: the user guide of Apptainer 1.3, environment and metadata. Stateless.
  */
 final class ApptainerEntry implements RootEntry {
     @Override

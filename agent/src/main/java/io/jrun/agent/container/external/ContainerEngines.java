@@ -20,9 +20,10 @@ public final class ContainerEngines {
     }
 
     /**
-     * Returns why this machine cannot run an engine; empty if the machine can. Starts a process for the builtin engine.
+     * Returns the reason why this machine cannot run an engine; empty if the machine can run the engine. Starts a
+     * process for the builtin engine.
      *
-     * @param environment of the agent
+     * @param environment the variables of the agent
      */
     public static Optional<String> problem(EngineChoice choice, Map<String, String> environment)
             throws InterruptedException {

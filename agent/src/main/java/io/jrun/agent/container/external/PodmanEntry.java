@@ -12,13 +12,15 @@ import java.util.TreeSet;
 
 /**
  * Starts a program with {@code podman run --rootfs}. The state of podman lies in the scratch folder of the worker, so
- * the state ends with the mount namespace of the job. The container stays in the cgroup of the agent, so the limits of a
- * Slurm step hold. podman gives such a container PIDs of its own. crun is the one runtime of podman that works without a
+ * the state ends with the mount namespace of the job. The container stays in the cgroup of the agent, so the limits of
+ * a Slurm step hold. podman gives the container PIDs of its own. crun is the one runtime of podman that works without a
  * cgroup of its own; crun needs cgroup v2 at /sys/fs/cgroup. Source: podman-run(1), version 4.3. Stateless.
  */
 final class PodmanEntry implements RootEntry {
-    /** The limits of open files and processes stay; the defaults of podman are above the hard limits of many nodes. podman
-     * lowers its own limit of processes to pid_max. */
+    /**
+     * Passes the limits of open files and processes, because podman's defaults exceed the hard limits of many nodes.
+     * podman reduces its own limit of processes to pid_max.
+     */
     private static final String SCRIPT = """
             podman=$1 mount=$3
             "$mount" -n --bind -- "$2" "$4" || exit 125

@@ -6,8 +6,8 @@ import io.jrun.agent.container.ContainerException;
 /**
  * A file of an image: the config, or a layer. Source: the descriptors of the OCI image specification, v1.1.
  *
- * @param digest sha256:...; of the file as it is stored
- * @param size bytes as it is stored
+ * @param digest digest of the stored file, as sha256:...
+ * @param size bytes of the stored file
  */
 record Blob(String mediaType, String digest, long size) {
     private static final String FORM = "sha256:[0-9a-f]{64}";
@@ -17,7 +17,7 @@ record Blob(String mediaType, String digest, long size) {
         String digest = descriptor.path("digest").asText();
         if (!isDigest(digest) || !descriptor.path("size").isIntegralNumber()) {
             throw new ContainerException(
-                    "the image " + image + " is damaged: its manifest has no valid digest and size: " + descriptor);
+                    "the image " + image + " is damaged: the manifest has no valid digest and size: " + descriptor);
         }
         return new Blob(
                 descriptor.path("mediaType").asText(),

@@ -17,10 +17,16 @@ import java.util.concurrent.Future;
 
 /** Copies the files of an image into a folder, several at once, and verifies their size and digest. */
 final class BlobDownload {
-    /** A connection that breaks in the middle of a large layer is common; a registry that breaks three is down. */
+    /**
+     * The number of attempts for a layer. Connections often break in the middle of a large layer. After three broken
+     * connections the registry is considered down.
+     */
     private static final int ATTEMPTS = 3;
 
-    /** As Docker: more connections at once gain nothing, and some registries refuse them. */
+    /**
+     * The number of concurrent connections, as in Docker. More connections are not faster, and some registries refuse
+     * more.
+     */
     private static final int AT_ONCE = 4;
 
     private static final long PAUSE_MILLIS = 1_000;
@@ -35,12 +41,12 @@ final class BlobDownload {
         this.progress = progress;
     }
 
-    /** Where a file is afterwards. */
+    /** The path of a file after the download. */
     Path file(Blob blob) {
         return folder.resolve(blob.hex());
     }
 
-    /** Copies all; a file that is named twice once. */
+    /** Copies all files. A file that occurs twice is copied once. */
     void fetch(List<Blob> blobs) throws ContainerException, IOException, InterruptedException {
         try (ExecutorService threads = Executors.newFixedThreadPool(AT_ONCE)) {
             List<Future<?>> running = new ArrayList<>();
@@ -77,7 +83,7 @@ final class BlobDownload {
                 copy(blob);
                 return;
             } catch (FileSystemException e) {
-                throw e; // of this node's disk
+                throw e; // The failure is from this node's disk.
             } catch (IOException e) {
                 if (isDiskFull(e)) {
                     throw e;

@@ -3,7 +3,7 @@ package io.jrun.agent.image.pull;
 /**
  * A user of a registry.
  *
- * @param source the file that has it, for messages
+ * @param source the file of the credential, for messages
  */
 record Credential(String user, String password, String source) {
     @Override

@@ -11,8 +11,8 @@ import java.util.HashMap;
 import java.util.Map;
 
 /**
- * An archive of {@code docker save} without an OCI layout. Its layers are not compressed, so their digests are those that the config
- * names. Source: Docker's image specification, v1.2.
+ * An archive of {@code docker save} without an OCI layout. The layers are not compressed, so the config contains the
+ * digests of the layers. Source: Docker's image specification, v1.2.
  */
 final class DockerArchiveSource implements ImageSource {
     private static final ObjectMapper JSON = new ObjectMapper();
@@ -40,7 +40,7 @@ final class DockerArchiveSource implements ImageSource {
             }
         }
         throw new ContainerException("the image " + image + " is one of " + images.size()
-                + " in its archive; name one of them, as ARCHIVE:TAG");
+                + " in its archive; name one image as ARCHIVE:TAG");
     }
 
     private byte[] manifest(JsonNode described) throws ContainerException, IOException {
@@ -53,7 +53,7 @@ final class DockerArchiveSource implements ImageSource {
         ArrayNode layers = made.putArray("layers");
         JsonNode digests = ImageManifest.parse(config, image).path("rootfs").path("diff_ids");
         if (digests.size() != described.path("Layers").size()) {
-            throw ImageManifest.damaged(image, "its config and its manifest name other numbers of layers");
+            throw ImageManifest.damaged(image, "the config and the manifest have different numbers of layers");
         }
         for (int i = 0; i < digests.size(); i++) {
             layers.add(descriptor(
@@ -84,7 +84,7 @@ final class DockerArchiveSource implements ImageSource {
 
     @Override
     public byte[] manifest(Blob descriptor) throws ContainerException {
-        throw ImageManifest.damaged(image, "it has no index");
+        throw ImageManifest.damaged(image, "the archive has no index");
     }
 
     @Override

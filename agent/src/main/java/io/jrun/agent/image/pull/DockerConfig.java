@@ -15,8 +15,8 @@ import java.util.Optional;
 import java.util.concurrent.TimeUnit;
 
 /**
- * Reads the file of {@code docker login}: the members {@code auths}, {@code credHelpers} and {@code credsStore}. Source: Docker's
- * reference of config.json, and the protocol of docker-credential-helpers. Stateless.
+ * Reads the file of {@code docker login}: the members {@code auths}, {@code credHelpers} and {@code credsStore}.
+ * Source: Docker's reference of config.json, and the protocol of docker-credential-helpers. Stateless.
  */
 final class DockerConfig {
     private static final ObjectMapper JSON = new ObjectMapper();
@@ -24,7 +24,9 @@ final class DockerConfig {
 
     private DockerConfig() {}
 
-    /** @param names of the registry, any of them */
+    /**
+     * @param names names of the registry, of which one must match
+     */
     static Optional<Credential> find(Path file, List<String> names, Map<String, String> environment)
             throws ContainerException {
         if (!Files.exists(file)) {
@@ -57,7 +59,7 @@ final class DockerConfig {
         }
     }
 
-    /** Older tools write a URL. */
+    /** The first existing member. Older tools write a URL as the name. */
     private static JsonNode firstPresent(JsonNode auths, String name) {
         for (String key : List.of(name, "https://" + name, "https://" + name + "/v2/", "http://" + name)) {
             if (auths.has(key)) {
@@ -70,7 +72,7 @@ final class DockerConfig {
     private static Optional<Credential> ofHelper(String suffix, String registry, Map<String, String> environment)
             throws ContainerException, IOException {
         if (!suffix.matches("[A-Za-z0-9_-]+")) {
-            throw new ContainerException("'" + suffix + "' is no name of a credential helper of Docker");
+            throw new ContainerException("'" + suffix + "' is not the name of a credential helper of Docker");
         }
         String program = "docker-credential-" + suffix;
         ProcessBuilder builder = new ProcessBuilder(program, "get").redirectError(ProcessBuilder.Redirect.DISCARD);
@@ -81,7 +83,7 @@ final class DockerConfig {
             process.getOutputStream().close();
             byte[] answer = process.getInputStream().readAllBytes();
             if (!process.waitFor(HELPER_SECONDS, TimeUnit.SECONDS) || process.exitValue() != 0) {
-                return Optional.empty(); // it has none
+                return Optional.empty(); // The helper has no credentials.
             }
             JsonNode json = JSON.readTree(answer);
             return Optional.of(new Credential(

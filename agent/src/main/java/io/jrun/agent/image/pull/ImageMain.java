@@ -9,8 +9,8 @@ import java.nio.file.Path;
 import java.util.Map;
 
 /**
- * The main class of the process that prepares one image. The process prints its progress, then the path of the image's entry in the
- * cache, or one sentence that says why there is none. It ends when its standard input ends.
+ * The main class of the process that prepares one image. The process prints its progress, then the path of the image's
+ * entry in the cache, or one sentence with the reason of the failure. The process ends when its standard input ends.
  */
 public final class ImageMain {
     private ImageMain() {}
@@ -35,7 +35,8 @@ public final class ImageMain {
         }
         print(end);
         System.out.flush();
-        Runtime.getRuntime().halt(end.startsWith(ImagePreparer.FAILED) ? 1 : 0); // threads of the HTTP client may run
+        // Threads of the HTTP client may still run.
+        Runtime.getRuntime().halt(end.startsWith(ImagePreparer.FAILED) ? 1 : 0);
     }
 
     private static Path prepare(String image, Map<String, String> environment)
@@ -64,14 +65,14 @@ public final class ImageMain {
         return text.strip().replaceAll("\\s+", " ");
     }
 
-    /** The next process that prepares the image removes what this one has left. */
+    /** Ends this process with its parent. The next process that prepares the image removes the remaining files. */
     private static void endWithParent() {
         try {
             while (System.in.read() >= 0) {
                 Thread.onSpinWait();
             }
         } catch (IOException e) {
-            // the same
+            // The parent has ended.
         }
         Runtime.getRuntime().halt(1);
     }

@@ -11,11 +11,11 @@ import java.util.Set;
 import java.util.TreeSet;
 
 /**
- * The files of an image for this platform. Sources: the OCI image specification, v1.1, and Docker's image manifest, version 2,
- * schema 2.
+ * The files of an image for this platform. Sources: the OCI image specification, v1.1, and Docker's image manifest,
+ * version 2, schema 2.
  *
- * @param digest of the manifest
- * @param layers the lowest first
+ * @param digest the digest of the manifest
+ * @param layers the layers, the lowest first
  */
 record ImageManifest(String digest, String platform, Blob config, List<Blob> layers) {
     private static final ObjectMapper JSON = new ObjectMapper();
@@ -24,14 +24,14 @@ record ImageManifest(String digest, String platform, Blob config, List<Blob> lay
     private static final Set<String> MANIFESTS = Set.of(
             "application/vnd.oci.image.manifest.v1+json", "application/vnd.docker.distribution.manifest.v2+json");
 
-    /** An index may hold an index; more are no image. */
+    /** The limit of nested indexes. An index may hold an index; deeper nesting is an error. */
     private static final int MAX_INDEXES = 3;
 
     ImageManifest {
         layers = List.copyOf(layers);
     }
 
-    /** Bytes of all layers as they are stored. */
+    /** The stored bytes of all layers. */
     long bytes() {
         return layers.stream().mapToLong(Blob::size).sum();
     }
@@ -51,18 +51,18 @@ record ImageManifest(String digest, String platform, Blob config, List<Blob> lay
                 throw damaged(source.image(), "the manifest " + chosen.digest() + " has another digest");
             }
         }
-        throw damaged(source.image(), "its index holds indexes of indexes");
+        throw damaged(source.image(), "the index holds indexes of indexes");
     }
 
     static JsonNode parse(byte[] text, String image) throws ContainerException, IOException {
         try {
             JsonNode json = JSON.readTree(text);
             if (!json.isObject() && !json.isArray()) {
-                throw damaged(image, "its manifest is no JSON object");
+                throw damaged(image, "the manifest is not a JSON object");
             }
             return json;
         } catch (JsonProcessingException e) {
-            throw new ContainerException("the image " + image + " is damaged: its manifest is no JSON", e);
+            throw new ContainerException("the image " + image + " is damaged: the manifest is not JSON", e);
         }
     }
 
@@ -71,7 +71,7 @@ record ImageManifest(String digest, String platform, Blob config, List<Blob> lay
         if (json.path("schemaVersion").asInt() != 2 || !json.path("layers").isArray()) {
             throw new ContainerException("the image " + image + " has a manifest of schema "
                     + json.path("schemaVersion").asText("?")
-                    + ", which jrun does not read; push it again with a newer tool");
+                    + ", which jrun does not read; push the image again with a newer tool");
         }
         List<Blob> layers = new ArrayList<>();
         for (JsonNode layer : json.get("layers")) {
@@ -89,7 +89,7 @@ record ImageManifest(String digest, String platform, Blob config, List<Blob> lay
         }
     }
 
-    /** Layers are archives; what they are compressed with, their first bytes say. */
+    /** Checks that a layer is an archive. The first bytes of a layer show its compression. */
     private static void checkLayer(String type, String image) throws ContainerException {
         boolean archive = type.contains("tar") && (type.contains(".image.layer.") || type.contains(".image.rootfs."));
         if (!archive || type.contains("encrypted") || type.contains("foreign")) {
@@ -114,7 +114,7 @@ record ImageManifest(String digest, String platform, Blob config, List<Blob> lay
             if (name.isEmpty()) {
                 only = each;
                 unnamed++;
-            } else if (!name.startsWith("unknown/")) { // attestations are listed so
+            } else if (!name.startsWith("unknown/")) { // The index lists attestations with this name.
                 platforms.add(name);
             }
         }
@@ -123,7 +123,7 @@ record ImageManifest(String digest, String platform, Blob config, List<Blob> lay
         }
         if (unnamed > 1) {
             throw new ContainerException(
-                    "the image " + image + " is one of " + unnamed + " in its layout; name one of them, as LAYOUT:TAG");
+                    "the image " + image + " is one of " + unnamed + " in its layout; name one image as LAYOUT:TAG");
         }
         throw new ContainerException("the image " + image + " is not made for " + nodePlatform() + ", only for "
                 + (platforms.isEmpty() ? "no platform" : String.join(", ", platforms)));
@@ -137,7 +137,7 @@ record ImageManifest(String digest, String platform, Blob config, List<Blob> lay
                 : "";
     }
 
-    /** This node's, in the words of Go. */
+    /** The platform of this node, in the words of Go. */
     static String nodePlatform() {
         return switch (System.getProperty("os.arch")) {
             case "aarch64" -> "linux/arm64";
@@ -147,6 +147,6 @@ record ImageManifest(String digest, String platform, Blob config, List<Blob> lay
     }
 
     static ContainerException damaged(String image, String why) {
-        return new ContainerException("the image " + image + " is damaged: " + why + "; push or copy it again");
+        return new ContainerException("the image " + image + " is damaged: " + why + "; push or copy the image again");
     }
 }

@@ -21,8 +21,8 @@ import java.util.Optional;
 import java.util.function.Consumer;
 
 /**
- * Brings one image into the cache. One process at a time prepares an image; others wait for the kernel's lock on a file, which ends
- * with the process that holds it.
+ * Brings one image into the cache. One process at a time prepares an image. Other processes wait for the kernel's lock
+ * on a file. The lock ends with the process that holds the lock.
  */
 final class ImagePull {
     private static final ObjectMapper JSON = new ObjectMapper();
@@ -74,7 +74,8 @@ final class ImagePull {
                 return lock;
             }
             if (turn % SAY_EVERY == 0) {
-                lines.accept("image " + source.image() + ": waiting for another jrun on this node that prepares it");
+                lines.accept("image " + source.image() + ": waiting for another jrun on this node that prepares the"
+                        + " image");
             }
             Thread.sleep(WAIT_MILLIS);
         }
@@ -82,7 +83,7 @@ final class ImagePull {
 
     private CachedImage make(ImageManifest manifest) throws ContainerException, IOException, InterruptedException {
         Path work = cache.work(manifest.digest());
-        FolderDeletion.delete(work); // of a process that was killed
+        FolderDeletion.delete(work); // The folder is from a process that was killed.
         try {
             long began = System.nanoTime();
             Files.createDirectory(work);
@@ -136,7 +137,7 @@ final class ImagePull {
                 manifest.bytes(),
                 lines,
                 () -> onSilence.accept("the image " + source.image()
-                        + " cannot be prepared: no byte has come for 60 s; try again when the registry works"));
+                        + " cannot be prepared: no byte has arrived for 60 s; try again when the registry works"));
     }
 
     private void unpack(ImageManifest manifest, BlobDownload download, Path entry)

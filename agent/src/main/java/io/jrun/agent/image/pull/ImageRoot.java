@@ -13,9 +13,9 @@ import java.util.Deque;
 import java.util.Set;
 
 /**
- * A root file system that is being made. Links are followed inside the root alone, component by component, as a process with this root
- * would follow them: nothing is ever made, changed or deleted outside. Nobody else writes to the folder, which belongs to this
- * user alone. Confined to one thread.
+ * A root file system during its making. The class follows links component by component inside the root only, like a
+ * process with this root: the class never makes, changes or deletes a file outside. The folder belongs to this user,
+ * and no other process writes to the folder. Confined to one thread.
  */
 final class ImageRoot {
     /** As the kernel's limit of links in one path. */
@@ -25,7 +25,7 @@ final class ImageRoot {
 
     private final Path root;
 
-    /** A path of a layer would lead out of the image, or through what is no folder. */
+    /** A path of a layer leads out of the image, or through a file that is not a folder. */
     static final class PathException extends IOException {
         private static final long serialVersionUID = 1L;
 
@@ -45,17 +45,18 @@ final class ImageRoot {
     }
 
     /**
-     * Where an entry of a layer is: its folder without links, and its own name. A link at the end is not followed.
+     * The path of a layer's entry: the folder without links, and the name. The method does not follow a link at the
+     * end.
      *
      * @param make whether missing folders are made
-     * @return the root for the root itself; a path in no folder if {@code make} is false and a folder is missing
+     * @return the path; the root itself for the root. If {@code make} is false, the folder of the path may be missing
      * @throws PathException if the name has a component {@code ..}, or leads through a file
      */
     Path locate(String name, boolean make) throws IOException {
         Deque<String> names = new ArrayDeque<>();
         push(names, name);
         if (names.contains("..")) {
-            throw new PathException("a layer has the path '" + name + "', which leads out of the image");
+            throw new PathException("a layer has the path '" + name + "', and the path leads out of the image");
         }
         if (names.isEmpty()) {
             return root;
@@ -64,7 +65,7 @@ final class ImageRoot {
         return folder(names, name, make).resolve(last);
     }
 
-    /** Folders of a path of the image, with all links followed inside; missing ones are made. */
+    /** The folder of a path of the image, after all links. The method makes missing folders. */
     Path folder(String name) throws IOException {
         Deque<String> names = new ArrayDeque<>();
         push(names, name);
@@ -76,14 +77,14 @@ final class ImageRoot {
         int links = 0;
         while (!names.isEmpty()) {
             String next = names.pop();
-            if (next.equals("..")) { // of a link
+            if (next.equals("..")) { // The component is from a link.
                 current = parent(current);
                 continue;
             }
             Path path = current.resolve(next);
             if (Files.isSymbolicLink(path)) {
                 if (++links > MAX_LINKS) {
-                    throw new PathException("a layer has the path '" + name + "', which leads through more than "
+                    throw new PathException("a layer has the path '" + name + "', and the path leads through more than "
                             + MAX_LINKS + " links");
                 }
                 String target = Files.readSymbolicLink(path).toString();
@@ -93,8 +94,8 @@ final class ImageRoot {
             }
             if (!Files.isDirectory(path, LinkOption.NOFOLLOW_LINKS)) {
                 if (Files.exists(path, LinkOption.NOFOLLOW_LINKS)) {
-                    throw new PathException(
-                            "a layer has the path '" + name + "', in which a file is taken for a folder");
+                    throw new PathException("a layer has the path '" + name
+                            + "', and a part of the path is a file instead of a" + " folder");
                 }
                 if (make) {
                     Files.createDirectory(path);
@@ -120,7 +121,7 @@ final class ImageRoot {
         }
     }
 
-    /** Makes a folder, or keeps one that is there; anything else there is replaced. */
+    /** Makes a folder, or keeps an existing folder. The folder replaces any other file. */
     static void makeFolder(Path path, int mode) throws IOException {
         if (!Files.isDirectory(path, LinkOption.NOFOLLOW_LINKS)) {
             Files.deleteIfExists(path);
@@ -129,12 +130,12 @@ final class ImageRoot {
         setMode(path, mode, true);
     }
 
-    /** Makes room for a file or link: deletes what is there. */
+    /** Deletes the file, link or folder at a path before a new file or link is made. */
     static void clear(Path path) throws IOException {
         FolderDeletion.delete(path);
     }
 
-    /** Writes a small file of jrun's own, through links of the image inside the image. */
+    /** Writes a small file of jrun. The method follows links inside the image. */
     void write(String name, byte[] content, int mode) throws IOException {
         Path path = locate(name, true);
         clear(path);
@@ -143,8 +144,9 @@ final class ImageRoot {
     }
 
     /**
-     * Sets the permissions of a file or folder that is no link. The setuid, setgid and sticky bits are left out. The owner may
-     * always read, and may always write to folders: an ordinary user must be able to mount and to delete the image.
+     * Sets the permissions of a file or folder that is not a link. The setuid, setgid and sticky bits are dropped. The
+     * owner may always read, and may always write to folders: an ordinary user must be able to mount and to delete the
+     * image.
      */
     static void setMode(Path path, int mode, boolean folder) throws IOException {
         int bits = (mode & PERMISSIONS) | (folder ? 0700 : 0400);
@@ -156,12 +158,14 @@ final class ImageRoot {
         Files.setPosixFilePermissions(path, permissions);
     }
 
-    /** @throws FileAlreadyExistsException if the link's place is taken */
+    /**
+     * @throws FileAlreadyExistsException if a file has the link's path
+     */
     void hardLink(Path link, String target) throws IOException {
         Path existing = locate(target, false);
         if (!Files.exists(existing, LinkOption.NOFOLLOW_LINKS)
                 || Files.isDirectory(existing, LinkOption.NOFOLLOW_LINKS)) {
-            throw new PathException("a layer has a hard link to '" + target + "', which is no file of the image");
+            throw new PathException("a layer has a hard link to '" + target + "', which is not a file of the image");
         }
         if (!existing.equals(link)) {
             clear(link);

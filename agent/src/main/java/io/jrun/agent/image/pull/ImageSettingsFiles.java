@@ -5,9 +5,9 @@ import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 
 /**
- * Writes what an image's config says to the files in which Enroot's images have it, so that there is one form of a prepared image:
- * {@code /etc/environment} has the variables; {@code /etc/rc} changes to the working folder and runs the entrypoint. The user of the
- * config is not applied: programs run as the user of the job. Stateless.
+ * Writes the settings of an image's config to the files of Enroot's images, so that all prepared images have one form:
+ * {@code /etc/environment} has the variables; {@code /etc/rc} changes to the working folder and runs the entrypoint.
+ * The user of the config is not applied: programs run as the user of the job. Stateless.
  */
 final class ImageSettingsFiles {
     private ImageSettingsFiles() {}
@@ -21,12 +21,12 @@ final class ImageSettingsFiles {
         root.write("etc/environment", environment.toString().getBytes(StandardCharsets.UTF_8), 0644);
         String workdir = config.path("WorkingDir").asText();
         if (workdir.startsWith("/")) {
-            root.folder(workdir); // Docker makes it when it starts a container
+            root.folder(workdir); // Docker makes the working folder at the start of a container.
         }
         root.write("etc/rc", script(config, workdir).getBytes(StandardCharsets.UTF_8), 0755);
     }
 
-    /** The reader of the file takes away one pair of quotes. */
+    /** Quotes a variable. The reader of the file removes one pair of quotes. */
     private static String line(String variable) {
         String text = variable.replace('\n', ' ');
         int equals = text.indexOf('=');

@@ -4,12 +4,12 @@ import io.jrun.agent.container.ContainerException;
 import java.io.IOException;
 import java.io.InputStream;
 
-/** Where an image comes from. Thread-safe. */
+/** The source of an image: a registry, a folder or an archive. Thread-safe. */
 interface ImageSource extends AutoCloseable {
-    /** The image as the user typed it. */
+    /** The user's text of the image. */
     String image();
 
-    /** The manifest, or index of manifests, that the name of the image stands for, as it is stored. */
+    /** The stored bytes of the manifest, or index of manifests, of the image's name. */
     byte[] manifest() throws ContainerException, IOException;
 
     /** A manifest of an index. The caller verifies its digest. */

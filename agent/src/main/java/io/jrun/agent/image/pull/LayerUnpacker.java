@@ -19,9 +19,9 @@ import org.apache.commons.compress.archivers.tar.TarArchiveInputStream;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Unpacks the layers of an image, the lowest first, over each other. Source of the whiteouts: the OCI image specification, v1.1,
- * layer.md. Not kept of a layer: owners (all files belong to this user), the setuid and setgid bits, extended attributes, device
- * nodes, FIFOs. Confined to one thread.
+ * Unpacks the layers of an image into one folder, the lowest layer first. Source of the whiteouts: the OCI image
+ * specification, v1.1, layer.md. The unpacker drops owners (all files belong to this user), the setuid and setgid bits,
+ * extended attributes, device nodes and FIFOs. Confined to one thread.
  */
 final class LayerUnpacker {
     private static final String WHITEOUT = ".wh.";
@@ -41,12 +41,12 @@ final class LayerUnpacker {
         this.root = root;
     }
 
-    /** Bytes of all files so far. */
+    /** The bytes of all files so far. */
     long bytes() {
         return bytes;
     }
 
-    /** Unpacks one layer: a tar archive, as it is or compressed with gzip or zstd. */
+    /** Unpacks one layer: a tar archive, uncompressed or compressed with gzip or zstd. */
     void unpack(InputStream layer) throws IOException {
         made.clear();
         try (TarArchiveInputStream tar = new TarArchiveInputStream(plain(layer), "UTF-8")) {
@@ -54,11 +54,14 @@ final class LayerUnpacker {
                 unpack(entry, tar);
             }
         } catch (IllegalArgumentException e) {
-            throw new IOException("a layer is no tar archive: " + e.getMessage(), e);
+            throw new IOException("a layer is not a tar archive: " + e.getMessage(), e);
         }
     }
 
-    /** Null at the end. umoci leaves out the last padding of an archive, so an end inside the padding is an end. */
+    /**
+     * The next entry; null at the end. umoci omits the last padding of an archive, so an end inside the padding counts
+     * as an end.
+     */
     private static @Nullable TarArchiveEntry next(TarArchiveInputStream tar) throws IOException {
         try {
             return tar.getNextEntry();
@@ -70,7 +73,7 @@ final class LayerUnpacker {
         }
     }
 
-    /** Media types of layers are often wrong about the compression; the first bytes are not. */
+    /** Decompresses a layer. The first bytes decide, because media types of layers often name a wrong compression. */
     private static InputStream plain(InputStream layer) throws IOException {
         BufferedInputStream in = new BufferedInputStream(layer, BUFFER);
         in.mark(MAGIC);
@@ -128,7 +131,8 @@ final class LayerUnpacker {
         }
         ImageRoot.setMode(path, entry.getMode(), false);
         Files.setLastModifiedTime(
-                path, FileTime.from(entry.getLastModifiedTime().toInstant())); // Python's caches need it
+                // Python's caches need the time of a file.
+                path, FileTime.from(entry.getLastModifiedTime().toInstant()));
     }
 
     private void whiteout(String name, String last) throws IOException {
@@ -142,16 +146,16 @@ final class LayerUnpacker {
         }
         String hidden = last.substring(WHITEOUT.length());
         if (last.startsWith(RESERVED)) {
-            return; // of the file system that made the layer
+            return; // The file belongs to the file system that made the layer.
         }
         if (hidden.isEmpty() || hidden.equals(".") || hidden.equals("..")) {
             throw new ImageRoot.PathException(
-                    "a layer deletes '" + folder + hidden + "', which leads out of the image");
+                    "a layer deletes '" + folder + hidden + "', and the path leads out of the image");
         }
         deleteLowerOrKeep(root.locate(folder + hidden, false));
     }
 
-    /** Deletes what lower layers have put into a folder. */
+    /** Deletes the files of lower layers in a folder. */
     private void deleteLower(Path folder) throws IOException {
         try (DirectoryStream<Path> files = Files.newDirectoryStream(folder)) {
             for (Path file : files) {

@@ -9,9 +9,9 @@ import java.io.IOException;
 import java.io.InputStream;
 
 /**
- * An OCI layout: a folder, or a tar archive of one. Source: the OCI image specification, v1.1, image-layout.md.
+ * An OCI layout: a folder, or a tar archive of the folder. Source: the OCI image specification, v1.1, image-layout.md.
  *
- * @param tag the manifest that is meant, if the layout has several; empty for the only one
+ * @param tag the tag of the chosen manifest; empty if the layout has one manifest
  */
 record LayoutSource(String image, StoredFiles files, String tag) implements ImageSource {
     private static final ObjectMapper JSON = new ObjectMapper();
@@ -29,8 +29,8 @@ record LayoutSource(String image, StoredFiles files, String tag) implements Imag
             }
         }
         if (named.isEmpty()) {
-            throw new ContainerException("the image " + image + ": its layout has no manifest"
-                    + (tag.isEmpty() ? "" : " with the tag '" + tag + "'") + "; list them with 'skopeo inspect'");
+            throw new ContainerException("the image " + image + ": the layout has no manifest"
+                    + (tag.isEmpty() ? "" : " with the tag '" + tag + "'") + "; list the tags with 'skopeo inspect'");
         }
         if (named.size() == 1) {
             return manifest(Blob.of(named.get(0), image));

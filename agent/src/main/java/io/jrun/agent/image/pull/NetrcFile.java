@@ -10,15 +10,18 @@ import java.util.List;
 import java.util.Optional;
 import java.util.stream.Collectors;
 
-/** A file in the form of netrc, as Enroot's credentials have it: {@code machine HOST login USER password PASSWORD}. Stateless. */
+/**
+ * Reads a file in the form of netrc. Enroot's credentials have this form:
+ * {@code machine HOST login USER password PASSWORD}. Stateless.
+ */
 final class NetrcFile {
     private NetrcFile() {}
 
     /**
-     * The first entry that fits.
+     * The first matching entry.
      *
-     * @param machines any of these names
-     * @param user empty for any
+     * @param machines the names, of which one must match
+     * @param user the user; empty for any user
      */
     static Optional<Credential> find(Path file, List<String> machines, String user) throws ContainerException {
         if (!Files.exists(file)) {
@@ -52,7 +55,7 @@ final class NetrcFile {
                     }
                 }
                 default -> {
-                    // of netrc, and of no use here: account, macdef
+                    // Other words of netrc (account, macdef) are ignored.
                 }
             }
         }

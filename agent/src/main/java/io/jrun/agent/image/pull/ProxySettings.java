@@ -5,7 +5,10 @@ import java.util.Arrays;
 import java.util.Map;
 import java.util.stream.Collectors;
 
-/** Gives the JVM the proxies that the environment names, as curl and Enroot take them: https_proxy, http_proxy, no_proxy. Stateless. */
+/**
+ * Gives the JVM the proxies of the variables https_proxy, http_proxy and no_proxy. curl and Enroot use the same
+ * variables. Stateless.
+ */
 final class ProxySettings {
     private ProxySettings() {}
 

@@ -8,17 +8,20 @@ import java.util.Map;
 import java.util.Optional;
 
 /**
- * Finds the user and password for a registry: in Enroot's file of credentials, then in the files that {@code docker login} and
- * {@code podman login} write.
+ * Finds the user and password for a registry: in Enroot's file of credentials, then in the files that
+ * {@code docker login} and {@code podman login} write.
  *
- * @param environment names the files
+ * @param environment the variables that name the files
  */
 record RegistryCredentials(Map<String, String> environment) {
-    /** Under these names other tools keep the credentials of Docker Hub. */
+    /** The names under which other tools keep the credentials of Docker Hub. */
     private static final List<String> HUB = List.of(
             "auth.docker.io", ImageReference.DOCKER_HUB, "docker.io", "index.docker.io", "https://index.docker.io/v1/");
 
-    /** Empty if no file has any for this registry (and this user, if the image names one). */
+    /**
+     * The credentials of an image's registry; empty if no file has credentials of the registry and of the user that the
+     * image names.
+     */
     Optional<Credential> find(ImageReference.Registry image) throws ContainerException {
         List<String> names = image.host().equals(ImageReference.DOCKER_HUB) ? HUB : List.of(image.host());
         Optional<Credential> enroot = NetrcFile.find(enrootFile(), names, image.user());
@@ -35,7 +38,7 @@ record RegistryCredentials(Map<String, String> environment) {
         return Optional.empty();
     }
 
-    /** Where Enroot looks. */
+    /** Enroot's file of credentials. */
     Path enrootFile() {
         String enroot = environment.getOrDefault("ENROOT_CONFIG_PATH", "");
         String config = environment.getOrDefault("XDG_CONFIG_HOME", "");

@@ -9,7 +9,7 @@ import java.util.Optional;
 import javax.net.ssl.SSLException;
 import land.oras.exception.OrasException;
 
-/** Says in one sentence why a registry has not given an image, and what to do. */
+/** The failure of a registry to deliver an image, as one sentence with the reason and the remedy. */
 record RegistryFailure(ImageReference.Registry image, Optional<Credential> credential, Path enrootFile) {
     private static final int UNAUTHORIZED = 401;
     private static final int FORBIDDEN = 403;
@@ -27,13 +27,13 @@ record RegistryFailure(ImageReference.Registry image, Optional<Credential> crede
             case UNAUTHORIZED, FORBIDDEN ->
                 credential.isPresent()
                         ? name + " denies " + image.text() + " to the user " + credential.get() + " (" + status
-                                + "); check the password there, and the name of the image"
-                        : name + " wants a user and a password for " + image.text() + " (" + status + "); "
+                                + "); check the password in this file, and the name of the image"
+                        : name + " requires a user and a password for " + image.text() + " (" + status + "); "
                                 + howToLogIn();
             case NOT_FOUND -> name + " has no image " + image.text() + "; check the name and the tag";
-            case TOO_MANY -> name + " answers that there were too many requests (429); log in or try again later";
+            case TOO_MANY -> name + " refuses the request after too many requests (429); log in or try again later";
             default ->
-                name + " cannot give " + image.text() + " (HTTP " + status + "): " + words(e) + "; try again later";
+                name + " cannot deliver " + image.text() + " (HTTP " + status + "): " + words(e) + "; try again later";
         };
     }
 
@@ -49,17 +49,18 @@ record RegistryFailure(ImageReference.Registry image, Optional<Credential> crede
             cause = cause.getCause();
             if (cause instanceof SSLException) {
                 return "the registry " + image.host() + " cannot be trusted: " + words(cause)
-                        + "; add the registry's authority to the node's certificates, or name the image as http://"
+                        + "; add the registry's certificate authority to the node's"
+                        + " certificates, or name the image as http://"
                         + image.host() + "/" + image.repository() + " if the registry has no TLS";
             }
             if (cause instanceof UnresolvedAddressException) {
-                return "the registry " + image.host() + " cannot be reached: there is no host of this name; "
-                        + "check the name, which stands before '#' or the first '/'";
+                return "the registry " + image.host() + " cannot be reached: no host has this name; "
+                        + "check the name before '#' or the first '/'";
             }
             shown = shown instanceof ConnectException ? shown : cause;
         }
         return "the registry " + image.host() + " cannot be reached for " + image.text() + ": " + words(shown)
-                + "; check its name and port, and the network of this node";
+                + "; check the name and port of the registry, and the network of this node";
     }
 
     private static String words(Throwable cause) {

@@ -48,13 +48,16 @@ final class RegistrySource implements ImageSource {
                 ContainerRef.parse(name + (image.digest().isEmpty() ? ":" + image.tag() : "@" + image.digest()));
     }
 
-    /** A registry on this node needs no TLS, as with Docker. */
+    /** A registry on this node needs no TLS. Docker has the same rule. */
     private static boolean isThisNode(String host) {
         String name = host.replaceFirst(":[0-9]+$", "");
         return name.equals("localhost") || name.startsWith("127.") || name.equals("[::1]");
     }
 
-    /** The node's own list of certificate authorities, in which an administrator has those of the site; else the JDK's. */
+    /**
+     * The node's own list of certificate authorities, which may have the authorities of the site; empty for the JDK's
+     * list.
+     */
     private static Optional<Path> authorities(Map<String, String> environment) {
         for (String file : new String[] {
             environment.getOrDefault("SSL_CERT_FILE", ""),
@@ -77,7 +80,7 @@ final class RegistrySource implements ImageSource {
     public byte[] manifest() throws ContainerException {
         byte[] manifest = manifest(reference);
         if (!image.digest().isEmpty() && !Sha256Stream.digest(manifest).equals(image.digest())) {
-            throw ImageManifest.damaged(image.text(), "the registry has sent a manifest of another digest");
+            throw ImageManifest.damaged(image.text(), "the manifest from the registry has another digest");
         }
         return manifest;
     }

@@ -13,7 +13,7 @@ import org.apache.commons.compress.archivers.tar.TarFile;
 
 /** The files of a stored image by their names: of a folder, or of a tar archive. Thread-safe. */
 sealed interface StoredFiles extends AutoCloseable {
-    /** Whether there is such a file. */
+    /** Whether the image has a file of this name. */
     boolean has(String name);
 
     /** Bytes of a file. */
@@ -28,7 +28,8 @@ sealed interface StoredFiles extends AutoCloseable {
     /** The content of a small file. */
     default byte[] read(String name, long most) throws ContainerException, IOException {
         if (size(name) > most) {
-            throw new ContainerException(name + " of the image has more than " + most + " bytes; this is no image");
+            throw new ContainerException(
+                    name + " of the image has more than " + most + " bytes; the file is not an" + " image");
         }
         try (InputStream in = open(name)) {
             return in.readAllBytes();
@@ -36,7 +37,8 @@ sealed interface StoredFiles extends AutoCloseable {
     }
 
     private static ContainerException missing(Path place, String name) {
-        return new ContainerException("the image " + place + " is damaged: it has no file " + name + "; copy it again");
+        return new ContainerException(
+                "the image " + place + " is damaged: the image has no file " + name + "; copy the image again");
     }
 
     /**
@@ -68,11 +70,11 @@ sealed interface StoredFiles extends AutoCloseable {
 
         @Override
         public void close() {
-            // nothing is open
+            // No file is open.
         }
     }
 
-    /** An archive. Docker's archives name a layer twice by a link. */
+    /** An archive. In Docker's archives a link may give a layer a second name. */
     final class OfArchive implements StoredFiles {
         private final Path path;
         private final TarFile archive;

@@ -5,7 +5,10 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 
-/** Opens images that are files: PATH or PATH:TAG of an OCI layout, of an archive of one, or of an archive of Docker. Stateless. */
+/**
+ * Opens images that are files: PATH or PATH:TAG of an OCI layout, of an archive of one, or of an archive of Docker.
+ * Stateless.
+ */
 final class StoredImages {
     private StoredImages() {}
 
@@ -29,8 +32,8 @@ final class StoredImages {
                 return new DockerArchiveSource(text, files, tag);
             }
             throw new ContainerException(
-                    "the image " + text + " is no archive of an image: it has neither index.json nor "
-                            + "manifest.json; make one with 'skopeo copy' or 'docker save'");
+                    "the image " + text + " is not an archive of an image: the archive has neither index.json nor "
+                            + "manifest.json; make an archive with 'skopeo copy' or 'docker save'");
         } catch (ContainerException | IOException e) {
             files.close();
             throw e;
@@ -42,7 +45,9 @@ final class StoredImages {
             return new StoredFiles.OfArchive(path);
         } catch (IOException e) {
             throw new ContainerException(
-                    "the image " + path + " is no readable tar archive: " + e.getMessage() + "; copy it again", e);
+                    "the image " + path + " is not a readable tar archive: " + e.getMessage()
+                            + "; copy the image again",
+                    e);
         }
     }
 }

@@ -5,8 +5,9 @@ import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.Consumer;
 
 /**
- * Says every 5 s how far a step is: bytes, rate and the time left. Ends the step when no byte has moved for 60 s, since a network may
- * lose a connection without a word. The step's threads count; a thread of its own says.
+ * Reports the progress of a step every 5 s: bytes, rate and remaining time. Ends the step when no byte has moved for 60
+ * s, because a network may lose a connection without an error. The threads of the step count bytes. A separate thread
+ * reports.
  */
 final class TransferProgress implements AutoCloseable {
     private static final long EVERY_MILLIS = 5_000;
@@ -23,7 +24,7 @@ final class TransferProgress implements AutoCloseable {
     private final Thread thread;
 
     /**
-     * Begins to say.
+     * Begins to report.
      *
      * @param step verb and image
      * @param total bytes in all
@@ -37,7 +38,7 @@ final class TransferProgress implements AutoCloseable {
         this.thread = Thread.ofPlatform().daemon().name("jrun-image-progress").start(this::run);
     }
 
-    /** More bytes have moved. */
+    /** Adds moved bytes. */
     void add(long count) {
         bytes.addAndGet(count);
     }
@@ -58,7 +59,7 @@ final class TransferProgress implements AutoCloseable {
                 lines.accept(line(now, (System.nanoTime() - began) / GIGA));
             }
         } catch (InterruptedException e) {
-            // the step has ended
+            // The step has ended.
         }
     }
 
@@ -68,7 +69,7 @@ final class TransferProgress implements AutoCloseable {
         return step + ": " + size(now) + " of " + size(total) + ", " + size((long) rate) + "/s" + left;
     }
 
-    /** As people read it. */
+    /** The size as text with a unit. */
     static String size(long bytes) {
         return bytes >= GIGA
                 ? String.format(Locale.ROOT, "%.1f GB", bytes / GIGA)

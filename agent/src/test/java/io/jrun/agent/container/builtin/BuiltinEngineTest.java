@@ -225,7 +225,7 @@ class BuiltinEngineTest {
         assertThat(run(Path.of("-"), List.of("name=kept"), "ls /")).contains("made-0\n", "made-1\n", "bin\n");
         assertThat(run(Path.of("-"), List.of("name=kept", "readonly"), "touch /x; echo end"))
                 .contains("Read-only file system");
-        assertThatThrownBy(() -> startNamed(image, "kept:create")).hasMessageContaining("is on this node already");
+        assertThatThrownBy(() -> startNamed(image, "kept:create")).hasMessageContaining("already exists on this node");
         assertThatThrownBy(() -> startNamed(image, "kept:exec")).hasMessageContaining("no job on this node runs");
         try (NodeContainers first = startNamed(image, "kept")) {
             assertThatThrownBy(() -> startNamed(image, "kept:no_exec"))

@@ -118,9 +118,9 @@ class LayerUnpackerTest {
         assertRefused(new TarLayer().link("..", "/"), "leads out of the image");
         assertRefused(new TarLayer().file(".wh...", ""), "leads out of the image");
         assertRefused(new TarLayer().hardLink("stolen", "../outside/secret"), "leads out of the image");
-        assertRefused(new TarLayer().hardLink("stolen", out + "/secret"), "no file of the image");
+        assertRefused(new TarLayer().hardLink("stolen", out + "/secret"), "not a file of the image");
         assertRefused(new TarLayer().link("loop", "loop").file("loop/x", ""), "more than 40 links");
-        assertRefused(new TarLayer().file("plain", "").file("plain/x", ""), "taken for a folder");
+        assertRefused(new TarLayer().file("plain", "").file("plain/x", ""), "is a file instead of a folder");
 
         unpack(new TarLayer().link("s", out + "/secret").hardLink("h", "s"));
         assertThat(Files.isSymbolicLink(root.resolve("h"))).isTrue(); // of the link, not of what it leads to

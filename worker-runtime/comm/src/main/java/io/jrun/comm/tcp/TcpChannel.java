@@ -422,7 +422,8 @@ final class TcpChannel implements PeerLinks, AutoCloseable {
                 ErrorCode.COLLECTIVE_TIMEOUT,
                 where() + group.describe(rank()) + " has waited "
                         + currentCall().timeout().toSeconds() + " s for " + awaited()
-                        + ". A rank may be slow, stopped or elsewhere in the program: see the logs, or raise the timeout."
+                        + ". A rank may be slow, stopped or elsewhere in the program: see"
+                        + " the logs, or raise the timeout."
                         + late.locations(currentCall(), wanted()));
     }
 
