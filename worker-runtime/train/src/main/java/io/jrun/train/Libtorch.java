@@ -142,10 +142,11 @@ public final class Libtorch {
         return Arrays.stream(System.getProperty("java.class.path").split(File.pathSeparator, -1));
     }
 
+    /** The BLAS is first: where it cannot be opened, as without libstdc++, nothing large has been unpacked. */
     private static void unpackAndOpen() {
+        Loader.load(openblas.class);
         BINDINGS.forEach(Libtorch::unpack);
         List<File> unpacked = LIBRARIES.stream().map(Libtorch::unpack).toList();
-        Loader.load(openblas.class);
         unpacked.forEach(library -> System.load(library.getAbsolutePath()));
         Loader.load(torch.class);
     }

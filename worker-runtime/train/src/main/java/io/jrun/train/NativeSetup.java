@@ -12,6 +12,9 @@ public final class NativeSetup implements WorkerSetup {
         } catch (UncheckedIOException e) {
             // The program may not need libtorch. If it needs libtorch, the load fails with the same message.
             System.err.println("jrun: " + e.getMessage());
+        } catch (UnsatisfiedLinkError e) { // as in an image without libstdc++
+            Throwable cause = e.getCause() == null ? e : e.getCause();
+            System.err.println("jrun: programs that use libtorch cannot run here: " + cause.getMessage());
         }
     }
 }
