@@ -61,7 +61,7 @@ class FuzzedMountsTest {
         Map<String, String> before = content(outside, image);
         int made = 0;
         for (int i = 0; i < CASES; i++) {
-            String mounts = mounts(random, data);
+            String mounts = mounts(random, data, outside);
             made += run(image, mounts, Path.of(temp + "/job-" + i)) ? 1 : 0;
             assertThat(content(outside, image)).as(mounts).isEqualTo(before);
             assertThat(Path.of("/jrun-fuzzed")).as(mounts).doesNotExist();
@@ -82,7 +82,7 @@ class FuzzedMountsTest {
         return image;
     }
 
-    private static String mounts(Random random, Path data) {
+    private static String mounts(Random random, Path data, Path outside) {
         List<String> sources = List.of(
                 data.toString(),
                 data + "/file",
@@ -92,9 +92,26 @@ class FuzzedMountsTest {
                 "tmpfs",
                 "umount",
                 "..");
+        String climb = "../".repeat(12) + outside.toString().substring(1);
         List<String> names = List.of(
-                "a", "links", "out", "up", "chain", "loop", "etc", "var", "..", ".", "", "victim", "bin", "x y",
-                "proc");
+                "a",
+                "links/out",
+                "links/up",
+                "links/chain",
+                "links/loop",
+                "links/etc",
+                "links/up/b",
+                "etc",
+                "var",
+                "..",
+                ".",
+                "",
+                "victim",
+                "bin",
+                "x y",
+                "proc",
+                climb,
+                climb + "/b");
         List<String> flags = List.of(
                 "",
                 ":ro",
