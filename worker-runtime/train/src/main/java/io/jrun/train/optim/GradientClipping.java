@@ -46,12 +46,22 @@ public final class GradientClipping {
                 NoGradGuard _ = new NoGradGuard()) {
             List<Tensor> gradients = gradients(parameters);
             double norm = norm(gradients);
-            double factor = maximum / (norm + EPSILON);
-            if (factor < 1) {
-                Scalar scalar = new Scalar(factor);
+            scaleToNorm(gradients, norm, maximum);
+            return norm;
+        }
+    }
+
+    /**
+     * Multiplies gradients by {@code maximum / (norm + 1e-6)} if this is less than 1. For gradients of which other ranks have a
+     * part; {@code norm} is that of all parts.
+     */
+    public static void scaleToNorm(Collection<Tensor> gradients, double norm, double maximum) {
+        double factor = maximum / (norm + EPSILON);
+        if (factor < 1) {
+            try (NoGradGuard _ = new NoGradGuard();
+                    Scalar scalar = new Scalar(factor)) {
                 gradients.forEach(gradient -> gradient.mul_(scalar));
             }
-            return norm;
         }
     }
 

@@ -2,7 +2,9 @@ package io.jrun.train.pipeline.schedule;
 
 import java.util.ArrayList;
 import java.util.List;
+import java.util.TreeMap;
 import java.util.stream.Collectors;
+import java.util.stream.IntStream;
 import java.util.stream.Stream;
 
 /**
@@ -48,6 +50,52 @@ public record PipelineSchedule(List<Integer> stageRanks, int microBatches, List<
     /** One line for each rank: its actions, separated by spaces. */
     public String text() {
         return programs.stream().map(PipelineSchedule::line).collect(Collectors.joining("\n"));
+    }
+
+    /**
+     * A schedule from its text: one line for each rank, as {@link #text()} and torch print it. The stages are on the ranks
+     * that run their actions.
+     *
+     * @throws ScheduleException if a word is not an action, if a stage has no rank or two, or if there is no action
+     */
+    public static PipelineSchedule parse(String text) {
+        List<List<PipelineAction>> programs =
+                text.strip().lines().map(PipelineSchedule::parseLine).toList();
+        TreeMap<Integer, Integer> stageRanks = new TreeMap<>();
+        int microBatches = 0;
+        for (int rank = 0; rank < programs.size(); rank++) {
+            for (PipelineAction action : programs.get(rank)) {
+                Integer other = stageRanks.put(action.stage(), rank);
+                if (other != null && other != rank) {
+                    throw new ScheduleException("stage " + action.stage() + " has actions on the ranks " + other
+                            + " and " + rank + ": each stage is on one rank");
+                }
+                microBatches = Math.max(microBatches, action.microBatch() + 1);
+            }
+        }
+        if (stageRanks.isEmpty() || stageRanks.lastKey() != stageRanks.size() - 1) {
+            throw new ScheduleException("the schedule has actions of the stages " + stageRanks.keySet()
+                    + ": stages are numbered from 0, without a gap");
+        }
+        return new PipelineSchedule(List.copyOf(stageRanks.values()), microBatches, programs);
+    }
+
+    /** The forward passes of this placement alone, for {@code count} micro-batches: an evaluation. */
+    public PipelineSchedule forwardOnly(int count) {
+        List<List<PipelineAction>> forwards = new ArrayList<>();
+        for (int rank = 0; rank < ranks(); rank++) {
+            List<PipelineAction> mine = new ArrayList<>();
+            for (int stage : stagesOf(rank)) {
+                IntStream.range(0, count).forEach(i -> mine.add(new PipelineAction(stage, ActionKind.FORWARD, i)));
+            }
+            forwards.add(mine);
+        }
+        return new PipelineSchedule(stageRanks, count, forwards);
+    }
+
+    /** Whether the input's and the weights' gradients are computed by separate actions. */
+    public boolean splitsBackward() {
+        return programs.stream().flatMap(List::stream).anyMatch(action -> action.kind() == ActionKind.INPUT_BACKWARD);
     }
 
     /** The actions of one line of {@link #text()}. A point is an idle slot in torch's text, and is skipped. */

@@ -40,6 +40,23 @@ public final class ScheduleCheck {
         requireEndWithBlockingSends(CommunicationProgram.of(schedule), schedule);
     }
 
+    /**
+     * Checks that no rank holds the activations of more micro-batches than the formula of the kind says.
+     *
+     * @throws ScheduleException naming the rank and both numbers
+     */
+    public static void requirePeakLive(ScheduleKind kind, PipelineSchedule schedule) {
+        ScheduleSimulation simulation = ScheduleSimulation.of(schedule, ActionCosts.EQUAL);
+        for (int rank = 0; rank < schedule.ranks(); rank++) {
+            int stages = schedule.stagesOf(rank).size();
+            int limit = kind.peakLive(rank, schedule.ranks(), stages, schedule.microBatches());
+            if (simulation.peakLive(rank) > limit) {
+                throw new ScheduleException("rank " + rank + " holds the activations of " + simulation.peakLive(rank)
+                        + " micro-batches at one time; schedule " + kind.text() + " needs " + limit);
+            }
+        }
+    }
+
     private static void requireComplete(Set<PipelineAction> seen, int stage, int microBatch) {
         require(seen, stage, ActionKind.FORWARD, microBatch);
         boolean full = seen.contains(new PipelineAction(stage, ActionKind.FULL_BACKWARD, microBatch));

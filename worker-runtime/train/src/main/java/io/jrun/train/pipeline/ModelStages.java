@@ -1,0 +1,214 @@
+package io.jrun.train.pipeline;
+
+import io.jrun.train.autograd.AutogradBridge;
+import io.jrun.train.autograd.DeferredGradients;
+import io.jrun.train.pipeline.schedule.ActionKind;
+import io.jrun.train.pipeline.schedule.PipelineAction;
+import io.jrun.train.precision.Autocast;
+import io.jrun.train.tensor.TensorMemory;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.Optional;
+import java.util.function.BinaryOperator;
+import java.util.function.IntConsumer;
+import java.util.function.Supplier;
+import org.bytedeco.javacpp.PointerScope;
+import org.bytedeco.pytorch.NoGradGuard;
+import org.bytedeco.pytorch.Scalar;
+import org.bytedeco.pytorch.Tensor;
+import org.jspecify.annotations.Nullable;
+
+/** The stages of this rank as layers of a model, for one step. The graph of a micro-batch is kept until its backward pass. */
+final class ModelStages implements StageComputation {
+    /** A micro-batch between its forward and its backward pass. Both tensors are owned. */
+    private record LivePass(
+            @Nullable Tensor input, Tensor output, @Nullable DeferredGradients deferred) {}
+
+    /** Stage and micro-batch. */
+    private record MicroBatchKey(int stage, int microBatch) {
+        static MicroBatchKey of(PipelineAction action) {
+            return new MicroBatchKey(action.stage(), action.microBatch());
+        }
+    }
+
+    private final Map<Integer, List<PipelineLayer>> layers;
+    private final int lastStage;
+    private final BinaryOperator<Tensor> loss;
+    private final Optional<Supplier<Autocast>> autocast;
+    private final boolean splitsBackward;
+    private final TiedParameters tied;
+    private final IntConsumer stageDone;
+    private final Map<Integer, Integer> backwardsDone = new HashMap<>();
+    private final Map<MicroBatchKey, LivePass> live = new HashMap<>();
+    private List<Tensor> inputs = List.of();
+    private List<Tensor> targets = List.of();
+    private boolean isTraining;
+    private double lossSum;
+
+    /**
+     * The stages.
+     *
+     * @param layers of each stage of this rank
+     * @param lastStage number of the last stage of the whole pipeline
+     * @param stageDone gets a stage when its gradients of a step are complete
+     */
+    ModelStages(
+            Map<Integer, List<PipelineLayer>> layers,
+            int lastStage,
+            BinaryOperator<Tensor> loss,
+            Optional<Supplier<Autocast>> autocast,
+            boolean splitsBackward,
+            TiedParameters tied,
+            IntConsumer stageDone) {
+        this.layers = layers;
+        this.lastStage = lastStage;
+        this.loss = loss;
+        this.autocast = autocast;
+        this.splitsBackward = splitsBackward;
+        this.tied = tied;
+        this.stageDone = stageDone;
+    }
+
+    /** Takes the micro-batches of the next step. Without {@code training} nothing is kept for backward passes. */
+    void begin(List<Tensor> newInputs, List<Tensor> newTargets, boolean training) {
+        inputs = newInputs;
+        targets = newTargets;
+        isTraining = training;
+        lossSum = 0;
+        backwardsDone.clear();
+        free();
+    }
+
+    /** The mean loss of the micro-batches of this step; 0 on ranks without the last stage. */
+    double loss() {
+        return lossSum;
+    }
+
+    /** Frees what a failed step has left. */
+    void free() {
+        live.values().forEach(ModelStages::free);
+        live.clear();
+    }
+
+    private static void free(LivePass pass) {
+        pass.output().close();
+        if (pass.input() != null) {
+            pass.input().close();
+        }
+        if (pass.deferred() != null) {
+            pass.deferred().close();
+        }
+    }
+
+    @Override
+    public @Nullable Tensor forward(PipelineAction action, @Nullable Tensor received) {
+        if (!isTraining) {
+            try (NoGradGuard _ = new NoGradGuard();
+                    PointerScope _ = new PointerScope()) {
+                Tensor output = output(action, received);
+                return action.stage() == lastStage ? null : TensorMemory.own(output.contiguous());
+            } finally {
+                if (received != null) {
+                    received.close();
+                }
+            }
+        }
+        DeferredGradients deferred = splitsBackward ? new DeferredGradients() : null;
+        try (PointerScope _ = new PointerScope();
+                DeferredGradients.Scope _ = open(deferred)) {
+            if (received != null) {
+                Tensor _ = received.requires_grad_(true);
+            }
+            Tensor output = output(action, received);
+            live.put(MicroBatchKey.of(action), new LivePass(received, TensorMemory.own(output), deferred));
+            return action.stage() == lastStage
+                    ? null
+                    : TensorMemory.own(output.detach().contiguous());
+        }
+    }
+
+    private static DeferredGradients.Scope open(@Nullable DeferredGradients deferred) {
+        return deferred == null ? () -> {} : deferred.open();
+    }
+
+    /** The output of a stage; of the last stage its part of the mean loss. */
+    private Tensor output(PipelineAction action, @Nullable Tensor received) {
+        int microBatch = action.microBatch();
+        Tensor x = received == null ? inputs.get(microBatch) : received;
+        try (var _ = autocast.isPresent() ? autocast.get().get() : null) {
+            for (PipelineLayer layer : Objects.requireNonNull(layers.get(action.stage()))) {
+                x = layer.forward().apply(x);
+            }
+            if (action.stage() == lastStage) {
+                Tensor whole = loss.apply(x, targets.get(microBatch));
+                x = inputs.size() == 1 ? whole : whole.div(new Scalar((double) inputs.size()));
+                lossSum += x.item_double();
+            }
+        }
+        return x;
+    }
+
+    @Override
+    public @Nullable Tensor backward(PipelineAction action, @Nullable Tensor outputGradient) {
+        boolean isFull = action.kind() == ActionKind.FULL_BACKWARD;
+        MicroBatchKey key = MicroBatchKey.of(action);
+        LivePass pass = Objects.requireNonNull(isFull ? live.remove(key) : live.get(key));
+        tied.exchange(action.stage());
+        Tensor gradient;
+        try (PointerScope _ = new PointerScope();
+                DeferredGradients.Scope _ =
+                        open(pass.deferred())) { // segments that are computed again run in the scope
+            AutogradBridge.instance()
+                    .backward(List.of(pass.output()), outputGradient == null ? List.of() : List.of(outputGradient));
+            if (isFull && pass.deferred() != null) {
+                pass.deferred().compute(); // a schedule may mix whole and split passes
+            }
+            Tensor input = pass.input();
+            gradient = input == null ? null : TensorMemory.own(input.grad().contiguous());
+        } finally {
+            tied.exchange(action.stage());
+            if (outputGradient != null) {
+                outputGradient.close();
+            }
+            if (isFull) {
+                free(pass);
+            } else {
+                live.put(key, released(pass));
+            }
+        }
+        if (isFull) {
+            count(action);
+        }
+        return gradient;
+    }
+
+    /** Between both parts of a backward pass only what the weights need is kept. */
+    private static LivePass released(LivePass pass) {
+        if (pass.input() != null) {
+            pass.input().close();
+        }
+        pass.output().close();
+        return new LivePass(null, new Tensor(), pass.deferred());
+    }
+
+    @Override
+    public void weightBackward(PipelineAction action) {
+        LivePass pass = Objects.requireNonNull(live.remove(MicroBatchKey.of(action)));
+        tied.exchange(action.stage());
+        try {
+            Objects.requireNonNull(pass.deferred()).compute();
+        } finally {
+            tied.exchange(action.stage());
+            free(pass);
+        }
+        count(action);
+    }
+
+    private void count(PipelineAction action) {
+        if (backwardsDone.merge(action.stage(), 1, Integer::sum) == inputs.size()) {
+            stageDone.accept(action.stage());
+        }
+    }
+}

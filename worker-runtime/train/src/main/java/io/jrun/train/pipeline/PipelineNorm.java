@@ -1,0 +1,80 @@
+package io.jrun.train.pipeline;
+
+import io.jrun.comm.DataType;
+import io.jrun.comm.ProcessGroup;
+import io.jrun.comm.ReduceOp;
+import io.jrun.train.optim.GradientClipping;
+import io.jrun.train.pipeline.schedule.PipelineSchedule;
+import java.lang.foreign.MemorySegment;
+import java.util.ArrayList;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Set;
+import org.bytedeco.javacpp.PointerScope;
+import org.bytedeco.pytorch.NoGradGuard;
+import org.bytedeco.pytorch.Tensor;
+import org.bytedeco.pytorch.global.torch;
+
+/**
+ * The norm of the gradients of all stages as one vector. Each rank fills in the norms of its own parameters, each parameter at
+ * its place in the model. So all ranks compute the same bits as one process that has the whole model. A tied parameter counts
+ * once.
+ */
+final class PipelineNorm {
+    private final ProcessGroup pipeline;
+    private final List<Tensor> parameters = new ArrayList<>();
+    /** Whether this rank fills in the norm of the parameter. */
+    private final List<Boolean> isOwn = new ArrayList<>();
+    /** Whether the parameter has a gradient on this rank. */
+    private final List<Boolean> isHere = new ArrayList<>();
+
+    PipelineNorm(List<List<PipelineLayer>> layersOfStages, PipelineSchedule schedule, ProcessGroup pipeline) {
+        this.pipeline = pipeline;
+        Set<Long> here = new HashSet<>();
+        schedule.stagesOf(pipeline.groupRank())
+                .forEach(stage -> layersOfStages
+                        .get(stage)
+                        .forEach(layer -> layer.parameters()
+                                .values()
+                                .forEach(tensor ->
+                                        here.add(tensor.unsafeGetTensorImpl().address()))));
+        Set<Long> seen = new HashSet<>();
+        for (int stage = 0; stage < layersOfStages.size(); stage++) {
+            for (PipelineLayer layer : layersOfStages.get(stage)) {
+                for (Tensor parameter : layer.parameters().values()) {
+                    long address = parameter.unsafeGetTensorImpl().address();
+                    if (seen.add(address)) {
+                        parameters.add(parameter);
+                        isOwn.add(schedule.rankOf(stage) == pipeline.groupRank());
+                        isHere.add(here.contains(address));
+                    }
+                }
+            }
+        }
+    }
+
+    double clip(double maximum) {
+        try (PointerScope _ = new PointerScope();
+                NoGradGuard _ = new NoGradGuard()) {
+            double[] norms = new double[parameters.size()];
+            for (int i = 0; i < norms.length; i++) {
+                Tensor gradient = parameters.get(i).mutable_grad();
+                if (isOwn.get(i) && gradient.defined()) {
+                    norms[i] = torch.linalg_vector_norm(gradient)
+                            .to(torch.ScalarType.Double)
+                            .item_double();
+                }
+            }
+            pipeline.allReduce(MemorySegment.ofArray(norms), DataType.F64, norms.length, ReduceOp.SUM);
+            double norm = torch.linalg_vector_norm(Tensor.create(norms)).item_double();
+            List<Tensor> gradients = new ArrayList<>();
+            for (int i = 0; i < norms.length; i++) {
+                if (isHere.get(i)) {
+                    gradients.add(parameters.get(i).mutable_grad());
+                }
+            }
+            GradientClipping.scaleToNorm(gradients, norm, maximum);
+            return norm;
+        }
+    }
+}

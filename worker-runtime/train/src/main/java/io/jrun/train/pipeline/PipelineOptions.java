@@ -1,0 +1,63 @@
+package io.jrun.train.pipeline;
+
+import io.jrun.comm.ProcessGroup;
+import io.jrun.train.pipeline.schedule.PipelineSchedule;
+import io.jrun.train.pipeline.schedule.ScheduleCheck;
+import io.jrun.train.pipeline.schedule.ScheduleKind;
+import io.jrun.train.precision.Autocast;
+import java.util.Optional;
+import java.util.function.Supplier;
+
+/**
+ * How a pipeline runs; the same on all ranks.
+ *
+ * @param schedule the order of actions, which has the number of micro-batches of a step
+ * @param cut the layers of each stage; empty for equal numbers of layers
+ * @param replicas the ranks that hold the same stages and train on other samples; empty for one replica
+ * @param autocast opens a scope of reduced precision around each forward pass
+ * @param freesOthers whether the memory of parameters that no stage of this rank uses is freed
+ */
+public record PipelineOptions(
+        PipelineSchedule schedule,
+        Optional<StageCut> cut,
+        Optional<ProcessGroup> replicas,
+        Optional<Supplier<Autocast>> autocast,
+        boolean freesOthers) {
+
+    /**
+     * The options for a schedule of jrun's.
+     *
+     * @param ranks of the pipeline
+     * @param stagesPerRank parts of the model that each rank holds
+     */
+    public static PipelineOptions of(ScheduleKind kind, int ranks, int stagesPerRank, int microBatches) {
+        PipelineSchedule schedule = kind.schedule(ranks, stagesPerRank, microBatches);
+        ScheduleCheck.requirePeakLive(kind, schedule);
+        return of(schedule);
+    }
+
+    /** The options for any schedule. */
+    public static PipelineOptions of(PipelineSchedule schedule) {
+        return new PipelineOptions(schedule, Optional.empty(), Optional.empty(), Optional.empty(), true);
+    }
+
+    /** These options with other layers for each stage. */
+    public PipelineOptions withCut(StageCut newCut) {
+        return new PipelineOptions(schedule, Optional.of(newCut), replicas, autocast, freesOthers);
+    }
+
+    /** These options with data parallelism. */
+    public PipelineOptions withReplicas(ProcessGroup newReplicas) {
+        return new PipelineOptions(schedule, cut, Optional.of(newReplicas), autocast, freesOthers);
+    }
+
+    /** These options with forward passes in reduced precision. */
+    public PipelineOptions withAutocast(Supplier<Autocast> newAutocast) {
+        return new PipelineOptions(schedule, cut, replicas, Optional.of(newAutocast), freesOthers);
+    }
+
+    /** These options, and each rank keeps the whole model in memory. */
+    public PipelineOptions keepingOthers() {
+        return new PipelineOptions(schedule, cut, replicas, autocast, false);
+    }
+}

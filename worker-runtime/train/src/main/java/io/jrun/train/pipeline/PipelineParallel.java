@@ -1,0 +1,244 @@
+package io.jrun.train.pipeline;
+
+import io.jrun.comm.DataType;
+import io.jrun.comm.ProcessGroup;
+import io.jrun.train.Libtorch;
+import io.jrun.train.pipeline.schedule.PipelineSchedule;
+import io.jrun.train.pipeline.schedule.ScheduleCheck;
+import io.jrun.train.tensor.TensorCollectives;
+import java.lang.foreign.MemorySegment;
+import java.util.Collections;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.function.BinaryOperator;
+import java.util.stream.IntStream;
+import org.bytedeco.javacpp.PointerScope;
+import org.bytedeco.pytorch.NoGradGuard;
+import org.bytedeco.pytorch.Tensor;
+import org.bytedeco.pytorch.global.torch;
+
+/**
+ * Trains a model whose layers are spread over the ranks of a group. A step runs the micro-batches through all stages, in the
+ * order of a schedule, and leaves in every {@code .grad} the gradient of the mean loss of the micro-batches, as if one
+ * process had added them up in their order. Optimizers work on {@link #parameters()}, the parameters of this rank.
+ *
+ * <pre>{@code
+ * var layers = List.of(PipelineLayer.of("embedding", ...), PipelineLayer.of("block0", ...), ...);
+ * var options = PipelineOptions.of(ScheduleKind.ONE_FORWARD_ONE_BACKWARD, group.size(), 1, 8);
+ * try (var model = new PipelineParallel(layers, lossFunction, group, options)) {
+ *     optimizer.zero_grad();
+ *     double loss = model.step(inputs, targets);   // lists of 8 micro-batches; the loss is known on all ranks
+ *     optimizer.step();
+ * }
+ * }</pre>
+ *
+ * <p>Construction is collective. All ranks build the same layers with the same first values. The result has the bits of the
+ * serial computation for each schedule. With several replicas this needs a deterministic group. Confined to one thread.
+ */
+public final class PipelineParallel implements AutoCloseable {
+    private final ProcessGroup pipeline;
+    private final PipelineSchedule schedule;
+    private final List<PipelineLayer> layers;
+    private final Map<String, Tensor> parameters;
+    private final Map<Integer, Map<String, Tensor>> parametersOfStages = new HashMap<>();
+    private final TiedParameters tied;
+    private final ModelStages stages;
+    private final PipelineExecutor executor;
+    private final ReplicaGradients replicas;
+    private final PipelineNorm norm;
+    private boolean reducesGradients;
+    private long stepNanos;
+
+    /**
+     * Spreads a model.
+     *
+     * @param layers the whole model, on every rank
+     * @param loss the mean loss of a micro-batch from the model's output and its target; used on the last stage
+     * @param pipeline the ranks that share the layers
+     * @throws PipelineException if the layers or the options do not fit, or differ between ranks
+     * @throws io.jrun.train.pipeline.schedule.ScheduleException if the schedule would not end or is incomplete
+     */
+    public PipelineParallel(
+            List<PipelineLayer> layers, BinaryOperator<Tensor> loss, ProcessGroup pipeline, PipelineOptions options) {
+        Libtorch.load();
+        this.layers = List.copyOf(layers);
+        this.pipeline = pipeline;
+        this.schedule = options.schedule();
+        requireRanks();
+        ScheduleCheck.requireRunnable(schedule);
+        StageCut cut = options.cut().orElseGet(() -> StageCut.byCount(layers.size(), schedule.stages()));
+        requireCut(cut);
+        PipelineAgreement.require(schedule, layers, cut, pipeline);
+
+        List<List<PipelineLayer>> layersOfStages = IntStream.range(0, schedule.stages())
+                .mapToObj(stage -> cut.of(stage, this.layers))
+                .toList();
+        Map<Integer, List<PipelineLayer>> mine = new HashMap<>();
+        schedule.stagesOf(pipeline.groupRank()).forEach(stage -> mine.put(stage, layersOfStages.get(stage)));
+        this.parameters = collect(mine);
+        this.tied = TiedParameters.of(layersOfStages, schedule, pipeline);
+        this.replicas = new ReplicaGradients(options.replicas());
+        options.replicas().ifPresent(group -> new TensorCollectives(group).broadcastAll(parameters.values(), 0));
+        this.stages = new ModelStages(
+                mine,
+                schedule.stages() - 1,
+                loss,
+                options.autocast(),
+                schedule.splitsBackward(),
+                tied,
+                this::startReduction);
+        this.executor = new PipelineExecutor(schedule, pipeline);
+        this.norm = new PipelineNorm(layersOfStages, schedule, pipeline);
+        if (options.freesOthers()) {
+            freeOthers();
+        }
+    }
+
+    private void requireRanks() {
+        if (schedule.ranks() != pipeline.size()) {
+            throw new PipelineException("the schedule is for " + schedule.ranks()
+                    + " pipeline ranks, but the group has " + pipeline.size());
+        }
+    }
+
+    private void requireCut(StageCut cut) {
+        if (cut.stages() != schedule.stages() || cut.layers() != layers.size()) {
+            throw new PipelineException("the cut has " + cut.stages() + " stages of " + cut.layers()
+                    + " layers, but the schedule has " + schedule.stages() + " stages and the model " + layers.size()
+                    + " layers");
+        }
+    }
+
+    /** The parameters of this rank, tied ones once, in the order of the stages. */
+    private Map<String, Tensor> collect(Map<Integer, List<PipelineLayer>> mine) {
+        Map<String, Tensor> all = new LinkedHashMap<>();
+        Set<Long> seen = new HashSet<>();
+        for (int stage : schedule.stagesOf(pipeline.groupRank())) {
+            Map<String, Tensor> ofStage = new LinkedHashMap<>();
+            for (PipelineLayer layer : mine.getOrDefault(stage, List.of())) {
+                layer.parameters().forEach((name, tensor) -> {
+                    if (seen.add(tensor.unsafeGetTensorImpl().address())) {
+                        ofStage.put(name, tensor);
+                    }
+                });
+            }
+            all.putAll(ofStage);
+            parametersOfStages.put(stage, ofStage);
+        }
+        return Collections.unmodifiableMap(all);
+    }
+
+    private void freeOthers() {
+        Set<Long> kept = new HashSet<>();
+        parameters
+                .values()
+                .forEach(tensor -> kept.add(tensor.unsafeGetTensorImpl().address()));
+        try (PointerScope _ = new PointerScope();
+                NoGradGuard _ = new NoGradGuard()) {
+            for (PipelineLayer layer : layers) {
+                for (Tensor tensor : layer.parameters().values()) {
+                    if (!kept.contains(tensor.unsafeGetTensorImpl().address())) {
+                        tensor.set_data(torch.zeros(new long[] {0}, tensor.options()));
+                    }
+                }
+            }
+        }
+    }
+
+    /** The parameters of this rank by their names in the model. */
+    public Map<String, Tensor> parameters() {
+        return parameters;
+    }
+
+    /**
+     * Adds the gradients of one step to {@code .grad}: the mean over the micro-batches and over the replicas. Gradients of
+     * {@link #accumulate} calls before are part of the sum. The caller opens no {@code PointerScope} for this; native memory of the
+     * step is freed at its end.
+     *
+     * @param inputs the micro-batches, of equal shapes; the first stage uses them
+     * @param targets as many; the last stage uses them
+     * @return the mean loss of the micro-batches of this replica, on all ranks
+     * @throws PipelineException if the number of micro-batches is not that of the schedule, or if their shapes differ
+     */
+    public double step(List<Tensor> inputs, List<Tensor> targets) {
+        reducesGradients = true;
+        double loss = run(inputs, targets);
+        tied.reduce();
+        replicas.start(tied.parameters());
+        replicas.await();
+        return loss;
+    }
+
+    /** As {@link #step} without communication between replicas, for steps of several batches. */
+    public double accumulate(List<Tensor> inputs, List<Tensor> targets) {
+        reducesGradients = false;
+        return run(inputs, targets);
+    }
+
+    private double run(List<Tensor> inputs, List<Tensor> targets) {
+        if (inputs.size() != schedule.microBatches()) {
+            throw new PipelineException("the step has " + inputs.size() + " micro-batches, but the schedule is for "
+                    + schedule.microBatches());
+        }
+        MicroBatches.requireEven(inputs, targets);
+        long begin = System.nanoTime();
+        stages.begin(inputs, targets, true);
+        try {
+            executor.run(stages);
+        } finally {
+            stages.free();
+        }
+        stepNanos = System.nanoTime() - begin;
+        return agreed(stages.loss());
+    }
+
+    /** The mean loss of micro-batches, without gradients; any number of them. All ranks of the pipeline call it. */
+    public double evaluate(List<Tensor> inputs, List<Tensor> targets) {
+        MicroBatches.requireEven(inputs, targets);
+        stages.begin(inputs, targets, false);
+        new PipelineExecutor(schedule.forwardOnly(inputs.size()), pipeline).run(stages);
+        return agreed(stages.loss());
+    }
+
+    /** The loss of the last stage, on all ranks. */
+    private double agreed(double loss) {
+        double[] value = {loss};
+        pipeline.broadcast(MemorySegment.ofArray(value), DataType.F64, 1, schedule.rankOf(schedule.stages() - 1));
+        return value[0];
+    }
+
+    private void startReduction(int stage) {
+        if (reducesGradients) {
+            Map<String, Tensor> ofStage = new LinkedHashMap<>(parametersOfStages.getOrDefault(stage, Map.of()));
+            ofStage.values().removeIf(tied::contains);
+            replicas.start(ofStage.values());
+        }
+    }
+
+    /**
+     * Multiplies the gradients of all stages by {@code maximum / (norm + 1e-6)} if this is less than 1. The norm and the factor
+     * have the bits of {@link io.jrun.train.optim.GradientClipping} on the whole model. Collective on the pipeline.
+     *
+     * @return the global norm before
+     */
+    public double clipByGlobalNorm(double maximum) {
+        return norm.clip(maximum);
+    }
+
+    /** The report of the last step. */
+    public PipelineReport report() {
+        return new PipelineReport(
+                schedule, pipeline.groupRank(), executor.spans(), stepNanos, executor.peakLive(), executor.bytesSent());
+    }
+
+    /** Closes the groups of tied parameters. The layers of this rank stay usable. */
+    @Override
+    public void close() {
+        stages.free();
+        tied.close();
+    }
+}

@@ -1,0 +1,55 @@
+package io.jrun.train.pipeline;
+
+import io.jrun.comm.Buffer;
+import io.jrun.comm.DataType;
+import io.jrun.comm.Device;
+import io.jrun.comm.ProcessGroup;
+import io.jrun.comm.ReduceOp;
+import io.jrun.comm.Work;
+import io.jrun.train.tensor.TensorMemory;
+import io.jrun.train.tensor.TensorTypes;
+import java.util.ArrayList;
+import java.util.Collection;
+import java.util.EnumMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import org.bytedeco.pytorch.Tensor;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The mean of gradients over the replicas of a pipeline: the ranks that hold the same stages. As DDP, each rank divides its
+ * gradients before the sum. The reduction of a stage runs while other stages still compute.
+ */
+final class ReplicaGradients {
+    private final @Nullable ProcessGroup replicas;
+    private final List<Work> works = new ArrayList<>();
+
+    ReplicaGradients(Optional<ProcessGroup> replicas) {
+        this.replicas = replicas.filter(group -> group.size() > 1).orElse(null);
+    }
+
+    /** Starts the reduction of the gradients of some parameters, the same on all replicas. */
+    void start(Collection<Tensor> parameters) {
+        if (replicas == null) {
+            return;
+        }
+        Map<DataType, List<Buffer>> buffers = new EnumMap<>(DataType.class);
+        for (Tensor parameter : parameters) {
+            Tensor gradient = parameter.mutable_grad();
+            if (gradient.defined()) {
+                DataType type = TensorTypes.of(gradient).orElseThrow();
+                buffers.computeIfAbsent(type, _ -> new ArrayList<>())
+                        .add(new Buffer(TensorMemory.segment(gradient), type, gradient.numel(), Device.CPU));
+            }
+        }
+        ProcessGroup mean = replicas.scaled(1.0 / replicas.size());
+        buffers.values().forEach(list -> works.add(mean.coalesced().allReduceAsync(list, ReduceOp.SUM)));
+    }
+
+    /** Waits until all reductions have ended. */
+    void await() {
+        works.forEach(Work::await);
+        works.clear();
+    }
+}

@@ -1,0 +1,92 @@
+package io.jrun.train.pipeline;
+
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Collections;
+import java.util.List;
+
+/**
+ * Which layers make which stage. Each stage has neighbouring layers, at least one. A pure function of its arguments.
+ *
+ * @param starts number of the first layer of each stage, ascending from 0
+ * @param layers number of all layers
+ */
+public record StageCut(List<Integer> starts, int layers) {
+    /** Copies the list and checks it. */
+    public StageCut {
+        starts = List.copyOf(starts);
+        for (int stage = 0; stage < starts.size(); stage++) {
+            int end = stage + 1 < starts.size() ? starts.get(stage + 1) : layers;
+            if (starts.get(stage) >= end || starts.getFirst() != 0) {
+                throw new PipelineException("the stages begin at the layers " + starts + " of " + layers
+                        + ": the first stage begins at layer 0, and each stage has at least one layer");
+            }
+        }
+    }
+
+    /** Stages of equal numbers of layers. If the number does not divide, the first stages have one more. */
+    public static StageCut byCount(int layers, int stages) {
+        requireEnough(layers, stages);
+        List<Integer> starts = new ArrayList<>();
+        for (int stage = 0; stage < stages; stage++) {
+            starts.add(stage * (layers / stages) + Math.min(stage, layers % stages));
+        }
+        return new StageCut(starts, layers);
+    }
+
+    /**
+     * The cut whose most expensive stage costs least.
+     *
+     * @param costs of each layer in any unit, such as {@link LayerCosts#measure}
+     */
+    public static StageCut byCost(double[] costs, int stages) {
+        int layers = costs.length;
+        requireEnough(layers, stages);
+        double[] sums = new double[layers + 1];
+        for (int layer = 0; layer < layers; layer++) {
+            sums[layer + 1] = sums[layer] + costs[layer];
+        }
+        // worst[s][n]: the cost of the most expensive of s stages of the first n layers; last[s][n]: where the last
+        // begins.
+        double[][] worst = new double[stages + 1][layers + 1];
+        int[][] last = new int[stages + 1][layers + 1];
+        Arrays.stream(worst).forEach(row -> Arrays.fill(row, Double.POSITIVE_INFINITY));
+        worst[0][0] = 0;
+        for (int stage = 1; stage <= stages; stage++) {
+            for (int end = stage; end <= layers; end++) {
+                for (int begin = stage - 1; begin < end; begin++) {
+                    double cost = Math.max(worst[stage - 1][begin], sums[end] - sums[begin]);
+                    if (cost < worst[stage][end]) {
+                        worst[stage][end] = cost;
+                        last[stage][end] = begin;
+                    }
+                }
+            }
+        }
+        List<Integer> starts = new ArrayList<>();
+        int end = layers;
+        for (int stage = stages; stage > 0; stage--) {
+            end = last[stage][end];
+            starts.add(end);
+        }
+        Collections.reverse(starts);
+        return new StageCut(starts, layers);
+    }
+
+    private static void requireEnough(int layers, int stages) {
+        if (stages < 1 || layers < stages) {
+            throw new PipelineException("a model of " + layers + " layers has no " + stages
+                    + " stages: use fewer pipeline ranks or fewer virtual stages");
+        }
+    }
+
+    /** Number of stages. */
+    public int stages() {
+        return starts.size();
+    }
+
+    /** The part of {@code all} that makes {@code stage}. */
+    public <T> List<T> of(int stage, List<T> all) {
+        return all.subList(starts.get(stage), stage + 1 < stages() ? starts.get(stage + 1) : layers);
+    }
+}

@@ -1,0 +1,176 @@
+package io.jrun.train.pipeline;
+
+import static java.util.Objects.requireNonNull;
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.assertj.core.api.Assertions.within;
+
+import io.jrun.comm.World;
+import io.jrun.comm.local.LocalWorld;
+import io.jrun.train.Libtorch;
+import io.jrun.train.pipeline.schedule.PipelineSchedule;
+import io.jrun.train.pipeline.schedule.ScheduleException;
+import io.jrun.train.pipeline.schedule.ScheduleKind;
+import java.util.Collections;
+import java.util.List;
+import java.util.Map;
+import org.bytedeco.javacpp.PointerScope;
+import org.bytedeco.pytorch.Tensor;
+import org.bytedeco.pytorch.global.torch;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
+
+class PipelineParallelTest {
+    @BeforeAll
+    static void load() {
+        Libtorch.setThreads(1);
+    }
+
+    private static PipelineParallel model(World world, PipelineOptions options) {
+        return new PipelineParallel(new StagedGpt(true, false).layers(), StagedGpt::loss, world.group(), options);
+    }
+
+    /** The loss without gradients, and after it a step: both see the same model. */
+    @ParameterizedTest
+    @EnumSource(names = {"ONE_FORWARD_ONE_BACKWARD", "ZERO_BUBBLE_V"})
+    void evaluationHasTheLossOfAStep(ScheduleKind kind) {
+        LocalWorld.run(2, world -> {
+            try (PointerScope _ = new PointerScope();
+                    PipelineParallel model =
+                            model(world, PipelineOptions.of(kind, 2, kind == ScheduleKind.ZERO_BUBBLE_V ? 2 : 1, 4))) {
+                List<Tensor> batch = Collections.nCopies(4, StagedGpt.batch(1, 2));
+                double evaluated = model.evaluate(batch, batch);
+                assertThat(model.evaluate(batch.subList(0, 3), batch.subList(0, 3)))
+                        .isEqualTo(evaluated, within(1e-6));
+                assertThat(model.step(batch, batch)).isEqualTo(evaluated);
+            }
+        });
+    }
+
+    /** Two calls of accumulate and step add up what two steps have. */
+    @Test
+    void accumulationAddsTheGradientsOfBothBatches() {
+        LocalWorld.run(2, world -> {
+            try (PointerScope _ = new PointerScope();
+                    PipelineParallel once = model(world, PipelineOptions.of(ScheduleKind.ZERO_BUBBLE_V, 2, 2, 4));
+                    PipelineParallel twice = model(world, PipelineOptions.of(ScheduleKind.ZERO_BUBBLE_V, 2, 2, 4))) {
+                List<Tensor> batch = Collections.nCopies(4, StagedGpt.batch(1, 2));
+                double _ = once.step(batch, batch);
+                double _ = twice.accumulate(batch, batch);
+                double _ = twice.step(batch, batch);
+                once.parameters().forEach((name, parameter) -> {
+                    Tensor sum = requireNonNull(twice.parameters().get(name)).grad();
+                    Tensor one = parameter.grad();
+                    assertThat(sum.sub(one).sub(one).abs().max().item_float())
+                            .as(name)
+                            .isLessThan(1e-6f);
+                });
+            }
+        });
+    }
+
+    @Test
+    void parametersOfOtherRanksTakeNoMemory() {
+        LocalWorld.run(2, world -> {
+            List<PipelineLayer> layers = new StagedGpt(true, false).layers();
+            try (PipelineParallel model = new PipelineParallel(
+                    layers, StagedGpt::loss, world.group(), PipelineOptions.of(ScheduleKind.GPIPE, 2, 1, 2))) {
+                for (PipelineLayer layer : layers) {
+                    layer.parameters()
+                            .forEach((name, tensor) -> assertThat(tensor.numel() > 0)
+                                    .as(name)
+                                    .isEqualTo(model.parameters().containsKey(name)));
+                }
+            }
+        });
+    }
+
+    @Test
+    void unevenMicroBatchesAreRefusedWithTheReason() {
+        LocalWorld.run(2, world -> {
+            try (PipelineParallel model = model(world, PipelineOptions.of(ScheduleKind.GPIPE, 2, 1, 2))) {
+                List<Tensor> uneven = List.of(StagedGpt.batch(1, 2), StagedGpt.batch(2, 1));
+                assertThatThrownBy(() -> model.step(uneven, uneven))
+                        .isInstanceOf(PipelineException.class)
+                        .hasMessageContaining(
+                                "the input of micro-batch 1 is Long[1, 6], that of micro-batch 0 Long[2, 6]");
+                assertThatThrownBy(() -> model.step(uneven.subList(0, 1), uneven.subList(0, 1)))
+                        .hasMessage("the step has 1 micro-batches, but the schedule is for 2");
+            }
+        });
+        assertThatThrownBy(() -> MicroBatches.split(StagedGpt.batch(1, 7), 2))
+                .hasMessageStartingWith("a batch of 7 samples does not divide into 2 micro-batches of equal size");
+    }
+
+    /** A stage whose output depends on the micro-batch: the sender finds it, because the receiver could only wait. */
+    @Test
+    void outputsOfOtherShapesAreRefused() {
+        int[] calls = {0};
+        PipelineLayer first = new PipelineLayer(
+                "first", Map.of(), x -> x.to(torch.ScalarType.Float).narrow(0, 0, 2 - calls[0]++));
+        PipelineLayer second = new PipelineLayer("second", Map.of(), x -> x);
+        assertThatThrownBy(() -> LocalWorld.run(2, world -> {
+                    try (PipelineParallel model = new PipelineParallel(
+                            List.of(first, second),
+                            (x, _) -> x.sum(),
+                            world.group(),
+                            PipelineOptions.of(ScheduleKind.GPIPE, 2, 1, 2))) {
+                        List<Tensor> batch = Collections.nCopies(2, StagedGpt.batch(1, 2));
+                        double _ = model.evaluate(batch, batch);
+                    }
+                }))
+                .isInstanceOf(PipelineException.class)
+                .hasMessageContaining(
+                        "0SEND_F1: the output is F32[1, 6], but the first output of this step was F32[2, 6]");
+    }
+
+    @Test
+    void ranksWithOtherOptionsAndSchedulesThatDoNotFitAreRefused() {
+        assertThatThrownBy(() -> LocalWorld.run(2, world -> {
+                    int microBatches = 2 + 2 * world.rank();
+                    model(world, PipelineOptions.of(ScheduleKind.GPIPE, 2, 1, microBatches))
+                            .close();
+                }))
+                .isInstanceOf(PipelineException.class)
+                .hasMessageStartingWith("pipeline rank 1 (rank 1) has another schedule than pipeline rank 0");
+        assertThatThrownBy(() -> LocalWorld.run(
+                        1,
+                        world -> model(world, PipelineOptions.of(ScheduleKind.GPIPE, 2, 1, 2))
+                                .close()))
+                .hasMessage("the schedule is for 2 pipeline ranks, but the group has 1");
+        assertThatThrownBy(() -> LocalWorld.run(
+                        2,
+                        world -> model(
+                                        world,
+                                        PipelineOptions.of(PipelineSchedule.parse("0F0 0B0 0F1 0B1\n1F0 1F1 1B0 1B1")))
+                                .close()))
+                .isInstanceOf(ScheduleException.class)
+                .hasMessageContaining("deadlock");
+        assertThatThrownBy(() -> StageCut.byCount(3, 4))
+                .hasMessage("a model of 3 layers has no 4 stages: use fewer pipeline ranks or fewer virtual stages");
+    }
+
+    @Test
+    void cutsByCountAndByCost() {
+        assertThat(StageCut.byCount(8, 3).starts()).containsExactly(0, 3, 6);
+        assertThat(StageCut.byCost(new double[] {1, 1, 1, 1, 4}, 2).starts()).containsExactly(0, 4);
+        assertThat(StageCut.byCost(new double[] {5, 1, 1, 1, 1, 5}, 3).starts()).containsExactly(0, 1, 5);
+        assertThatThrownBy(() -> new StageCut(List.of(0, 2, 2), 4)).isInstanceOf(PipelineException.class);
+    }
+
+    @Test
+    void measuresTheCostOfEachLayer() {
+        LocalWorld.run(2, world -> {
+            try (PointerScope _ = new PointerScope()) {
+                List<PipelineLayer> layers = new StagedGpt(false, false).layers();
+                double[] costs = LayerCosts.measure(layers, StagedGpt.batch(1, 2), world.group());
+                assertThat(costs).hasSize(layers.size()).doesNotContain(Double.POSITIVE_INFINITY);
+                assertThat(StageCut.byCost(costs, 4).stages()).isEqualTo(4);
+                Tensor tokens = requireNonNull(layers.getFirst().parameters().get("tokens"));
+                assertThat(tokens.grad().defined()).isFalse();
+            }
+        });
+    }
+}
