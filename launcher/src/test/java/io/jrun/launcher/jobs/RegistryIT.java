@@ -82,14 +82,14 @@ class RegistryIT extends RealJobs {
             Map<String, String> environment = new HashMap<>(Map.of("HTTPS_PROXY", proxy.address()));
             assertThatThrownBy(() -> prepare(image, environment))
                     .hasMessageContaining("the registry registry.invalid:" + registry.port() + " cannot be trusted")
-                    .hasMessageContaining("add the registry's authority to the node's certificates");
+                    .hasMessageContaining("add the registry's certificate authority to the node's certificates");
             environment.put("SSL_CERT_FILE", shared.resolve("certificate.pem").toString());
 
             assertThat(prepare(image, environment).resolve("file")).hasContent("of the image");
 
             assertThat(proxy.requests).contains("CONNECT registry.invalid:" + registry.port() + " HTTP/1.1");
             environment.put("no_proxy", "other.io,invalid");
-            assertThatThrownBy(() -> prepare(image, environment)).hasMessageContaining("there is no host of this name");
+            assertThatThrownBy(() -> prepare(image, environment)).hasMessageContaining("no host has this name");
         }
     }
 
