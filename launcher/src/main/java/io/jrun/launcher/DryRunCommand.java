@@ -21,6 +21,7 @@ import io.jrun.launcher.layout.LayoutRules;
 import io.jrun.launcher.layout.Node;
 import io.jrun.launcher.layout.Placement;
 import io.jrun.launcher.layout.RankMap;
+import io.jrun.launcher.layout.TensorParallelGroups;
 import io.jrun.launcher.report.DryRun;
 import io.jrun.launcher.report.RankMapJson;
 import java.nio.file.Path;
@@ -79,6 +80,7 @@ final class DryRunCommand {
                     job.workers().container()));
         }
         List<String> lines = new ArrayList<>(DryRun.table(ranks.placements(), commands));
+        lines.addAll(tensorParallel(job, ranks));
         lines.addAll(DryRun.nodes(job.nodes(), standingBy));
         slurm.ifPresent(lines::add);
         lines.addAll(DryRun.files(files));
@@ -104,8 +106,15 @@ final class DryRunCommand {
                     job.workers().container()));
         }
         List<String> lines = new ArrayList<>(DryRun.table(ranks.placements(), shortCommands(job, ranks)));
+        lines.addAll(tensorParallel(job, ranks));
         lines.addAll(DryRun.container(job.workers().container()));
         return lines;
+    }
+
+    private static List<String> tensorParallel(JobSpec job, RankMap ranks) {
+        return TensorParallelGroups.of(job.program().args())
+                .map(groups -> groups.describe(ranks))
+                .orElse(List.of());
     }
 
     private static List<List<String>> commands(
