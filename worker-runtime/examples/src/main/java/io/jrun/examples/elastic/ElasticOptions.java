@@ -11,7 +11,7 @@ final class ElasticOptions {
             Learns to tell two spirals apart, and goes on when workers are lost:
               jrun --nproc-per-node=4 --max-restarts=3 --main-class=io.jrun.examples.elastic.TrainElastic train.jar
             Options: --steps=N (200)  --batch=N over all ranks (24)  --pause=MILLIS after each step (0)  --out=FILE.safetensors
-                     --checkpoint=DIR goes on from the newest one there, and saves one every
+                     --checkpoint=LOCATION goes on from the newest one there, and saves one every
                      --checkpoint-every=N steps (50)
                      --hold=STEP:FILE before this step waits until the file is there, to lose or add workers at a step
             """;
@@ -20,7 +20,7 @@ final class ElasticOptions {
     private int batch = 24;
     private int pauseMillis;
     private Optional<Path> out = Optional.empty();
-    private Optional<Path> checkpoint = Optional.empty();
+    private Optional<String> checkpoint = Optional.empty();
     private int checkpointEvery = 50;
     private final SortedMap<Integer, Path> holds = new TreeMap<>();
 
@@ -43,7 +43,7 @@ final class ElasticOptions {
             case "--batch" -> batch = number(arg, value);
             case "--pause" -> pauseMillis = number(arg, value);
             case "--out" -> out = Optional.of(Path.of(value));
-            case "--checkpoint" -> checkpoint = Optional.of(Path.of(value));
+            case "--checkpoint" -> checkpoint = Optional.of(value);
             case "--checkpoint-every" -> checkpointEvery = positive(arg, value);
             case "--hold" -> {
                 int colon = value.indexOf(':');
@@ -88,8 +88,8 @@ final class ElasticOptions {
         return out;
     }
 
-    /** The folder of checkpoints. */
-    Optional<Path> checkpoint() {
+    /** The location of checkpoints: a folder or {@code s3://bucket/prefix}. */
+    Optional<String> checkpoint() {
         return checkpoint;
     }
 

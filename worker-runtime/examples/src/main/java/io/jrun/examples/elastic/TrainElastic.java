@@ -5,9 +5,10 @@ import io.jrun.comm.ReduceOp;
 import io.jrun.comm.elastic.Elastic;
 import io.jrun.comm.elastic.ElasticRound;
 import io.jrun.train.Libtorch;
-import io.jrun.train.checkpoint.CheckpointDirectory;
 import io.jrun.train.checkpoint.ModelState;
 import io.jrun.train.checkpoint.Safetensors;
+import io.jrun.train.checkpoint.sharded.CheckpointManager;
+import io.jrun.train.checkpoint.sharded.Retention;
 import io.jrun.train.ddp.DistributedDataParallel;
 import io.jrun.train.ddp.Step;
 import io.jrun.train.elastic.ElasticSampler;
@@ -43,7 +44,8 @@ public final class TrainElastic {
         ElasticSampler sampler = new ElasticSampler(Spirals.SAMPLES, options.batch(), 1);
         this.state = new TrainingState<>(model, () -> optimizer(model), sampler);
         options.checkpoint()
-                .ifPresent(folder -> state.checkpointed(CheckpointDirectory.of(folder), options.checkpointEvery()));
+                .ifPresent(folder -> state.checkpointed(
+                        CheckpointManager.alone(folder, Retention.DEFAULT), options.checkpointEvery()));
     }
 
     private static SGD optimizer(SpiralNet model) {

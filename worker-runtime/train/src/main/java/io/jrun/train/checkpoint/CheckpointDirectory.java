@@ -1,6 +1,7 @@
 package io.jrun.train.checkpoint;
 
 import io.jrun.train.Libtorch;
+import io.jrun.train.storage.AtomicFile;
 import io.jrun.train.tensor.ModuleTensors;
 import java.io.IOException;
 import java.io.UncheckedIOException;

@@ -1,6 +1,7 @@
 package io.jrun.train.checkpoint;
 
 import io.jrun.train.Libtorch;
+import io.jrun.train.storage.AtomicFile;
 import io.jrun.train.tensor.TensorMemory;
 import java.io.IOException;
 import java.lang.foreign.MemorySegment;
@@ -37,6 +38,13 @@ public final class Safetensors {
      */
     public record Content(Map<String, Tensor> tensors, Map<String, String> metadata) {}
 
+    /** Takes the bytes of a file from the first to the last. */
+    @FunctionalInterface
+    public interface Sink {
+        /** Takes all remaining bytes. */
+        void write(ByteBuffer bytes) throws IOException;
+    }
+
     /**
      * Writes a file, replacing an earlier one in a single step.
      *
@@ -45,27 +53,38 @@ public final class Safetensors {
      *     be written
      */
     public static void write(Path file, Map<String, Tensor> tensors, Map<String, String> metadata) {
+        try {
+            AtomicFile.write(file, channel -> write(bytes -> writeAll(channel, bytes), tensors, metadata));
+        } catch (IOException e) {
+            throw new CheckpointException("cannot write " + file + ": " + e, e);
+        }
+    }
+
+    /**
+     * Writes the bytes of a file.
+     *
+     * @param tensors any layout on the CPU; written row-major
+     * @return where the tensors lie in the file, in the order of the file
+     * @throws CheckpointException if a tensor is not on the CPU, or if its type has no name in the format
+     */
+    public static List<StoredTensor> write(Sink sink, Map<String, Tensor> tensors, Map<String, String> metadata)
+            throws IOException {
         Libtorch.load();
         List<TensorEntry> entries = layOut(tensors);
         byte[] header = new SafetensorsHeader(metadata, entries).encode();
         if (header.length > SafetensorsHeader.MAX_BYTES) {
-            throw new CheckpointException(file + ": the header would have " + header.length
+            throw new CheckpointException("the header of a safetensors file would have " + header.length
                     + " bytes, the format allows " + SafetensorsHeader.MAX_BYTES + ". Put fewer tensors in one file.");
         }
-        try {
-            AtomicFile.write(file, channel -> {
-                ByteBuffer length = ByteBuffer.allocate(SafetensorsHeader.LENGTH_BYTES)
-                        .order(ByteOrder.LITTLE_ENDIAN)
-                        .putLong(0, header.length);
-                writeAll(channel, length);
-                writeAll(channel, ByteBuffer.wrap(header));
-                for (TensorEntry entry : entries) {
-                    writeTensor(channel, Objects.requireNonNull(tensors.get(entry.name())));
-                }
-            });
-        } catch (IOException e) {
-            throw new CheckpointException("cannot write " + file + ": " + e, e);
+        ByteBuffer length = ByteBuffer.allocate(SafetensorsHeader.LENGTH_BYTES)
+                .order(ByteOrder.LITTLE_ENDIAN)
+                .putLong(0, header.length);
+        sink.write(length);
+        sink.write(ByteBuffer.wrap(header));
+        for (TensorEntry entry : entries) {
+            writeTensor(sink, Objects.requireNonNull(tensors.get(entry.name())));
         }
+        return stored(entries, SafetensorsHeader.LENGTH_BYTES + header.length);
     }
 
     /**
@@ -119,11 +138,15 @@ public final class Safetensors {
         }
         ByteBuffer header = read(channel, SafetensorsHeader.LENGTH_BYTES, Math.toIntExact(headerBytes));
         SafetensorsHeader decoded = SafetensorsHeader.decode(text(header), fileBytes - dataStart);
-        List<StoredTensor> stored = decoded.entries().stream()
+        return new TensorFile.Content(
+                stored(decoded.entries(), dataStart), decoded.metadata(), ByteOrder.LITTLE_ENDIAN);
+    }
+
+    private static List<StoredTensor> stored(List<TensorEntry> entries, long dataStart) {
+        return entries.stream()
                 .map(entry -> StoredTensor.rowMajor(
                         entry.name(), entry.type(), entry.shape(), dataStart + entry.beginBytes()))
                 .toList();
-        return new TensorFile.Content(stored, decoded.metadata(), ByteOrder.LITTLE_ENDIAN);
     }
 
     private static String text(ByteBuffer header) {
@@ -165,13 +188,13 @@ public final class Safetensors {
         return placed;
     }
 
-    private static void writeTensor(FileChannel channel, Tensor tensor) throws IOException {
+    private static void writeTensor(Sink sink, Tensor tensor) throws IOException {
         try (NoGradGuard _ = new NoGradGuard();
                 Tensor rowMajor = tensor.contiguous()) {
             MemorySegment bytes = TensorMemory.segment(rowMajor);
             for (long at = 0; at < bytes.byteSize(); at += WRITE_CHUNK_BYTES) {
                 long count = Math.min(WRITE_CHUNK_BYTES, bytes.byteSize() - at);
-                writeAll(channel, bytes.asSlice(at, count).asByteBuffer());
+                sink.write(bytes.asSlice(at, count).asByteBuffer());
             }
         }
     }

@@ -1,6 +1,8 @@
 package io.jrun.train.checkpoint;
 
 import io.jrun.train.json.JsonObject;
+import io.jrun.train.json.JsonWriter;
+import io.jrun.train.storage.AtomicFile;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
@@ -108,8 +110,7 @@ public final class SafetensorsFolder {
 
     private static String index(long totalBytes, Map<String, String> weightMap) {
         List<String> members = weightMap.entrySet().stream()
-                .map(entry -> "    " + SafetensorsHeader.quote(entry.getKey()) + ": "
-                        + SafetensorsHeader.quote(entry.getValue()))
+                .map(entry -> "    " + JsonWriter.quote(entry.getKey()) + ": " + JsonWriter.quote(entry.getValue()))
                 .toList();
         return "{\n  \"metadata\": {\n    \"total_size\": " + totalBytes + "\n  },\n  \"weight_map\": {\n"
                 + String.join(",\n", members) + "\n  }\n}\n";

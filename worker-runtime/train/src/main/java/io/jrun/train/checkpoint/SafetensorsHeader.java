@@ -1,13 +1,13 @@
 package io.jrun.train.checkpoint;
 
 import io.jrun.train.json.JsonReader;
+import io.jrun.train.json.JsonWriter;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Comparator;
 import java.util.LinkedHashMap;
 import java.util.List;
-import java.util.Locale;
 import java.util.Map;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
@@ -39,9 +39,9 @@ record SafetensorsHeader(Map<String, String> metadata, List<TensorEntry> entries
         if (!metadata.isEmpty()) {
             List<String> pairs = metadata.entrySet().stream()
                     .sorted(Map.Entry.comparingByKey())
-                    .map(pair -> quote(pair.getKey()) + ":" + quote(pair.getValue()))
+                    .map(pair -> JsonWriter.quote(pair.getKey()) + ":" + JsonWriter.quote(pair.getValue()))
                     .toList();
-            members.add(quote(METADATA) + ":{" + String.join(",", pairs) + "}");
+            members.add(JsonWriter.quote(METADATA) + ":{" + String.join(",", pairs) + "}");
         }
         entries.forEach(entry -> members.add(encode(entry)));
         byte[] text = ("{" + String.join(",", members) + "}").getBytes(StandardCharsets.UTF_8);
@@ -52,8 +52,8 @@ record SafetensorsHeader(Map<String, String> metadata, List<TensorEntry> entries
 
     private static String encode(TensorEntry entry) {
         String shape = entry.shape().toString().replace(" ", "");
-        return quote(entry.name()) + ":{\"dtype\":\"" + entry.type() + "\",\"shape\":" + shape + ",\"data_offsets\":["
-                + entry.beginBytes() + "," + entry.endBytes() + "]}";
+        return JsonWriter.quote(entry.name()) + ":{\"dtype\":\"" + entry.type() + "\",\"shape\":" + shape
+                + ",\"data_offsets\":[" + entry.beginBytes() + "," + entry.endBytes() + "]}";
     }
 
     /**
@@ -161,20 +161,5 @@ record SafetensorsHeader(Map<String, String> metadata, List<TensorEntry> entries
                     "'" + name + "' holds " + value + " where a " + type.getSimpleName() + " belongs");
         }
         return type.cast(value);
-    }
-
-    static String quote(String text) {
-        StringBuilder out = new StringBuilder("\"");
-        for (int i = 0; i < text.length(); i++) {
-            char c = text.charAt(i);
-            switch (c) {
-                case '"', '\\' -> out.append('\\').append(c);
-                case '\n' -> out.append("\\n");
-                case '\r' -> out.append("\\r");
-                case '\t' -> out.append("\\t");
-                default -> out.append(c < ' ' ? String.format(Locale.ROOT, "\\u%04x", (int) c) : String.valueOf(c));
-            }
-        }
-        return out.append('"').toString();
     }
 }

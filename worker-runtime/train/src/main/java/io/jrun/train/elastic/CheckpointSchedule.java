@@ -1,34 +1,46 @@
 package io.jrun.train.elastic;
 
-import io.jrun.train.checkpoint.CheckpointDirectory;
 import io.jrun.train.checkpoint.CheckpointException;
+import io.jrun.train.checkpoint.ModelState;
+import io.jrun.train.checkpoint.sharded.CheckpointManager;
+import io.jrun.train.checkpoint.sharded.SavedCheckpoint;
+import io.jrun.train.checkpoint.sharded.StateDict;
 import java.util.Map;
+import org.bytedeco.pytorch.Tensor;
 
 /** When a training state is written to disk, and how it comes back from there. Confined to the training thread. */
 final class CheckpointSchedule {
+    private static final String MODEL = "model.";
+    private static final String OPTIMIZER = "optimizer.";
     private static final String BATCHES = "batches";
 
-    private final CheckpointDirectory directory;
+    private final CheckpointManager manager;
     private final long everySteps;
     private long lastStep;
 
-    CheckpointSchedule(CheckpointDirectory directory, long everySteps) {
+    CheckpointSchedule(CheckpointManager manager, long everySteps) {
         if (everySteps < 1) {
             throw new IllegalArgumentException("a checkpoint every " + everySteps + " steps: give 1 or more");
         }
-        this.directory = directory;
+        this.manager = manager;
         this.everySteps = everySteps;
     }
 
     /** Makes the newest checkpoint the present of {@code state}; without one nothing changes. */
     void load(TrainingState<?, ?> state) {
-        directory.latest().ifPresent(step -> {
-            Map<String, String> metadata = directory.load(step, state.model(), state.optimizer());
-            String batches = metadata.get(BATCHES);
+        manager.latest().ifPresent(step -> {
+            SavedCheckpoint saved = manager.open(step);
+            String batches = saved.texts().get(BATCHES);
             if (batches == null) {
-                throw new CheckpointException("the checkpoint of step " + step + " in " + directory
+                throw new CheckpointException("the checkpoint of step " + step + " in " + manager
                         + " does not say how many batches were taken: another program wrote it. Choose another folder");
             }
+            Map<String, Tensor> model = saved.read(MODEL);
+            Map<String, Tensor> optimizer = saved.read(OPTIMIZER);
+            ModelState.load(state.model(), model);
+            state.loadOptimizer(optimizer);
+            model.values().forEach(Tensor::close);
+            optimizer.values().forEach(Tensor::close);
             state.goTo(step, Long.parseLong(batches));
             lastStep = step;
         });
@@ -37,8 +49,14 @@ final class CheckpointSchedule {
     void saveIfDue(TrainingState<?, ?> state, boolean isRequested) {
         boolean isNew = state.step() > lastStep;
         if (isNew && (isRequested || state.step() - lastStep >= everySteps)) {
-            var metadata = Map.of(BATCHES, Long.toString(state.sampler().taken()));
-            directory.save(state.step(), state.model(), state.optimizer(), metadata);
+            Map<String, Tensor> optimizer = state.optimizerState();
+            manager.save(
+                    state.step(),
+                    new StateDict()
+                            .putAll(MODEL, ModelState.of(state.model()))
+                            .putAll(OPTIMIZER, optimizer)
+                            .putText(BATCHES, Long.toString(state.sampler().taken())));
+            optimizer.values().forEach(Tensor::close);
             lastStep = state.step();
         }
     }

@@ -5,10 +5,10 @@ import io.jrun.comm.ProcessGroup;
 import io.jrun.comm.World;
 import io.jrun.comm.elastic.ElasticState;
 import io.jrun.train.Libtorch;
-import io.jrun.train.checkpoint.CheckpointDirectory;
 import io.jrun.train.checkpoint.CheckpointException;
 import io.jrun.train.checkpoint.ModelState;
 import io.jrun.train.checkpoint.OptimizerState;
+import io.jrun.train.checkpoint.sharded.CheckpointManager;
 import io.jrun.train.tensor.ModuleTensors;
 import io.jrun.train.tensor.TensorCollectives;
 import io.jrun.train.tensor.TensorMemory;
@@ -62,16 +62,17 @@ public final class TrainingState<M extends Module, O extends Optimizer> implemen
     }
 
     /**
-     * Continues from the newest checkpoint in {@code directory}, if there is one. Rank 0 then writes a checkpoint at the first
+     * Continues from the newest checkpoint of {@code manager}, if there is one. Rank 0 then writes a checkpoint at the first
      * commit that is {@code everySteps} steps or more after the last checkpoint, and at the next commit after a request
      * ({@link World#checkpointRequested()}). Call this method before {@code Elastic.run}. Every node on which rank 0 may run
      * must see the folder.
      *
+     * @param manager of a process that saves alone ({@link CheckpointManager#alone}); the program closes the manager
      * @param everySteps at least 1
      * @throws CheckpointException if the checkpoint is damaged or of another program, at a commit if it cannot be written
      */
-    public TrainingState<M, O> checkpointed(CheckpointDirectory directory, long everySteps) {
-        checkpoints = new CheckpointSchedule(directory, everySteps);
+    public TrainingState<M, O> checkpointed(CheckpointManager manager, long everySteps) {
+        checkpoints = new CheckpointSchedule(manager, everySteps);
         checkpoints.load(this);
         return this;
     }
@@ -157,6 +158,16 @@ public final class TrainingState<M extends Module, O extends Optimizer> implemen
         if (checkpoints != null && world.rank() == 0) {
             checkpoints.saveIfDue(this, world.checkpointRequested());
         }
+    }
+
+    /** Copies of the optimizer's state by name; the caller frees them. */
+    Map<String, Tensor> optimizerState() {
+        return OptimizerState.of(optimizer, parameters);
+    }
+
+    /** Gives the optimizer a state that was saved. */
+    void loadOptimizer(Map<String, Tensor> state) {
+        renewOptimizer(state);
     }
 
     /** Makes a new optimizer: an optimizer that has state cannot drop it. */

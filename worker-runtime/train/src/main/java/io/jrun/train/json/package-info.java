@@ -1,4 +1,4 @@
-/** Reads JSON: the headers, indexes and configurations of model files. Entry class: {@code JsonObject}. */
+/** Reads and writes JSON: the headers, indexes and configurations of model files. Entry classes: {@code JsonObject}, {@code JsonWriter}. */
 @NullMarked
 package io.jrun.train.json;
 

@@ -7,6 +7,7 @@ import io.jrun.train.JavaProcess;
 import io.jrun.train.Libtorch;
 import io.jrun.train.MixedNet;
 import io.jrun.train.TinyGpt;
+import io.jrun.train.storage.AtomicFile;
 import io.jrun.train.tensor.ModuleTensors;
 import io.jrun.train.tensor.TensorMemory;
 import java.io.IOException;

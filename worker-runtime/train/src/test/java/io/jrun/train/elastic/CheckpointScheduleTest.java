@@ -5,10 +5,11 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.jrun.train.Libtorch;
 import io.jrun.train.TinyGpt;
-import io.jrun.train.checkpoint.CheckpointDirectory;
 import io.jrun.train.checkpoint.CheckpointException;
+import io.jrun.train.checkpoint.sharded.CheckpointManager;
+import io.jrun.train.checkpoint.sharded.Retention;
+import io.jrun.train.checkpoint.sharded.StateDict;
 import java.nio.file.Path;
-import java.util.Map;
 import org.bytedeco.pytorch.AdamW;
 import org.bytedeco.pytorch.AdamWOptions;
 import org.junit.jupiter.api.BeforeAll;
@@ -26,48 +27,51 @@ class CheckpointScheduleTest {
 
     @Test
     void savesEverySoManyStepsAndWhenAsked() {
-        CheckpointDirectory directory = CheckpointDirectory.of(folder);
-        var schedule = new CheckpointSchedule(directory, 3);
+        CheckpointManager manager = manager(folder);
+        var schedule = new CheckpointSchedule(manager, 3);
         var state = state();
 
         state.goTo(2, 5);
         schedule.saveIfDue(state, false);
-        assertThat(directory.latest()).isEmpty();
+        assertThat(manager.latest()).isEmpty();
         schedule.saveIfDue(state, true);
-        assertThat(directory.latest()).hasValue(2);
+        assertThat(manager.latest()).hasValue(2);
         state.goTo(4, 7);
         schedule.saveIfDue(state, false);
-        assertThat(directory.latest()).hasValue(2);
+        assertThat(manager.latest()).hasValue(2);
         state.goTo(6, 9); // a program need not commit each step
         schedule.saveIfDue(state, false);
-        assertThat(directory.latest()).hasValue(6);
+        assertThat(manager.latest()).hasValue(6);
     }
 
     @Test
     void aNewProgramGoesOnFromTheNewestOne() {
-        CheckpointDirectory directory = CheckpointDirectory.of(folder);
+        CheckpointManager manager = manager(folder);
         var state = state();
         state.goTo(6, 9);
-        new CheckpointSchedule(directory, 3).saveIfDue(state, false);
+        new CheckpointSchedule(manager, 3).saveIfDue(state, false);
 
-        var resumed = state().checkpointed(directory, 3);
+        var resumed = state().checkpointed(manager, 3);
         assertThat(resumed.step()).isEqualTo(6);
         assertThat(resumed.sampler().taken()).isEqualTo(9);
-        assertThat(state().checkpointed(CheckpointDirectory.of(folder.resolve("none")), 3)
-                        .step())
+        assertThat(state().checkpointed(manager(folder.resolve("none")), 3).step())
                 .isZero();
     }
 
     @Test
     void refusesAnotherProgramsCheckpointAndNoInterval() {
-        CheckpointDirectory directory = CheckpointDirectory.of(folder);
+        CheckpointManager manager = manager(folder);
         var state = state();
-        directory.save(4, state.model(), state.optimizer(), Map.of());
-        assertThatThrownBy(() -> state.checkpointed(directory, 3))
+        manager.save(4, new StateDict());
+        assertThatThrownBy(() -> state.checkpointed(manager, 3))
                 .isInstanceOf(CheckpointException.class)
                 .hasMessageContaining("step 4 in " + folder)
                 .hasMessageContaining("another program");
-        assertThatThrownBy(() -> state.checkpointed(directory, 0)).isInstanceOf(IllegalArgumentException.class);
+        assertThatThrownBy(() -> state.checkpointed(manager, 0)).isInstanceOf(IllegalArgumentException.class);
+    }
+
+    private static CheckpointManager manager(Path folder) {
+        return CheckpointManager.alone(folder.toString(), Retention.DEFAULT);
     }
 
     private static TrainingState<TinyGpt, AdamW> state() {

@@ -1,4 +1,4 @@
-package io.jrun.train.checkpoint;
+package io.jrun.train.storage;
 
 import java.io.IOException;
 import java.nio.channels.FileChannel;
@@ -9,17 +9,21 @@ import java.nio.file.StandardOpenOption;
 import java.util.UUID;
 
 /** Writing that a crash at any moment leaves either undone or done: temporary file, fsync, rename, fsync of the folder. */
-final class AtomicFile {
+public final class AtomicFile {
     /** Ends the name of what is not written yet. */
-    static final String TEMPORARY = ".tmp";
+    public static final String TEMPORARY = ".tmp";
 
     private AtomicFile() {}
 
-    interface Content {
+    /** Writes the content of a file. */
+    @FunctionalInterface
+    public interface Content {
+        /** Writes all bytes. */
         void writeTo(FileChannel channel) throws IOException;
     }
 
-    static void write(Path target, Content content) throws IOException {
+    /** Writes a file. After a crash the file has the earlier content, or does not exist, or has all of the new content. */
+    public static void write(Path target, Content content) throws IOException {
         Path folder = target.toAbsolutePath().getParent();
         if (folder == null) {
             throw new IOException(target + " is not a file name");
@@ -43,12 +47,12 @@ final class AtomicFile {
      * A name beside {@code target} that nobody else has. It is random: processes of several hosts or containers may share the
      * folder and have the same process id.
      */
-    static Path temporary(Path target) {
+    public static Path temporary(Path target) {
         return target.resolveSibling("." + target.getFileName() + "." + UUID.randomUUID() + TEMPORARY);
     }
 
-    /** Makes renames in a folder durable. */
-    static void syncFolder(Path folder) throws IOException {
+    /** Makes names in a folder durable. */
+    public static void syncFolder(Path folder) throws IOException {
         try (FileChannel channel = FileChannel.open(folder, StandardOpenOption.READ)) {
             channel.force(true);
         }

@@ -1,4 +1,4 @@
-package io.jrun.train.checkpoint;
+package io.jrun.train.storage;
 
 import static java.nio.charset.StandardCharsets.UTF_8;
 import static org.assertj.core.api.Assertions.assertThat;

@@ -1,0 +1,106 @@
+package io.jrun.s3;
+
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.OutputStream;
+import java.net.InetAddress;
+import java.net.ServerSocket;
+import java.net.Socket;
+import java.nio.charset.StandardCharsets;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicInteger;
+
+/** A TCP relay to a server. It can answer the next requests with 503, which tells a client of S3 to try again. */
+final class FaultyLink implements AutoCloseable {
+    private static final byte[] UNAVAILABLE = "HTTP/1.1 503 Slow Down\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+            .getBytes(StandardCharsets.US_ASCII);
+
+    private final ServerSocket listener = new ServerSocket(0, 50, InetAddress.getLoopbackAddress());
+    private final int target;
+    private final Set<Socket> open = ConcurrentHashMap.newKeySet();
+    private final AtomicInteger failures = new AtomicInteger();
+
+    FaultyLink(int target) throws IOException {
+        this.target = target;
+        Thread.ofVirtual().start(this::accept);
+    }
+
+    int port() {
+        return listener.getLocalPort();
+    }
+
+    /** Requests that still get 503. */
+    int failuresLeft() {
+        return failures.get();
+    }
+
+    /** The next {@code count} requests get 503. */
+    void failNext(int count) {
+        failures.set(count);
+        closeAll();
+    }
+
+    private void accept() {
+        try (listener) {
+            while (true) {
+                Socket client = listener.accept();
+                open.add(client);
+                Thread.ofVirtual().start(() -> serve(client));
+            }
+        } catch (IOException _) {
+            closeAll();
+        }
+    }
+
+    private void serve(Socket client) {
+        try (client) {
+            if (failures.getAndUpdate(left -> Math.max(0, left - 1)) > 0) {
+                byte[] request = new byte[1 << 16];
+                int _ = client.getInputStream().read(request);
+                client.getOutputStream().write(UNAVAILABLE);
+                client.shutdownOutput();
+                long _ = client.getInputStream().transferTo(OutputStream.nullOutputStream());
+                return;
+            }
+            try (Socket server = new Socket(InetAddress.getLoopbackAddress(), target)) {
+                open.add(server);
+                Thread back = Thread.ofVirtual().start(() -> pump(server, client));
+                pump(client, server);
+                back.join();
+            }
+        } catch (IOException | InterruptedException _) {
+            return; // the client sees a closed connection
+        }
+    }
+
+    private static void pump(Socket from, Socket to) {
+        try {
+            InputStream in = from.getInputStream();
+            long _ = in.transferTo(to.getOutputStream());
+            to.shutdownOutput();
+        } catch (IOException _) {
+            close(from);
+            close(to);
+        }
+    }
+
+    private void closeAll() {
+        open.forEach(FaultyLink::close);
+        open.clear();
+    }
+
+    private static void close(Socket socket) {
+        try {
+            socket.close();
+        } catch (IOException _) {
+            return;
+        }
+    }
+
+    @Override
+    public void close() throws IOException {
+        listener.close();
+        closeAll();
+    }
+}

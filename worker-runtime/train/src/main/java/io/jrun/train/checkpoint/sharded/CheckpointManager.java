@@ -1,0 +1,227 @@
+package io.jrun.train.checkpoint.sharded;
+
+import io.jrun.comm.CommException;
+import io.jrun.comm.ProcessGroup;
+import io.jrun.train.Libtorch;
+import io.jrun.train.checkpoint.CheckpointException;
+import io.jrun.train.storage.Storage;
+import io.jrun.train.storage.StorageException;
+import io.jrun.train.storage.Storages;
+import java.io.IOException;
+import java.time.Duration;
+import java.util.NavigableSet;
+import java.util.OptionalLong;
+import java.util.TreeSet;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import java.util.stream.IntStream;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The checkpoints of one run at one location: saves, loads and retention. Each rank has a manager of its own, and the ranks
+ * call {@link #save}, {@link #saveAsync}, {@link #latest} and {@link #open} together. A save that is killed at any moment
+ * leaves the earlier checkpoints as they were, also the one of the same step. One job at a time writes to a location.
+ * Confined to one thread; {@link #saveAsync} writes on a thread of its own.
+ */
+public final class CheckpointManager implements AutoCloseable {
+    /** A save of a terabyte to a slow file system takes less. The group's own timeout is for collectives of a step. */
+    private static final Duration LONGEST_SAVE = Duration.ofHours(2);
+
+    private static final String ALONE = "alone";
+
+    private final Storage storage;
+    private final @Nullable ProcessGroup ownGroup;
+    private final RankExchange ranks;
+    private final Retention retention;
+    private final CheckpointWriter writer;
+    private final CheckpointFolder folder;
+    private final StateSnapshot snapshot = new StateSnapshot();
+    private final ExecutorService background = Executors.newSingleThreadExecutor(
+            Thread.ofPlatform().name("checkpoint-writer").daemon().factory());
+    private @Nullable Future<?> outstanding;
+    private boolean isSwept;
+
+    private CheckpointManager(Storage storage, @Nullable ProcessGroup ownGroup, String run, Retention retention) {
+        Libtorch.load();
+        this.storage = storage;
+        this.ownGroup = ownGroup;
+        this.ranks = new RankExchange(ownGroup);
+        this.retention = retention;
+        this.writer = new CheckpointWriter(storage, ranks, run);
+        this.folder = new CheckpointFolder(storage);
+    }
+
+    /**
+     * The checkpoints at a location, for the ranks of a group. Collective. The manager makes a group of its own from the ranks,
+     * so that a save in the background does not disturb the collectives of the training.
+     *
+     * @param location a path, {@code file:///path} or {@code s3://bucket/prefix}; need not exist yet; equal on all ranks
+     * @param run the name of the job, {@code world.runId()}; file names contain it
+     * @throws IllegalArgumentException if the location is malformed or its scheme is unknown; the message is one line
+     * @throws CheckpointException if the location cannot be reached
+     */
+    public static CheckpointManager open(String location, ProcessGroup group, String run, Retention retention) {
+        return open(storage(location), group, run, retention);
+    }
+
+    /** As {@link #open(String, ProcessGroup, String, Retention)}, on a storage. The manager closes the storage. */
+    static CheckpointManager open(Storage storage, ProcessGroup group, String run, Retention retention) {
+        ProcessGroup own = group.newGroup(
+                IntStream.range(0, group.size()).boxed().toList(),
+                group.options().withTimeout(LONGEST_SAVE));
+        return new CheckpointManager(storage, own, run, retention);
+    }
+
+    /**
+     * The checkpoints at a location, for a process that saves and loads alone, as
+     * {@link #open(String, ProcessGroup, String, Retention)}.
+     */
+    public static CheckpointManager alone(String location, Retention retention) {
+        return alone(storage(location), retention);
+    }
+
+    /** As {@link #alone(String, Retention)}, on a storage. The manager closes the storage. */
+    static CheckpointManager alone(Storage storage, Retention retention) {
+        return new CheckpointManager(storage, null, ALONE, retention);
+    }
+
+    private static Storage storage(String location) {
+        try {
+            return Storages.open(location);
+        } catch (IOException e) {
+            throw new CheckpointException("cannot open " + location + ": " + StorageException.text(e), e);
+        }
+    }
+
+    /**
+     * Saves the state after {@code step} steps and removes checkpoints that the retention does not keep. Returns when the
+     * checkpoint is committed and durable. Collective.
+     *
+     * @throws CheckpointException on every rank if one rank cannot write, or if an earlier {@link #saveAsync} has failed;
+     *     earlier checkpoints are as they were
+     * @throws CommException if a rank is lost
+     */
+    public void save(long step, StateDict state) {
+        await();
+        write(step, state);
+    }
+
+    /**
+     * Copies the state, and saves the copy in the background. Returns after the copy. At most one save is outstanding: a second
+     * call waits for the first save. The error of a save in the background is thrown by the next call of {@link #save},
+     * {@link #saveAsync}, {@link #await} or {@link #close}. Collective.
+     *
+     * @throws CheckpointException if the save before this one has failed
+     */
+    public void saveAsync(long step, StateDict state) {
+        await();
+        StateDict copy = snapshot.copy(state);
+        outstanding = background.submit(() -> write(step, copy));
+    }
+
+    /**
+     * Waits for the outstanding save, if there is one.
+     *
+     * @throws CheckpointException if the save has failed
+     */
+    public void await() {
+        Future<?> pending = outstanding;
+        outstanding = null;
+        if (pending == null) {
+            return;
+        }
+        try {
+            pending.get();
+        } catch (ExecutionException e) {
+            if (e.getCause() instanceof CommException lost) {
+                throw lost;
+            }
+            Throwable cause = e.getCause() == null ? e : e.getCause();
+            throw new CheckpointException("a save in the background has failed: " + cause.getMessage(), cause);
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            throw new CheckpointException("interrupted while a save was in progress", e);
+        }
+    }
+
+    private void write(long step, StateDict state) {
+        writer.write(CheckpointFolder.of(step), step, state, new CheckpointWriter.Housekeeping() {
+            private boolean replaces;
+
+            @Override
+            public void prepare() {
+                if (!isSwept) {
+                    folder.sweep();
+                    isSwept = true;
+                }
+                replaces = folder.steps().contains(step);
+            }
+
+            @Override
+            public void cleanUp() {
+                if (replaces) {
+                    folder.sweep(step);
+                }
+                retention.removed(folder.steps(), step).forEach(folder::remove);
+            }
+        });
+    }
+
+    /** The newest checkpoint's step; empty if there is none. Rank 0 decides for all. Collective. */
+    public OptionalLong latest() {
+        await();
+        String newest = ranks.run("list " + storage, () -> ranks.rank() == 0 ? newest() : "")
+                .getFirst();
+        return newest.isEmpty() ? OptionalLong.empty() : OptionalLong.of(Long.parseLong(newest));
+    }
+
+    private String newest() {
+        NavigableSet<Long> steps = folder.steps();
+        return steps.isEmpty() ? "" : String.valueOf(steps.last());
+    }
+
+    /** The steps of all committed checkpoints that this rank sees. Local. */
+    public NavigableSet<Long> steps() {
+        return new TreeSet<>(folder.steps());
+    }
+
+    /**
+     * Opens a checkpoint. Local.
+     *
+     * @throws CheckpointException if there is none of this step, or if its index is damaged
+     */
+    public SavedCheckpoint open(long step) {
+        return folder.open(step);
+    }
+
+    /** The location. */
+    @Override
+    public String toString() {
+        return storage.toString();
+    }
+
+    /** Waits for the outstanding save and frees all memory. Throws as {@link #await}. */
+    @Override
+    public void close() {
+        try {
+            await();
+        } finally {
+            background.shutdown();
+            snapshot.close();
+            if (ownGroup != null) {
+                ownGroup.close();
+            }
+            closeStorage();
+        }
+    }
+
+    private void closeStorage() {
+        try {
+            storage.close();
+        } catch (IOException e) {
+            throw new CheckpointException("cannot close " + storage + ": " + e, e);
+        }
+    }
+}

@@ -1,0 +1,188 @@
+package io.jrun.train.checkpoint.sharded;
+
+import io.jrun.train.checkpoint.CheckpointException;
+import io.jrun.train.checkpoint.Safetensors;
+import io.jrun.train.checkpoint.StoredTensor;
+import io.jrun.train.json.JsonReader;
+import io.jrun.train.json.JsonWriter;
+import io.jrun.train.storage.ObjectWriter;
+import io.jrun.train.storage.Storage;
+import io.jrun.train.tensor.TensorMemory;
+import java.io.IOException;
+import java.security.SecureRandom;
+import java.util.ArrayList;
+import java.util.HexFormat;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.Objects;
+import java.util.TreeMap;
+import org.bytedeco.javacpp.PointerScope;
+import org.bytedeco.pytorch.NoGradGuard;
+import org.bytedeco.pytorch.Tensor;
+
+/**
+ * One save of all ranks: the ranks exchange what they hold, each rank writes its part, and rank 0 commits the index. A failure
+ * of one rank is an error on all ranks, with the rank and the cause, and nothing is committed.
+ */
+final class CheckpointWriter {
+    private static final int RANDOM_BYTES = 8;
+    private static final String FORMAT = "pt";
+
+    private final Storage storage;
+    private final RankExchange ranks;
+    private final String run;
+    private final SecureRandom random = new SecureRandom();
+
+    CheckpointWriter(Storage storage, RankExchange ranks, String run) {
+        this.storage = storage;
+        this.ranks = ranks;
+        this.run = run;
+    }
+
+    /** What rank 0 does before and after a save. */
+    interface Housekeeping {
+        /** Before any rank writes. */
+        void prepare();
+
+        /** After the commit. */
+        void cleanUp();
+    }
+
+    /**
+     * Writes and commits. Collective.
+     *
+     * @param folder of the checkpoint, ends with {@code /}
+     * @throws CheckpointException on every rank if one rank fails
+     */
+    void write(String folder, long step, StateDict state, Housekeeping housekeeping) {
+        String place = storage + "/" + folder;
+        List<String> held = ranks.run("prepare to save " + place, () -> {
+            if (ranks.rank() == 0) {
+                housekeeping.prepare();
+            }
+            return JsonWriter.write(held(state));
+        });
+        SavePlan plan = SavePlan.of(held.stream()
+                .map(CheckpointWriter::parse)
+                .map(json -> json.stream().map(ChunkJson::chunk).toList())
+                .toList());
+        String file = partName();
+        List<String> receipts;
+        try {
+            receipts = ranks.run(
+                    "write a part of " + place,
+                    () -> JsonWriter.write(List.of(writePart(folder + file, file, plan, state))));
+        } catch (CheckpointException e) {
+            discard(folder + file, e);
+            throw e;
+        }
+        // A commit that fails may have happened, so the parts stay.
+        ranks.run("commit " + place, () -> {
+            if (ranks.rank() == 0) {
+                commit(folder, index(step, state, plan, receipts));
+                housekeeping.cleanUp();
+            }
+            return "";
+        });
+    }
+
+    private void discard(String part, CheckpointException failure) {
+        try {
+            storage.delete(part);
+        } catch (IOException e) {
+            failure.addSuppressed(e);
+        }
+    }
+
+    private static List<?> parse(String list) {
+        return ChunkJson.list(JsonReader.readObject("{\"list\":" + list + "}").get("list"));
+    }
+
+    private static List<Map<String, Object>> held(StateDict state) {
+        return state.entries().stream().map(Chunk::of).map(ChunkJson::chunk).toList();
+    }
+
+    /** The name has the run and random bytes, so that no part of an earlier or another save has the same name. */
+    private String partName() {
+        byte[] bytes = new byte[RANDOM_BYTES];
+        random.nextBytes(bytes);
+        return String.format(
+                Locale.ROOT,
+                "part-%s-r%05d-%s.safetensors",
+                run.replaceAll("[^A-Za-z0-9_-]", "_"),
+                ranks.rank(),
+                HexFormat.of().formatHex(bytes));
+    }
+
+    private Map<String, Object> writePart(String name, String file, SavePlan plan, StateDict state) throws IOException {
+        Map<String, StateEntry> entries = new TreeMap<>();
+        state.entries().forEach(entry -> entries.put(entry.name(), entry));
+        Map<String, Object> offsets = new TreeMap<>();
+        Map<String, Tensor> tensors = new LinkedHashMap<>();
+        Map<String, Object> receipt = new LinkedHashMap<>();
+        try (PointerScope _ = new PointerScope();
+                NoGradGuard _ = new NoGradGuard()) {
+            for (Chunk chunk : plan.writesOf(ranks.rank())) {
+                tensors.put(chunk.name(), piece(Objects.requireNonNull(entries.get(chunk.name())), chunk));
+                offsets.put(chunk.name(), Map.of("saved_offsets", chunk.offsets()));
+            }
+            if (tensors.isEmpty()) {
+                return receipt;
+            }
+            Map<String, String> metadata =
+                    Map.of("format", FORMAT, "DCP_VERSION", "1.0", "DCP_SHARDING_INFO", JsonWriter.write(offsets));
+            try (ObjectWriter writer = storage.create(name)) {
+                ChecksummedPart part = new ChecksummedPart(writer);
+                List<StoredTensor> stored = Safetensors.write(part, tensors, metadata);
+                writer.finish();
+                Map<String, Object> positions = new LinkedHashMap<>();
+                stored.forEach(tensor -> positions.put(tensor.name(), tensor.position()));
+                receipt.put("part", ChunkJson.part(part.end(file)));
+                receipt.put("positions", positions);
+            }
+        }
+        return receipt;
+    }
+
+    /** The rows of a chunk, in host memory. */
+    private static Tensor piece(StateEntry entry, Chunk chunk) {
+        Tensor rows = entry.local().detach();
+        if (!chunk.shape().equals(entry.shape())) {
+            rows = rows.narrow(
+                    0,
+                    chunk.offsets().getFirst() - entry.offsets().getFirst(),
+                    chunk.shape().getFirst());
+        }
+        return TensorMemory.device(rows).isCpu() ? rows : rows.cpu();
+    }
+
+    private CheckpointIndex index(long step, StateDict state, SavePlan plan, List<String> receipts) {
+        List<SavedPart> parts = new ArrayList<>();
+        Map<String, List<SavedChunk>> tensors = new TreeMap<>();
+        for (int rank = 0; rank < receipts.size(); rank++) {
+            Map<?, ?> receipt = ChunkJson.object(parse(receipts.get(rank)).getFirst());
+            if (receipt.isEmpty()) {
+                continue;
+            }
+            Map<?, ?> positions = ChunkJson.object(receipt.get("positions"));
+            for (Chunk chunk : plan.writesOf(rank)) {
+                tensors.computeIfAbsent(chunk.name(), _ -> new ArrayList<>())
+                        .add(new SavedChunk(chunk, parts.size(), ChunkJson.whole(positions.get(chunk.name()))));
+            }
+            parts.add(ChunkJson.part(receipt.get("part")));
+        }
+        plan.tensors().forEach((name, chunk) -> {
+            if (!tensors.containsKey(name)) {
+                tensors.put(name, List.of(new SavedChunk(chunk, 0, 0)));
+            }
+        });
+        return new CheckpointIndex(step, run, ranks.size(), state.texts(), parts, tensors);
+    }
+
+    private void commit(String folder, CheckpointIndex index) throws IOException {
+        String name = folder + CheckpointIndex.FILE;
+        storage.commit(name, index.encode(), storage.version(name));
+    }
+}

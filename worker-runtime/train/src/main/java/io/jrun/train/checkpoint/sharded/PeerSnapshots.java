@@ -1,0 +1,211 @@
+package io.jrun.train.checkpoint.sharded;
+
+import io.jrun.comm.Codec;
+import io.jrun.comm.DataType;
+import io.jrun.comm.ProcessGroup;
+import io.jrun.comm.ReduceOp;
+import io.jrun.comm.Transfer;
+import io.jrun.comm.World;
+import io.jrun.train.Libtorch;
+import io.jrun.train.checkpoint.CheckpointException;
+import io.jrun.train.json.JsonWriter;
+import java.lang.foreign.MemorySegment;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.stream.IntStream;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Snapshots of the state of each rank in the memory of the rank and of its peers. A rank that was lost gets its state from a
+ * peer. The object belongs to a process and outlives the rounds of {@code Elastic.run}: give it the world of the round. It keeps
+ * the last two snapshots, since a loss may come while a snapshot is taken; memory of a rank: {@code 2 * copies} states. Source:
+ * Wang et al. 2023 (Gemini, SOSP). Confined to the training thread.
+ */
+public final class PeerSnapshots implements AutoCloseable {
+    private static final int TAG = 1;
+
+    private final int copies;
+    private Generation newest = new Generation();
+    private Generation older = new Generation();
+
+    /** @param copies of each snapshot, with the rank's own; Gemini's m */
+    public PeerSnapshots(int copies) {
+        Libtorch.load();
+        this.copies = copies;
+    }
+
+    /** The snapshots of one step that this process holds, by the rank whose state they are. */
+    private static final class Generation {
+        private final Map<Integer, HeldSnapshot> held = new LinkedHashMap<>();
+        private int ranks;
+
+        HeldSnapshot take(int rank, String description) {
+            HeldSnapshot known = held.get(rank);
+            if (known != null && known.takesForm(description)) {
+                return known;
+            }
+            if (known != null) {
+                known.close();
+            }
+            HeldSnapshot fresh = HeldSnapshot.of(description);
+            held.put(rank, fresh);
+            return fresh;
+        }
+
+        void close() {
+            held.values().forEach(HeldSnapshot::close);
+            held.clear();
+        }
+    }
+
+    /** What a recovery gives besides the tensors. */
+    public record Recovered(long step, Map<String, String> texts) {}
+
+    /**
+     * Copies this rank's state, and exchanges copies with the peers. Collective. A loss during the call leaves the snapshot of
+     * the call before.
+     *
+     * @throws IllegalArgumentException if there are fewer ranks than copies
+     */
+    public void take(World world, long step, StateDict state) {
+        ProcessGroup group = world.group();
+        SnapshotPlacement placement = new SnapshotPlacement(order(world), copies);
+        List<String> forms = group.objects().allGather(HeldSnapshot.describe(state), Codec.STRING);
+        Generation next = older;
+        next.held.values().forEach(HeldSnapshot::begin);
+        List<Integer> peers = placement.heldBy(world.rank());
+        next.held.entrySet().removeIf(kept -> {
+            boolean isGone = kept.getKey() != world.rank() && !peers.contains(kept.getKey());
+            if (isGone) {
+                kept.getValue().close();
+            }
+            return isGone;
+        });
+        HeldSnapshot own = next.take(world.rank(), forms.get(world.rank()));
+        own.copy(state);
+        List<Transfer> transfers = new ArrayList<>();
+        for (int holder : placement.holders(world.rank())) {
+            if (holder != world.rank()) {
+                transfers.add(new Transfer.Send(
+                        own.memory(), DataType.U8, own.memory().byteSize(), holder, TAG));
+            }
+        }
+        for (int peer : peers) {
+            HeldSnapshot copy = next.take(peer, forms.get(peer));
+            transfers.add(
+                    new Transfer.Recv(copy.memory(), DataType.U8, copy.memory().byteSize(), peer, TAG));
+        }
+        group.messages().exchange(transfers);
+        group.barrier(); // all copies of all ranks are complete: only now the snapshot before may be overwritten
+        next.ranks = world.size();
+        next.held.values().forEach(snapshot -> snapshot.end(step));
+        older = newest;
+        newest = next;
+    }
+
+    /** Neighbours of this order are on different nodes, as far as possible. */
+    private static List<Integer> order(World world) {
+        List<String> places =
+                world.group().objects().allGather(world.localRank() + " " + world.nodeRank(), Codec.STRING);
+        return IntStream.range(0, places.size())
+                .boxed()
+                .sorted(Comparator.comparingInt((Integer rank) -> place(places, rank, 0))
+                        .thenComparingInt(rank -> place(places, rank, 1)))
+                .toList();
+    }
+
+    private static int place(List<String> places, int rank, int part) {
+        return Integer.parseInt(places.get(rank).split(" ", 2)[part]);
+    }
+
+    /**
+     * Fills a state from the newest snapshot of which all parts are left in some memory. Collective; the number of ranks may be
+     * another one than before.
+     *
+     * @return empty, with an unchanged state, on all ranks if a part is lost with all its copies, or if no snapshot was taken;
+     *     then load a checkpoint
+     */
+    public Optional<Recovered> recover(World world, StateDict state) {
+        SnapshotOffers offers = SnapshotOffers.of(world.group().objects().allGather(offer(), Codec.STRING));
+        Optional<SnapshotOffers.Choice> chosen = offers.newestComplete();
+        if (chosen.isEmpty()) {
+            newest.held.values().forEach(HeldSnapshot::begin);
+            older.held.values().forEach(HeldSnapshot::begin);
+            return Optional.empty();
+        }
+        SnapshotOffers.Choice choice = chosen.get();
+        goBackTo(choice.step());
+        Map<String, Long> missing = new LinkedHashMap<>();
+        state.entries().forEach(entry -> missing.put(entry.name(), entry.local().numel()));
+        Map<String, String> texts = new LinkedHashMap<>();
+        for (Map.Entry<Integer, Integer> part : choice.holders().entrySet()) {
+            @Nullable HeldSnapshot own = world.rank() == part.getValue() ? newest.held.get(part.getKey()) : null;
+            HeldSnapshot snapshot = broadcast(world.group(), part.getValue(), own);
+            for (StateEntry entry : state.entries()) {
+                missing.computeIfPresent(entry.name(), (_, left) -> left > 0 ? left - snapshot.fill(entry) : left);
+            }
+            snapshot.texts().forEach(texts::putIfAbsent);
+            if (own == null) {
+                snapshot.close();
+            }
+            if (!anyMissing(world, missing)) {
+                break; // replicated states are complete after the first part
+            }
+        }
+        missing.values().removeIf(left -> left == 0);
+        if (!missing.isEmpty()) {
+            throw new CheckpointException("the snapshot of step " + choice.step() + " lacks elements of the tensors "
+                    + missing.keySet() + ". Recover a state of the same model.");
+        }
+        return Optional.of(new Recovered(choice.step(), texts));
+    }
+
+    /** Snapshots of later steps are of a past that is undone. */
+    private void goBackTo(long step) {
+        boolean isOlder = older.held.values().stream().anyMatch(held -> held.step() == step);
+        if (isOlder) {
+            Generation undone = newest;
+            newest = older;
+            older = undone;
+        }
+        older.held.values().forEach(HeldSnapshot::begin);
+        newest.held.values().stream().filter(held -> held.step() != step).forEach(HeldSnapshot::begin);
+    }
+
+    private static boolean anyMissing(World world, Map<String, Long> missing) {
+        int[] any = {missing.values().stream().anyMatch(left -> left > 0) ? 1 : 0};
+        world.group().allReduce(MemorySegment.ofArray(any), DataType.I32, 1, ReduceOp.MAX);
+        return any[0] > 0;
+    }
+
+    private static HeldSnapshot broadcast(ProcessGroup group, int root, @Nullable HeldSnapshot own) {
+        String form = group.objects().broadcast(own == null ? null : own.describe(), root, Codec.STRING);
+        HeldSnapshot snapshot = own == null ? HeldSnapshot.of(form) : own;
+        group.broadcast(snapshot.memory(), DataType.U8, snapshot.memory().byteSize(), root);
+        return snapshot;
+    }
+
+    /** What this process holds, as JSON. */
+    private String offer() {
+        List<Object> held = new ArrayList<>();
+        for (Generation generation : List.of(newest, older)) {
+            generation.held.forEach((rank, snapshot) -> {
+                if (snapshot.step() >= 0) {
+                    held.add(Map.of("step", snapshot.step(), "ranks", generation.ranks, "rank", rank));
+                }
+            });
+        }
+        return JsonWriter.write(Map.of("held", held));
+    }
+
+    /** Frees the memory. */
+    @Override
+    public void close() {
+        newest.close();
+        older.close();
+    }
+}

@@ -1,0 +1,9 @@
+package io.jrun.train.checkpoint.sharded;
+
+/**
+ * Where a chunk lies.
+ *
+ * @param part the number of the file in the index
+ * @param position of the first byte in the file
+ */
+record SavedChunk(Chunk chunk, int part, long position) {}

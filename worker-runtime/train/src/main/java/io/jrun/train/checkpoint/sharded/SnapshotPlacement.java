@@ -1,0 +1,47 @@
+package io.jrun.train.checkpoint.sharded;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.stream.IntStream;
+
+/**
+ * Which ranks hold the snapshot of which rank: Gemini's placement. Ranks form groups of {@code copies} members, and each member
+ * holds the snapshots of its group. If the number of ranks is not a multiple, the last group and the ranks that are left form a
+ * ring, in which each snapshot goes to the next ranks. For simultaneous losses groups lose a snapshot less often than a ring.
+ * A pure function.
+ *
+ * @param order the ranks in the order in which groups are made; neighbours are best on different nodes
+ * @param copies of each snapshot, with the rank's own
+ */
+record SnapshotPlacement(List<Integer> order, int copies) {
+    SnapshotPlacement {
+        order = List.copyOf(order);
+        if (copies < 1 || copies > order.size()) {
+            throw new IllegalArgumentException(
+                    copies + " copies of a snapshot among " + order.size() + " ranks: expected 1 to " + order.size());
+        }
+    }
+
+    /** The ranks that hold the snapshot of {@code rank}, itself first. */
+    List<Integer> holders(int rank) {
+        int at = order.indexOf(rank);
+        int size = order.size();
+        int grouped = size % copies == 0 ? size : (size / copies - 1) * copies;
+        int first = at < grouped ? at / copies * copies : grouped;
+        int length = at < grouped ? copies : size - grouped;
+        return IntStream.range(0, copies)
+                .mapToObj(i -> order.get(first + (at - first + i) % length))
+                .toList();
+    }
+
+    /** The other ranks whose snapshots {@code rank} holds. */
+    List<Integer> heldBy(int rank) {
+        List<Integer> held = new ArrayList<>();
+        for (int other : order) {
+            if (other != rank && holders(other).contains(rank)) {
+                held.add(other);
+            }
+        }
+        return held;
+    }
+}

@@ -1,0 +1,192 @@
+package io.jrun.train.storage;
+
+import java.io.EOFException;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.ByteBuffer;
+import java.nio.channels.FileChannel;
+import java.nio.file.DirectoryNotEmptyException;
+import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
+import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
+import java.util.List;
+import java.util.Optional;
+import java.util.stream.Stream;
+import java.util.zip.CRC32C;
+
+/**
+ * Objects as files below a folder. Every file is fsynced, and so is its folder. A commit is a temporary file, fsync, rename,
+ * fsync of the folder. The folder may lie on a file system that several hosts share. The check of the earlier version is no
+ * lock: of two writers that commit at the same moment, the last one wins.
+ */
+public final class FileStorage implements Storage {
+    private final Path base;
+
+    private FileStorage(Path base) {
+        this.base = base;
+    }
+
+    /** The objects below {@code folder}, which need not exist yet. */
+    public static FileStorage at(Path folder) {
+        return new FileStorage(folder.toAbsolutePath().normalize());
+    }
+
+    @Override
+    public List<String> list(String prefix) throws IOException {
+        Path folder = prefix.isEmpty() ? base : base.resolve(prefix);
+        if (!Files.isDirectory(folder)) {
+            return List.of();
+        }
+        try (Stream<Path> tree = Files.walk(folder)) {
+            return tree.filter(Files::isRegularFile)
+                    .map(file -> base.relativize(file).toString())
+                    .sorted()
+                    .toList();
+        } catch (UncheckedIOException e) {
+            throw e.getCause();
+        }
+    }
+
+    @Override
+    public ObjectWriter create(String name) throws IOException {
+        Path file = base.resolve(name);
+        createFolder(folderOf(file));
+        return new FileObjectWriter(
+                file, FileChannel.open(file, StandardOpenOption.CREATE_NEW, StandardOpenOption.WRITE));
+    }
+
+    @Override
+    public ObjectReader open(String name) throws IOException {
+        return new FileObjectReader(FileChannel.open(base.resolve(name), StandardOpenOption.READ));
+    }
+
+    @Override
+    public Optional<String> version(String name) throws IOException {
+        try {
+            CRC32C checksum = new CRC32C();
+            checksum.update(Files.readAllBytes(base.resolve(name)));
+            return Optional.of(Long.toHexString(checksum.getValue()));
+        } catch (NoSuchFileException _) {
+            return Optional.empty();
+        }
+    }
+
+    @Override
+    public void commit(String name, byte[] content, Optional<String> replaced) throws IOException {
+        Path target = base.resolve(name);
+        createFolder(folderOf(target));
+        if (!version(name).equals(replaced)) {
+            throw new CommitConflictException(
+                    "another job has written " + target + " at the same time. Give each job a folder of its own.");
+        }
+        AtomicFile.write(target, channel -> {
+            ByteBuffer bytes = ByteBuffer.wrap(content);
+            while (bytes.hasRemaining()) {
+                int _ = channel.write(bytes);
+            }
+        });
+    }
+
+    @Override
+    public void delete(String name) throws IOException {
+        Path file = base.resolve(name);
+        Files.deleteIfExists(file);
+        Path folder = folderOf(file);
+        if (!folder.equals(base)) {
+            try {
+                Files.deleteIfExists(folder);
+            } catch (DirectoryNotEmptyException _) {
+                return; // other objects are left in the folder
+            }
+        }
+    }
+
+    @Override
+    public String toString() {
+        return base.toString();
+    }
+
+    @Override
+    public void close() {}
+
+    private static Path folderOf(Path file) throws IOException {
+        Path folder = file.getParent();
+        if (folder == null) {
+            throw new IOException(file + " is not a file name");
+        }
+        return folder;
+    }
+
+    /** Makes a folder and makes its name durable. */
+    private static void createFolder(Path folder) throws IOException {
+        if (Files.isDirectory(folder)) {
+            return;
+        }
+        Path parent = folder.getParent();
+        if (parent != null) {
+            createFolder(parent);
+        }
+        Files.createDirectories(folder);
+        if (parent != null) {
+            AtomicFile.syncFolder(parent);
+        }
+    }
+
+    private static final class FileObjectWriter implements ObjectWriter {
+        private final Path file;
+        private final FileChannel channel;
+        private boolean isFinished;
+
+        FileObjectWriter(Path file, FileChannel channel) {
+            this.file = file;
+            this.channel = channel;
+        }
+
+        @Override
+        public void write(ByteBuffer bytes) throws IOException {
+            while (bytes.hasRemaining()) {
+                int _ = channel.write(bytes);
+            }
+        }
+
+        @Override
+        public void finish() throws IOException {
+            channel.force(true);
+            AtomicFile.syncFolder(folderOf(file));
+            isFinished = true;
+        }
+
+        @Override
+        public void close() throws IOException {
+            channel.close();
+            if (!isFinished) {
+                Files.deleteIfExists(file);
+            }
+        }
+    }
+
+    private record FileObjectReader(FileChannel channel) implements ObjectReader {
+        @Override
+        public long size() throws IOException {
+            return channel.size();
+        }
+
+        @Override
+        public void read(long position, ByteBuffer destination) throws IOException {
+            long at = position;
+            while (destination.hasRemaining()) {
+                int count = channel.read(destination, at);
+                if (count < 0) {
+                    throw new EOFException("the object ends at byte " + at);
+                }
+                at += count;
+            }
+        }
+
+        @Override
+        public void close() throws IOException {
+            channel.close();
+        }
+    }
+}

@@ -1,0 +1,20 @@
+package io.jrun.train.storage;
+
+import java.io.IOException;
+import java.io.Serial;
+import org.jspecify.annotations.Nullable;
+
+/** A storage cannot be read or written. The message is one line for the user: what failed, why, and what to do. */
+public sealed class StorageException extends IOException permits CommitConflictException {
+    @Serial
+    private static final long serialVersionUID = 1L;
+
+    public StorageException(String message, @Nullable Throwable cause) {
+        super(message, cause);
+    }
+
+    /** What an error says: the message of this class, and class and message of others. */
+    public static String text(IOException e) {
+        return e instanceof StorageException ? String.valueOf(e.getMessage()) : e.toString();
+    }
+}

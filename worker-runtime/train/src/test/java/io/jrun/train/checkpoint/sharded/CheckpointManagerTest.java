@@ -1,0 +1,170 @@
+package io.jrun.train.checkpoint.sharded;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.jrun.comm.local.LocalWorld;
+import io.jrun.train.Libtorch;
+import io.jrun.train.checkpoint.CheckpointException;
+import io.jrun.train.storage.FileStorage;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.concurrent.CountDownLatch;
+import java.util.stream.Stream;
+import org.bytedeco.pytorch.Scalar;
+import org.bytedeco.pytorch.Tensor;
+import org.bytedeco.pytorch.TensorOptions;
+import org.bytedeco.pytorch.global.torch;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+class CheckpointManagerTest {
+    @TempDir
+    private Path folder;
+
+    @BeforeAll
+    static void load() {
+        Libtorch.setThreads(1);
+    }
+
+    private static Tensor filled(double value) {
+        return torch.full(new long[] {3, 4}, new Scalar(value), new TensorOptions(torch.ScalarType.Float));
+    }
+
+    private static StateDict state(double value) {
+        return new StateDict().put("w", filled(value)).putText("value", Double.toString(value));
+    }
+
+    private static double load(CheckpointManager manager, long step) {
+        Tensor loaded = filled(-1);
+        manager.open(step).load(new StateDict().put("w", loaded));
+        return loaded.min().item_double();
+    }
+
+    @Test
+    void theNewestAndEveryMthAreKeptAndLaterOnesOfAnotherRunToo() {
+        try (CheckpointManager manager = CheckpointManager.alone(folder.toString(), new Retention(2, 100))) {
+            assertThat(manager.latest()).isEmpty();
+            for (long step : new long[] {900, 50, 100, 150, 200, 250, 300, 350}) {
+                manager.save(step, state((double) step));
+            }
+            assertThat(manager.steps()).containsExactly(100L, 200L, 300L, 350L, 900L);
+            assertThat(manager.latest()).hasValue(900);
+            assertThat(load(manager, 200)).isEqualTo(200);
+        }
+    }
+
+    @Test
+    void aSecondSaveOfAStepReplacesTheFirstAndLeavesNoFiles() throws IOException {
+        try (CheckpointManager manager = CheckpointManager.alone(folder.toString(), Retention.DEFAULT)) {
+            manager.save(1, state(1));
+            manager.save(1, state(2));
+            assertThat(load(manager, 1)).isEqualTo(2);
+        }
+        assertThat(files()).hasSize(2);
+    }
+
+    @Test
+    void whatAKilledSaveHasLeftIsNoCheckpointAndIsRemovedByTheNextRun() throws IOException {
+        try (CheckpointManager manager = CheckpointManager.alone(folder.toString(), Retention.DEFAULT)) {
+            manager.save(1, state(1));
+        }
+        Files.createDirectories(folder.resolve("step-00000009"));
+        Files.writeString(folder.resolve("step-00000009/part-x-r00000-00.safetensors"), "half");
+        Files.writeString(folder.resolve("step-00000001/.checkpoint.json.1234.tmp"), "half");
+        Files.writeString(folder.resolve("notes.txt"), "of the user");
+        try (CheckpointManager manager = CheckpointManager.alone(folder.toString(), Retention.DEFAULT)) {
+            assertThat(manager.latest()).hasValue(1);
+            manager.save(2, state(2));
+        }
+        assertThat(files()).hasSize(5).noneMatch(name -> name.contains("00000009") || name.endsWith(".tmp"));
+        assertThat(folder.resolve("notes.txt")).exists();
+        assertThat(folder.resolve("step-00000009")).doesNotExist();
+    }
+
+    private List<String> files() throws IOException {
+        try (Stream<Path> tree = Files.walk(folder)) {
+            return tree.filter(Files::isRegularFile).map(Path::toString).toList();
+        }
+    }
+
+    @Test
+    void aSaveInTheBackgroundHasTheValuesOfTheCall() {
+        LocalWorld.run(2, world -> {
+            try (CheckpointManager manager =
+                    CheckpointManager.open(folder.toString(), world.group(), world.runId(), Retention.DEFAULT)) {
+                StateDict state = state(0);
+                Tensor weight = state.entries().iterator().next().local();
+                for (int step = 1; step <= 4; step++) {
+                    weight.fill_(new Scalar(step));
+                    manager.saveAsync(step, state);
+                    weight.fill_(new Scalar(-step)); // the training goes on
+                    world.group().barrier(); // its collectives do not meet those of the save
+                }
+                manager.await();
+                assertThat(manager.steps()).containsExactly(3L, 4L);
+                assertThat(load(manager, 3)).isEqualTo(3);
+                assertThat(load(manager, 4)).isEqualTo(4);
+            }
+        });
+    }
+
+    @Test
+    void anErrorOfASaveInTheBackgroundReachesTheNextCallAndALaterSaveWorks() {
+        PausedStorage storage = new PausedStorage(FileStorage.at(folder), new CountDownLatch(0));
+        try (CheckpointManager manager = CheckpointManager.alone(storage, Retention.DEFAULT)) {
+            storage.failNextCommit("No space left on device");
+            manager.saveAsync(1, state(1));
+            assertThatThrownBy(() -> manager.saveAsync(2, state(2)))
+                    .isInstanceOf(CheckpointException.class)
+                    .hasMessageContaining("a save in the background has failed")
+                    .hasMessageContaining("rank 0 cannot commit")
+                    .hasMessageContaining("No space left on device");
+            manager.saveAsync(2, state(2));
+            manager.await();
+            assertThat(manager.steps()).containsExactly(2L);
+        }
+    }
+
+    @Test
+    void atMostOneSaveIsOutstanding() throws InterruptedException {
+        CountDownLatch release = new CountDownLatch(1);
+        PausedStorage storage = new PausedStorage(FileStorage.at(folder), release);
+        try (CheckpointManager manager = CheckpointManager.alone(storage, Retention.DEFAULT)) {
+            manager.saveAsync(1, state(1)); // returns although its commit waits
+            Thread second = Thread.ofPlatform().start(() -> manager.saveAsync(2, state(2)));
+            while (second.getState() != Thread.State.WAITING) {
+                Thread.onSpinWait();
+            }
+            assertThat(storage.commits()).isLessThanOrEqualTo(1);
+            release.countDown();
+            second.join(10_000);
+            manager.await();
+            assertThat(manager.steps()).containsExactly(1L, 2L);
+        }
+    }
+
+    /** Rank 1 cannot write: all ranks say so, with the rank, and the earlier checkpoint stays. */
+    @Test
+    void aRankThatCannotWriteFailsTheSaveOnAllRanks() {
+        LocalWorld.run(2, world -> {
+            try (CheckpointManager manager =
+                    CheckpointManager.open(folder.toString(), world.group(), world.runId(), Retention.DEFAULT)) {
+                manager.save(1, state(1));
+                StateDict unsavable = state(2);
+                if (world.rank() == 1) {
+                    unsavable.put("q", torch.zeros(new long[] {1}, new TensorOptions(torch.ScalarType.ComplexDouble)));
+                }
+                assertThatThrownBy(() -> manager.save(2, unsavable))
+                        .isInstanceOf(CheckpointException.class)
+                        .hasMessageContaining("rank 1 cannot prepare to save")
+                        .hasMessageContaining("'q'");
+                assertThat(manager.latest()).hasValue(1);
+                assertThat(load(manager, 1)).isEqualTo(1);
+            }
+        });
+    }
+}
