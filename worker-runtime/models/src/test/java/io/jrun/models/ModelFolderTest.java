@@ -3,15 +3,22 @@ package io.jrun.models;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.jrun.models.llama.LlamaConfig;
 import io.jrun.models.transformer.LanguageModel;
+import io.jrun.models.transformer.RotaryScaling;
 import io.jrun.train.checkpoint.CheckpointException;
 import io.jrun.train.checkpoint.Safetensors;
 import io.jrun.train.checkpoint.SafetensorsFolder;
+import io.jrun.train.json.JsonObject;
+import io.jrun.train.weights.WeightFiles;
 import java.io.IOException;
+import java.io.InputStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.LinkedHashMap;
 import java.util.Map;
+import java.util.Objects;
+import java.util.StringJoiner;
 import org.bytedeco.pytorch.Tensor;
 import org.bytedeco.pytorch.global.torch;
 import org.bytedeco.pytorch.global.torch.ScalarType;
@@ -29,7 +36,7 @@ class ModelFolderTest {
     private Path folder;
 
     @ParameterizedTest
-    @ValueSource(strings = {"gpt2", "bert", "llama"})
+    @ValueSource(strings = {"gpt2", "bert", "llama", "llama3"})
     void logitsEqualTheOracle(String name) throws IOException {
         LanguageModel model = TinyModels.write(folder, name);
         assertThat(TinyModels.difference(TinyModels.logits(model), TinyModels.golden(name)))
@@ -37,7 +44,7 @@ class ModelFolderTest {
     }
 
     @ParameterizedTest
-    @ValueSource(strings = {"gpt2", "bert", "llama"})
+    @ValueSource(strings = {"gpt2", "bert", "llama", "llama3"})
     void aSavedFolderHasTheSameLogitsBitForBit(String name) throws IOException {
         LanguageModel model = TinyModels.write(folder.resolve("in"), name);
         ModelFolder.save(model, folder.resolve("out"));
@@ -129,6 +136,61 @@ class ModelFolderTest {
                 .isLessThan(TOLERANCE);
     }
 
+    /** A file of torch.save with the names and the additional tensors of bert-base-uncased, made by make.py. */
+    @Test
+    void aTorchFileOfBertIsReadByItself() throws IOException {
+        TinyModels.describe(folder, "bert");
+        Path file = folder.resolve("bert-uncased.pth");
+        try (InputStream in = Objects.requireNonNull(getClass().getResourceAsStream("bert-uncased.pth"))) {
+            Files.copy(in, file);
+        }
+        assertThat(TinyModels.difference(TinyModels.logits(TinyModels.load(file)), TinyModels.golden("bert")))
+                .isLessThan(TOLERANCE);
+        Path sharded = Files.createDirectories(folder.resolve("sharded"));
+        Files.copy(folder.resolve("config.json"), sharded.resolve("config.json"));
+        Files.move(file, sharded.resolve("pytorch_model-00001-of-00001.bin"));
+        StringJoiner map = new StringJoiner(", ");
+        for (String name : WeightFiles.open(sharded.resolve("pytorch_model-00001-of-00001.bin"))
+                .names()) {
+            map.add("\"" + name + "\": \"pytorch_model-00001-of-00001.bin\"");
+        }
+        Files.writeString(sharded.resolve("pytorch_model.bin.index.json"), "{\"weight_map\": {" + map + "}}");
+        assertThat(TinyModels.difference(TinyModels.logits(TinyModels.load(sharded)), TinyModels.golden("bert")))
+                .isLessThan(TOLERANCE);
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"module.", "state_dict.", "model_state_dict.module."})
+    void theStateOfAWrappedModuleIsRead(String prefix) throws IOException {
+        LanguageModel model = TinyModels.describe(folder, "llama");
+        Map<String, Tensor> wrapped = new LinkedHashMap<>();
+        TinyModels.tensors(model).forEach((name, tensor) -> wrapped.put(prefix + name, tensor));
+        SafetensorsFolder.write(folder, wrapped, Map.of(), 1 << 20);
+        assertThat(TinyModels.difference(TinyModels.logits(TinyModels.load(folder)), TinyModels.golden("llama")))
+                .isLessThan(TOLERANCE);
+    }
+
+    @Test
+    void scaledRotationIsReadInAllThreeForms() throws IOException {
+        Path path = folder.resolve("config.json");
+        TinyModels.write(folder, "llama3");
+        Files.writeString(
+                path,
+                Files.readString(path)
+                        .replace("rope_scaling", "rope_parameters")
+                        .replace("\"factor\"", "\"rope_theta\": 10000.0, \"factor\""));
+        assertThat(TinyModels.difference(TinyModels.logits(TinyModels.load(folder)), TinyModels.golden("llama3")))
+                .isLessThan(TOLERANCE);
+        JsonObject meta = JsonObject.parse(
+                "params.json",
+                "{\"dim\": 8, \"n_layers\": 1, \"n_heads\": 1, \"use_scaled_rope\": true, \"rope_scaling_factor\": 32}");
+        assertThat(LlamaConfig.ofMeta(meta, 10, 8).scaling()).hasValue(new RotaryScaling(32, 1, 4, 8192));
+        Files.writeString(path, Files.readString(path).replace("\"factor\": 8.0", "\"factor\": 1.0"));
+        assertThat(TinyModels.difference(TinyModels.logits(TinyModels.load(folder)), TinyModels.golden("llama3")))
+                .as("without the scaling")
+                .isGreaterThan(0.01);
+    }
+
     @Test
     void halfPrecisionWeightsAreConverted() throws IOException {
         LanguageModel model = TinyModels.describe(folder, "gpt2");
@@ -148,7 +210,12 @@ class ModelFolderTest {
                 "{\"model_type\": \"gpt2\"}          | config.json lacks 'n_embd'",
                 "{\"model_type\": \"gpt2\", \"n_embd\": 5, \"vocab_size\": 1, \"n_layer\": 1, \"n_head\": 2} | not a multiple",
                 "{\"model_type\": \"bert\", \"hidden_act\": \"relu\"} | hidden_act relu",
-                "{\"model_type\": \"llama\", \"rope_scaling\": {\"type\": \"linear\"}} | rope_scaling"
+                "{\"model_type\": \"llama\", \"rope_scaling\": {\"type\": \"yarn\"}} | rope_scaling of the type 'yarn'; jrun's"
+                        + " Llama has default and llama3",
+                "{\"model_type\": \"llama\", \"rope_scaling\": {\"rope_type\": \"llama3\"}} | rope_scaling lacks 'factor'",
+                "{\"model_type\": \"llama\", \"rope_parameters\": {\"rope_type\": \"llama3\", \"factor\": 8, \"low_freq_factor\": 4,"
+                        + " \"high_freq_factor\": 1, \"original_max_position_embeddings\": 8192}}"
+                        + " | expected numbers above 0 and low_freq_factor below high_freq_factor"
             })
     void aConfigurationThatJrunLacksIsOneLine(String config, String message) throws IOException {
         Files.writeString(folder.resolve("config.json"), config);

@@ -25,7 +25,11 @@ import org.bytedeco.pytorch.Tensor;
 public final class TinyModels {
     private static final long[] TOKENS = {1, 2, 3, 60, 0, 17, 42};
 
-    private static final Map<String, String> CONFIGS = Map.of("gpt2", """
+    private static final Map<String, String> CONFIGS = Map.of("llama3", """
+            {"model_type": "llama", "vocab_size": 61, "max_position_embeddings": 16, "hidden_size": 24,
+             "num_hidden_layers": 2, "num_attention_heads": 3, "num_key_value_heads": 1, "intermediate_size": 40,
+             "rms_norm_eps": 1e-05, "rope_scaling": {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0,
+             "high_freq_factor": 8.0, "original_max_position_embeddings": 200}}""", "gpt2", """
             {"model_type": "gpt2", "vocab_size": 61, "n_positions": 16, "n_embd": 24, "n_layer": 2, "n_head": 3}""", "bert", """
             {"model_type": "bert", "vocab_size": 61, "max_position_embeddings": 16, "hidden_size": 24,
              "num_hidden_layers": 2, "num_attention_heads": 3, "intermediate_size": 40}""", "llama", """

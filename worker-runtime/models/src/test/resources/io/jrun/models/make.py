@@ -3,6 +3,7 @@
 The weights are not stored: value i of the tensor NAME is a function of NAME and i (see tensor), which TinyModels.java
 computes too. Made with torch 2.13.0 (CPU), Python 3.11: python3 make.py
 """
+import collections
 import math
 import torch
 
@@ -86,13 +87,29 @@ def bert(ids, V=61, P=16, D=24, L=2, H=3, F=40, eps=1e-12):
     return x @ w(e + "word_embeddings.weight", V, D).T + w(c + "bias", V)
 
 
-def llama(ids, interleaved=False, V=61, D=24, L=2, H=6, G=2, F=40, eps=1e-5, theta=10000.0):
+def llama3_scaling(f, factor, low, high, context):  # the frequencies of Llama 3.1 and newer
+    out = []
+    for x in f.tolist():
+        length = 2 * math.pi / x
+        if length < context / high:
+            out.append(x)
+        elif length > context / low:
+            out.append(x / factor)
+        else:
+            smooth = (context / length - low) / (high - low)
+            out.append((1 - smooth) * x / factor + smooth * x)
+    return torch.tensor(out, dtype=torch.float64)
+
+
+def llama(ids, interleaved=False, V=61, D=24, L=2, H=6, G=2, F=40, eps=1e-5, theta=10000.0, scaling=None):
     w = tensor
     E = D // H
 
     def turn(x):  # [H, S, E]
         i = torch.arange(0, E, 2, dtype=torch.float64)
-        a = torch.outer(torch.arange(x.shape[1], dtype=torch.float64), theta ** (-i / E))
+        f = theta ** (-i / E)
+        f = llama3_scaling(f, *scaling) if scaling else f
+        a = torch.outer(torch.arange(x.shape[1], dtype=torch.float64), f)
         c, s = torch.cos(a).float(), torch.sin(a).float()
         out = torch.empty_like(x)
         one, two = (slice(0, E, 2), slice(1, E, 2)) if interleaved else (slice(0, E // 2), slice(E // 2, E))
@@ -115,9 +132,37 @@ def llama(ids, interleaved=False, V=61, D=24, L=2, H=6, G=2, F=40, eps=1e-5, the
     return rms_norm(x, w("model.norm.weight", D), eps) @ w("lm_head.weight", V, D).T
 
 
+def write_torch_file(path):  # BERT as in bert-base-uncased: old names of the norms, all heads
+    V, P, D, F = 61, 16, 24, 40
+    shapes = {"embeddings.word_embeddings.weight": (V, D), "embeddings.position_embeddings.weight": (P, D),
+              "embeddings.token_type_embeddings.weight": (2, D), "embeddings.LayerNorm.weight": (D,),
+              "embeddings.LayerNorm.bias": (D,)}
+    for i in range(2):
+        b = f"encoder.layer.{i}."
+        for n, o, k in (("attention.self.query", D, D), ("attention.self.key", D, D), ("attention.self.value", D, D),
+                        ("attention.output.dense", D, D), ("intermediate.dense", F, D), ("output.dense", D, F)):
+            shapes[b + n + ".weight"], shapes[b + n + ".bias"] = (o, k), (o,)
+        for n in ("attention.output.LayerNorm", "output.LayerNorm"):
+            shapes[b + n + ".weight"], shapes[b + n + ".bias"] = (D,), (D,)
+    shapes = {"bert." + n: s for n, s in shapes.items()}
+    c = "cls.predictions."
+    shapes |= {c + "bias": (V,), c + "transform.dense.weight": (D, D), c + "transform.dense.bias": (D,),
+               c + "transform.LayerNorm.weight": (D,), c + "transform.LayerNorm.bias": (D,)}
+    state = collections.OrderedDict()
+    for name, shape in shapes.items():
+        old = name.replace("LayerNorm.weight", "LayerNorm.gamma").replace("LayerNorm.bias", "LayerNorm.beta")
+        state[old] = tensor(name, *shape)
+    state["bert.pooler.dense.weight"], state["bert.pooler.dense.bias"] = torch.zeros(D, D), torch.zeros(D)
+    state["cls.seq_relationship.weight"], state["cls.seq_relationship.bias"] = torch.zeros(2, D), torch.zeros(2)
+    state["cls.predictions.decoder.weight"] = state["bert.embeddings.word_embeddings.weight"]
+    torch.save(state, path)
+
+
 ids = [1, 2, 3, 60, 0, 17, 42]
-rows = {"gpt2": gpt2(ids), "bert": bert(ids), "llama": llama(ids), "llama-meta": llama(ids, interleaved=True)}
+rows = {"gpt2": gpt2(ids), "bert": bert(ids), "llama": llama(ids), "llama-meta": llama(ids, interleaved=True),
+        "llama3": llama(ids, H=3, G=1, scaling=(8.0, 1.0, 8.0, 200))}
 with open("logits.txt", "w") as out:
     for name, logits in rows.items():
         for row in logits.tolist():
             out.write(name + " " + " ".join(f"{x:.8g}" for x in row) + "\n")
+write_torch_file("bert-uncased.pth")

@@ -1,34 +1,57 @@
 package io.jrun.examples.gpt;
 
+import io.jrun.train.data.Dataset;
+import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.util.Arrays;
 
 /**
- * Predicts a byte from the byte before it, by counting pairs of bytes in a training text. A trained GPT must have a lower
- * loss. Every count begins at 1, so that no pair has the probability 0.
+ * Predicts a token from the token before it, by counting pairs of tokens in a training text. A trained GPT must have a
+ * lower loss. Every count begins at 1, so that no pair has the probability 0.
  */
 final class BigramModel {
-    private final long[][] counts = new long[Gpt.VOCABULARY][Gpt.VOCABULARY];
-    private final long[] totals = new long[Gpt.VOCABULARY];
+    /** The counts of a larger vocabulary would need more than 8 MiB. */
+    static final int LARGEST_VOCABULARY = 1024;
 
-    BigramModel(byte[] training) {
+    private final long[][] counts;
+    private final long[] totals;
+
+    /** Counts the pairs of windows that overlap by one token. */
+    BigramModel(Dataset<long[]> training, int vocabulary) {
+        counts = new long[vocabulary][vocabulary];
+        totals = new long[vocabulary];
         for (long[] row : counts) {
             Arrays.fill(row, 1);
         }
-        Arrays.fill(totals, Gpt.VOCABULARY);
-        for (int i = 1; i < training.length; i++) {
-            int previous = Byte.toUnsignedInt(training[i - 1]);
-            counts[previous][Byte.toUnsignedInt(training[i])]++;
-            totals[previous]++;
+        Arrays.fill(totals, vocabulary);
+        for (long index = 0; index < training.size(); index++) {
+            long[] window = window(training, index);
+            for (int i = 1; i < window.length; i++) {
+                counts[(int) window[i - 1]][(int) window[i]]++;
+                totals[(int) window[i - 1]]++;
+            }
         }
     }
 
-    /** Mean cross entropy, in nats per byte, of the {@code count} bytes of {@code text} that follow its first byte. */
-    double loss(byte[] text, int count) {
+    /** Mean cross entropy, in nats per token, of the tokens of each window that follow its first token. */
+    double loss(Dataset<long[]> windows) {
         double sum = 0;
-        for (int i = 1; i <= count; i++) {
-            int previous = Byte.toUnsignedInt(text[i - 1]);
-            sum -= Math.log(counts[previous][Byte.toUnsignedInt(text[i])] / (double) totals[previous]);
+        long count = 0;
+        for (long index = 0; index < windows.size(); index++) {
+            long[] window = window(windows, index);
+            for (int i = 1; i < window.length; i++) {
+                sum -= Math.log(counts[(int) window[i - 1]][(int) window[i]] / (double) totals[(int) window[i - 1]]);
+                count++;
+            }
         }
         return sum / count;
+    }
+
+    private static long[] window(Dataset<long[]> windows, long index) {
+        try {
+            return windows.get(index);
+        } catch (IOException e) {
+            throw new UncheckedIOException("cannot read " + windows.location(index) + ": " + e, e);
+        }
     }
 }

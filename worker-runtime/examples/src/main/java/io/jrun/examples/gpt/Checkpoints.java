@@ -2,31 +2,42 @@ package io.jrun.examples.gpt;
 
 import io.jrun.comm.DataType;
 import io.jrun.comm.ProcessGroup;
+import io.jrun.examples.options.InvalidArgumentException;
 import io.jrun.train.checkpoint.CheckpointDirectory;
+import io.jrun.train.data.DataLoader;
+import io.jrun.train.data.DataLoaderState;
 import java.lang.foreign.MemorySegment;
 import java.nio.file.Path;
 import java.util.Locale;
 import java.util.Map;
 
-/** Saves the model and the optimizer in the folder of --checkpoint, and reads them back. Without the option it does neither. */
+/**
+ * Saves the model and the optimizer in the folder of --checkpoint, and reads them back. Without the option it does
+ * neither.
+ */
 final class Checkpoints {
     private static final String MODEL_KEY = "model";
     private static final String DATA_KEY = "data";
+    private static final String LOADER_KEY = "loader";
 
     private final GptOptions options;
     private final ProcessGroup group;
     private final GptOptimizer optimizer;
+    private final DataLoader<?> loader;
     private final Progress progress;
 
-    Checkpoints(GptOptions options, ProcessGroup group, GptOptimizer optimizer, Progress progress) {
+    Checkpoints(
+            GptOptions options, ProcessGroup group, GptOptimizer optimizer, DataLoader<?> loader, Progress progress) {
         this.options = options;
         this.group = group;
         this.optimizer = optimizer;
+        this.loader = loader;
         this.progress = progress;
     }
 
     /**
-     * Loads the newest checkpoint on every rank. Rank 0 says which one that is, because other nodes may see a file later.
+     * Loads the newest checkpoint on every rank, also the position in the data. Rank 0 says which one that is, because
+     * other nodes may see a file later.
      *
      * @return the step after which it was saved; 0 if there is none
      * @throws InvalidArgumentException if the folder has a checkpoint that this run must not use
@@ -55,10 +66,21 @@ final class Checkpoints {
         String savedOrder = saved.getOrDefault(DATA_KEY, "unknown");
         if (!savedOrder.equals(dataOrder())) {
             progress.say("note: the checkpoint was trained with " + savedOrder + ", this run has " + dataOrder()
-                    + "; the samples come in another order from here on");
+                    + "; each step sees other samples from here on");
+        }
+        if (saved.containsKey(LOADER_KEY)) {
+            restore(saved.get(LOADER_KEY));
         }
         optimizer.load(directory, step[0]);
         return step[0];
+    }
+
+    private void restore(String loaderState) {
+        try {
+            loader.restore(DataLoaderState.parse(loaderState));
+        } catch (IllegalArgumentException e) {
+            throw new InvalidArgumentException(String.valueOf(e.getMessage()));
+        }
     }
 
     /** Rank 0 saves the state after {@code step}. All ranks have the same state. */
@@ -66,7 +88,13 @@ final class Checkpoints {
         if (options.checkpoint().isEmpty()) {
             progress.say("a checkpoint was asked for, but there is no --checkpoint=DIR");
         } else if (group.groupRank() == 0) {
-            Map<String, String> metadata = Map.of(MODEL_KEY, options.model().summary(), DATA_KEY, dataOrder());
+            Map<String, String> metadata = Map.of(
+                    MODEL_KEY,
+                    options.model().summary(),
+                    DATA_KEY,
+                    dataOrder(),
+                    LOADER_KEY,
+                    loader.state().toJson());
             Path written =
                     optimizer.save(CheckpointDirectory.of(options.checkpoint().get()), step, metadata);
             progress.say("checkpoint " + written);
@@ -84,9 +112,8 @@ final class Checkpoints {
     private String dataOrder() {
         return String.format(
                 Locale.ROOT,
-                "seed %d, %d ranks x %d sequences",
+                "seed %d, %d sequences in a step",
                 options.seed(),
-                group.size(),
-                options.batch() * options.recipe().accumulate());
+                group.size() * options.batch() * options.recipe().accumulate());
     }
 }

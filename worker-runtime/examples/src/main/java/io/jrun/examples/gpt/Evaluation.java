@@ -3,10 +3,12 @@ package io.jrun.examples.gpt;
 import io.jrun.comm.DataType;
 import io.jrun.comm.ProcessGroup;
 import io.jrun.comm.ReduceOp;
-import io.jrun.train.data.DistributedSampler;
-import io.jrun.train.data.SamplerOptions;
+import io.jrun.train.data.DataLoader;
+import io.jrun.train.data.DataLoaderOptions;
+import io.jrun.train.data.Dataset;
+import io.jrun.train.token.TokenBatch;
 import java.lang.foreign.MemorySegment;
-import java.util.Arrays;
+import java.util.List;
 import org.bytedeco.javacpp.PointerScope;
 import org.bytedeco.pytorch.NoGradGuard;
 
@@ -16,20 +18,17 @@ final class Evaluation {
 
     private Evaluation() {}
 
-    /** Mean cross entropy in nats per byte. A collective call: every rank gets the same result. */
-    static double heldOutLoss(Gpt model, Windows windows, ProcessGroup group) {
-        long[] samples = DistributedSampler.of(windows.count(), group, SamplerOptions.EVALUATION)
-                .indices()
-                .toArray();
+    /** Mean cross entropy in nats per token. A collective call: every rank gets the same result. */
+    static double heldOutLoss(Gpt model, Dataset<long[]> windows, ProcessGroup group) {
         double[] sumAndCount = new double[2];
-        try (NoGradGuard _ = new NoGradGuard()) {
-            for (int at = 0; at < samples.length; at += BATCH) {
+        try (NoGradGuard _ = new NoGradGuard();
+                DataLoader<long[]> loader = DataLoader.of(windows, group, DataLoaderOptions.evaluation(BATCH))) {
+            for (List<long[]> part : loader.epoch()) {
                 try (PointerScope _ = new PointerScope()) {
-                    long[] part = Arrays.copyOfRange(samples, at, Math.min(samples.length, at + BATCH));
-                    Windows.Batch batch = windows.batch(part);
+                    TokenBatch batch = TokenBatch.of(part);
                     sumAndCount[0] +=
-                            model.loss(batch.inputs(), batch.targets()).item_double() * part.length;
-                    sumAndCount[1] += part.length;
+                            model.loss(batch.inputs(), batch.targets()).item_double() * part.size();
+                    sumAndCount[1] += part.size();
                 }
             }
         }

@@ -24,13 +24,10 @@ import org.bytedeco.pytorch.global.torch;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A decoder-only transformer over bytes (Radford et al. 2019, GPT-2's layout). Shapes: B batch, S sequence, D width, V
+ * A decoder-only transformer (Radford et al. 2019, GPT-2's layout). Shapes: B batch, S sequence, D width, V
  * vocabulary.
  */
 final class Gpt extends CompositeModule {
-    /** Tokens are bytes. */
-    static final int VOCABULARY = 256;
-
     private static final double INITIAL_DEVIATION = 0.02;
 
     private final GptConfig config;
@@ -49,14 +46,14 @@ final class Gpt extends CompositeModule {
     /** A model that keeps only the inputs of the blocks of {@code recompute}. */
     Gpt(GptConfig config, long seed, RecomputePolicy recompute) {
         this.config = config;
-        tokenEmbedding = add("tokenEmbedding", new TokenEmbedding(VOCABULARY, config.width()));
+        tokenEmbedding = add("tokenEmbedding", new TokenEmbedding(config.vocabulary(), config.width()));
         positionEmbedding = add("positionEmbedding", new TokenEmbedding(config.context(), config.width()));
         for (int i = 0; i < config.layers(); i++) {
             Block block = add("block" + i, new Block(config));
             blocks.add(recompute.recomputes(i) ? recomputed("block" + i, block) : block::forward);
         }
         norm = add("norm", Norm.layer(config.width(), Block.EPSILON));
-        head = config.isTied() ? null : add("head", new LinearLayer(config.width(), VOCABULARY, false));
+        head = config.isTied() ? null : add("head", new LinearLayer(config.width(), config.vocabulary(), false));
         initialize(seed);
     }
 
@@ -68,9 +65,10 @@ final class Gpt extends CompositeModule {
         return config;
     }
 
-    /** Logits [B, S, V] of the byte after each byte of {@code bytes_BS} (Long; S up to the context). */
-    Tensor forward(Tensor bytes_BS) {
-        Tensor x_BSD = tokenEmbedding.forward(bytes_BS).add(positionEmbedding.forward(positions.of(bytes_BS.size(1))));
+    /** Logits [B, S, V] of the token after each token of {@code tokens_BS} (Long; S up to the context). */
+    Tensor forward(Tensor tokens_BS) {
+        Tensor x_BSD =
+                tokenEmbedding.forward(tokens_BS).add(positionEmbedding.forward(positions.of(tokens_BS.size(1))));
         for (UnaryOperator<Tensor> block : blocks) {
             x_BSD = block.apply(x_BSD);
         }
@@ -78,9 +76,9 @@ final class Gpt extends CompositeModule {
         return head == null ? tokenEmbedding.logits(last_BSD) : head.forward(last_BSD);
     }
 
-    /** Mean cross entropy in nats per byte. */
-    Tensor loss(Tensor bytes_BS, Tensor next_BS) {
-        return loss.mean(forward(bytes_BS), next_BS);
+    /** Mean cross entropy in nats per token. */
+    Tensor loss(Tensor tokens_BS, Tensor next_BS) {
+        return loss.mean(forward(tokens_BS), next_BS);
     }
 
     /** How tensor parallel ranks share the layers. */

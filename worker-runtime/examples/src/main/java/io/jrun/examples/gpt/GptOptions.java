@@ -1,5 +1,8 @@
 package io.jrun.examples.gpt;
 
+import io.jrun.examples.data.DataOptions;
+import io.jrun.examples.options.CommandLineArguments;
+import io.jrun.examples.options.InvalidArgumentException;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Optional;
@@ -8,16 +11,14 @@ import java.util.stream.Stream;
 /**
  * The command line of train.jar.
  *
- * @param data folder, file or zip; empty for the JDK's own sources
- * @param maxBytes bytes to read of it
+ * @param data text or token files; without --data the JDK's own sources
  * @param batch sequences per rank and step
- * @param sample bytes of text to generate at the end
+ * @param sample tokens of text to generate at the end
  * @param threads per worker; 0 leaves the choice to the launcher (OMP_NUM_THREADS), or 1 without one
  * @param checkpointEvery steps between checkpoints; 0 for one at the end only
  */
 record GptOptions(
-        Optional<Path> data,
-        int maxBytes,
+        DataOptions data,
         GptConfig model,
         int steps,
         int batch,
@@ -33,16 +34,19 @@ record GptOptions(
 
     static final String HELP = """
             usage: jrun [--nproc-per-node=N] train.jar [options]
-            Trains a byte-level GPT on text with DistributedDataParallel and reports its loss on text it has not seen.
+            Trains a GPT on text with DistributedDataParallel and reports its loss on text it has not seen.
 
             Data
-              --data=PATH            folder, file or zip of text  Default: the sources of the running JDK (lib/src.zip).
-              --max-bytes=N          bytes to read of it  Default: 6000000.
+              --data=PATH            folder, file or zip of text, .jsonl file, .tokens file of tokenize.jar, or a folder
+                                     of such files  Default: the sources of the running JDK (lib/src.zip).
+              --tokenizer=PATH       tokenizer.json or a folder with it; bytes: each byte is one token  Default: bytes.
+              --text-field=NAME      field of .jsonl with the text  Default: text.
+              --max-bytes=N          bytes of text to read  Default: 6000000.
             Model
               --layers=N             transformer blocks  Default: 3.
               --width=N              size of the hidden state  Default: 128.
               --heads=N              attention heads  Default: 4.
-              --context=N            bytes the model sees at once  Default: 64.
+              --context=N            tokens the model sees at once  Default: 64.
               --untied               give the output its own matrix instead of the embedding's
             Training
               --steps=N              optimizer steps  Default: 600.
@@ -69,7 +73,7 @@ record GptOptions(
               --tensorboard=DIR      write TensorBoard event files there
               --peak-flops=X         floating point operations a second of one rank's device: reports MFU by PaLM's
                                      formula
-              --sample=N             print N bytes of generated text at the end  Default: 0.
+              --sample=N             print N tokens of generated text at the end  Default: 0.
               --checkpoint=DIR       save the model and the optimizer there
               --checkpoint-every=N   also save every N steps  Default: 0 (only at the end, and when jrun asks for it).
               --resume               go on from the newest checkpoint in DIR, if there is one
@@ -82,8 +86,6 @@ record GptOptions(
             """;
 
     private static final List<String> VALUED = List.of(
-            "--data",
-            "--max-bytes",
             "--layers",
             "--width",
             "--heads",
@@ -102,7 +104,11 @@ record GptOptions(
     /** Reads the arguments; empty if they ask for help. */
     static Optional<GptOptions> parse(String[] args) {
         CommandLineArguments given = CommandLineArguments.parse(
-                args, Stream.of(VALUED, GptRecipe.VALUED).flatMap(List::stream).toList(), FLAGS);
+                args,
+                Stream.of(VALUED, GptRecipe.VALUED, DataOptions.VALUED)
+                        .flatMap(List::stream)
+                        .toList(),
+                FLAGS);
         if (given.has("--help")) {
             return Optional.empty();
         }
@@ -114,8 +120,7 @@ record GptOptions(
                 given.number("--context", 64, 1),
                 !given.has("--untied"));
         GptOptions options = new GptOptions(
-                given.text("--data").map(Path::of),
-                given.number("--max-bytes", tiny ? 400_000 : 6_000_000, 1),
+                DataOptions.of(given, tiny ? 400_000 : 6_000_000),
                 model,
                 given.number("--steps", tiny ? 40 : 600, 0),
                 given.number("--batch", tiny ? 8 : 16, 1),
@@ -132,6 +137,24 @@ record GptOptions(
             throw new InvalidArgumentException("--resume and --checkpoint-every need --checkpoint=DIR");
         }
         return Optional.of(options);
+    }
+
+    /** The same for a model with another vocabulary. */
+    GptOptions withVocabulary(int vocabulary) {
+        return new GptOptions(
+                data,
+                model.withVocabulary(vocabulary),
+                steps,
+                batch,
+                learningRate,
+                recipe,
+                seed,
+                threads,
+                logEvery,
+                sample,
+                checkpoint,
+                checkpointEvery,
+                resume);
     }
 
     /** Whether --checkpoint-every asks for a checkpoint after {@code step}. */

@@ -1,6 +1,7 @@
 package io.jrun.examples.gpt;
 
 import io.jrun.comm.DataType;
+import io.jrun.examples.options.CommandLineArguments;
 import io.jrun.train.ddp.CommunicationHook;
 import io.jrun.train.ddp.hook.CompressionHook;
 import io.jrun.train.ddp.hook.PowerSgdHook;

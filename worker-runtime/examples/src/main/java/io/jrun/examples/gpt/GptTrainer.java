@@ -13,6 +13,7 @@ import io.jrun.train.optim.GradientClipping;
 import io.jrun.train.precision.Autocast;
 import io.jrun.train.precision.NonFiniteGuard;
 import io.jrun.train.tensor.ModuleTensors;
+import io.jrun.train.token.TokenBatch;
 import java.util.Map;
 import java.util.function.Supplier;
 import org.bytedeco.pytorch.Scalar;
@@ -62,7 +63,7 @@ final class GptTrainer implements AutoCloseable {
     }
 
     /** Makes step {@code number}, from 1. */
-    void step(long number, Supplier<Windows.Batch> batches) {
+    void step(long number, Supplier<TokenBatch> batches) {
         StepMetrics metrics = report.metrics();
         metrics.begin(number);
         try (Step scope = model.step()) { // frees the native memory of this step at its end
@@ -92,9 +93,9 @@ final class GptTrainer implements AutoCloseable {
     }
 
     /** Forward and backward pass of one batch. Returns the batch's part of the loss. */
-    private double pass(Step scope, Supplier<Windows.Batch> batches) {
+    private double pass(Step scope, Supplier<TokenBatch> batches) {
         StepMetrics metrics = report.metrics();
-        Windows.Batch batch;
+        TokenBatch batch;
         try (var _ = metrics.phase(StepPhase.DATA)) {
             batch = batches.get();
         }
@@ -111,7 +112,7 @@ final class GptTrainer implements AutoCloseable {
         return loss.item_double();
     }
 
-    private Tensor loss(Windows.Batch batch) {
+    private Tensor loss(TokenBatch batch) {
         Tensor loss;
         if (recipe.precision() == GptRecipe.Precision.BF16) {
             try (Autocast _ = Autocast.cpuBfloat16()) {

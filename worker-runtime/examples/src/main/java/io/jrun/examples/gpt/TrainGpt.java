@@ -3,15 +3,22 @@ package io.jrun.examples.gpt;
 import io.jrun.comm.Distributed;
 import io.jrun.comm.ProcessGroup;
 import io.jrun.comm.World;
+import io.jrun.examples.data.TokenCorpus;
+import io.jrun.examples.options.InvalidArgumentException;
 import io.jrun.train.Libtorch;
-import io.jrun.train.data.DistributedSampler;
-import io.jrun.train.data.Remainder;
-import io.jrun.train.data.SamplerOptions;
+import io.jrun.train.data.DataException;
+import io.jrun.train.data.DataLoader;
+import io.jrun.train.data.DataLoaderOptions;
+import io.jrun.train.token.TokenBatch;
+import io.jrun.train.token.TokenDataset;
+import io.jrun.train.token.Tokenizer;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.Locale;
 import java.util.Optional;
 import org.bytedeco.pytorch.global.torch;
 
-/** Main class of train.jar: trains a byte-level GPT on all ranks. It runs under jrun, or alone as a world of one rank. */
+/** Main class of train.jar: trains a GPT on all ranks. It runs under jrun, or alone as a world of one rank. */
 public final class TrainGpt {
     private static final int EXIT_USAGE = 2;
 
@@ -23,7 +30,7 @@ public final class TrainGpt {
         try (World world = Distributed.init()) {
             try {
                 run(args, world);
-            } catch (InvalidArgumentException e) {
+            } catch (InvalidArgumentException | DataException e) {
                 System.err.println("train: " + e.getMessage());
                 exitCode = EXIT_USAGE;
             }
@@ -54,29 +61,49 @@ public final class TrainGpt {
     }
 
     /** The whole training, as every rank runs it. Only rank 0 has a {@code progress} that prints. */
-    static void train(GptOptions options, World world, Progress progress) {
-        ProcessGroup group = world.group();
-        Corpus corpus = Corpus.load(options);
-        Windows windows = new Windows(corpus.train(), options.model().context());
-        if (windows.count() < group.size()) {
-            throw new InvalidArgumentException("the text makes " + windows.count() + " windows of "
-                    + options.model().context() + " bytes, too few for " + group.size()
-                    + " ranks; give more text with --data or --max-bytes, or a smaller --context");
+    static void train(GptOptions given, World world, Progress progress) {
+        Path data = given.data().data().orElseGet(TrainGpt::jdkSources);
+        try (TokenCorpus corpus = TokenCorpus.load(given.data(), data, world)) {
+            long least = 20L * (given.model().context() + 1);
+            if (corpus.size() < least) {
+                throw new InvalidArgumentException(
+                        "--data " + data + " has " + corpus.size() + " tokens, expected at least " + least
+                                + " for --context " + given.model().context());
+            }
+            train(given.withVocabulary(corpus.vocabulary()), corpus, world, progress);
         }
-        SamplerOptions order = SamplerOptions.TRAINING.withSeed(options.seed()).withRemainder(Remainder.DROP);
-        DistributedSampler sampler = DistributedSampler.of(windows.count(), group, order);
+    }
 
-        try (var trainer = new GptTrainer(options, world)) {
-            int perStep = options.batch() * options.recipe().accumulate();
-            Checkpoints checkpoints = new Checkpoints(options, group, trainer.optimizer(), progress);
+    /** The text without --data. */
+    static Path jdkSources() {
+        Path sources = Path.of(System.getProperty("java.home"), "lib", "src.zip");
+        if (!Files.exists(sources)) {
+            throw new InvalidArgumentException(
+                    "this JDK has no " + sources + " to train on. Name a text with --data=PATH (folder, file or zip).");
+        }
+        return sources;
+    }
+
+    private static void train(GptOptions options, TokenCorpus corpus, World world, Progress progress) {
+        ProcessGroup group = world.group();
+        TokenDataset windows = corpus.training(options.model().context());
+        int perStep = options.batch() * options.recipe().accumulate();
+        if (windows.size() < (long) options.batch() * group.size()) {
+            throw new InvalidArgumentException("the text makes " + windows.size() + " windows of "
+                    + options.model().context() + " tokens, too few for " + group.size() + " ranks with --batch "
+                    + options.batch() + "; give more text with --data or --max-bytes, or a smaller --context");
+        }
+        DataLoaderOptions loading = DataLoaderOptions.training(options.batch(), options.seed());
+        try (var trainer = new GptTrainer(options, world);
+                DataLoader<long[]> loader = DataLoader.of(windows, group, loading)) {
+            Checkpoints checkpoints = new Checkpoints(options, group, trainer.optimizer(), loader, progress);
             long firstStep = checkpoints.resume();
-            SampleStream samples = new SampleStream(sampler, firstStep * perStep);
             progress.say(description(options, trainer.module(), corpus, group, firstStep));
             progress.begin(
                     firstStep, options.steps(), (long) perStep * options.model().context() * group.size());
 
             for (long step = firstStep + 1; step <= options.steps(); step++) {
-                trainer.step(step, () -> windows.batch(samples.next(options.batch())));
+                trainer.step(step, () -> TokenBatch.of(loader.next()));
                 if (step % options.logEvery() == 0 || step == options.steps()) {
                     progress.report(step, trainer.report(step));
                 }
@@ -93,29 +120,36 @@ public final class TrainGpt {
         }
     }
 
-    private static void evaluate(GptOptions options, Gpt model, Corpus corpus, ProcessGroup group, Progress progress) {
-        Windows windows = new Windows(corpus.heldOut(), options.model().context());
+    private static void evaluate(
+            GptOptions options, Gpt model, TokenCorpus corpus, ProcessGroup group, Progress progress) {
+        TokenDataset windows = corpus.heldOut(options.model().context());
         double loss = Evaluation.heldOutLoss(model, windows, group);
         if (group.groupRank() == 0) {
-            progress.say(String.format(
-                    Locale.ROOT,
-                    "held-out loss %.4f nats/byte (bigram baseline %.4f)",
-                    loss,
-                    new BigramModel(corpus.train()).loss(corpus.heldOut(), windows.bytesPredicted())));
+            String unit = corpus.isOfBytes() ? "byte" : "token";
+            String text = String.format(Locale.ROOT, "held-out loss %.4f nats/%s", loss, unit);
+            if (corpus.vocabulary() <= BigramModel.LARGEST_VOCABULARY) {
+                double baseline = new BigramModel(corpus.training(1), corpus.vocabulary()).loss(windows);
+                text += String.format(Locale.ROOT, " (bigram baseline %.4f)", baseline);
+            }
+            progress.say(text);
             if (options.sample() > 0) {
-                progress.say(TextGenerator.generate(model, options.sample(), options.seed()));
+                Tokenizer tokenizer = corpus.tokenizer()
+                        .orElseThrow(() -> new InvalidArgumentException(
+                                "--sample needs the --tokenizer with which " + corpus + " was made"));
+                progress.say(TextGenerator.generate(model, tokenizer, options.sample(), options.seed()));
             }
         }
     }
 
     private static String description(
-            GptOptions options, Gpt model, Corpus corpus, ProcessGroup group, long firstStep) {
+            GptOptions options, Gpt model, TokenCorpus corpus, ProcessGroup group, long firstStep) {
         return String.format(
                 Locale.ROOT,
-                "training %.2fM parameters (%s) on %.1f MB of text, %d ranks x %d sequences, %s",
+                "training %.2fM parameters (%s) on %.1f %s, %d ranks x %d sequences, %s",
                 model.parameterCount() / 1e6,
                 options.model().summary(),
-                corpus.trainBytes() / 1e6,
+                corpus.trainingTokens() / 1e6,
+                corpus.isOfBytes() ? "MB of text" : "million tokens",
                 group.size(),
                 options.batch(),
                 firstStep == 0 ? options.steps() + " steps" : "from step " + firstStep + " to " + options.steps());

@@ -1,6 +1,7 @@
 package io.jrun.examples.gpt;
 
 import io.jrun.comm.World;
+import io.jrun.examples.options.InvalidArgumentException;
 import io.jrun.train.metrics.ModelFlops;
 import io.jrun.train.metrics.StepMetrics;
 import io.jrun.train.metrics.TensorBoardWriter;

@@ -1,5 +1,5 @@
 /**
- * The example program train.jar: a byte-level GPT trained with DistributedDataParallel on real text. It uses
+ * The example program train.jar: a GPT trained with DistributedDataParallel on real text. It uses
  * only what every user of jrun can use. Entry class: {@code TrainGpt}.
  */
 @NullMarked

@@ -3,6 +3,7 @@ package io.jrun.examples.gpt;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.jrun.examples.options.InvalidArgumentException;
 import java.nio.file.Path;
 import java.util.Optional;
 import java.util.regex.Matcher;
@@ -16,7 +17,7 @@ class GptOptionsTest {
     @Test
     void everythingHasADefault() {
         GptOptions options = GptOptions.parse(new String[0]).orElseThrow();
-        assertThat(options.data()).isEmpty();
+        assertThat(options.data().data()).isEmpty();
         assertThat(options.model()).isEqualTo(new GptConfig(3, 128, 4, 64, true));
         assertThat(options.resume()).isFalse();
     }
@@ -39,7 +40,7 @@ class GptOptionsTest {
                     "--lr=0.5"
                 })
                 .orElseThrow();
-        assertThat(options.data()).isEqualTo(Optional.of(Path.of("a b")));
+        assertThat(options.data().data()).isEqualTo(Optional.of(Path.of("a b")));
         assertThat(options.model()).isEqualTo(new GptConfig(3, 96, 3, 32, false));
         assertThat(options.steps()).isEqualTo(7);
         assertThat(options.checkpoint()).isEqualTo(Optional.of(Path.of("out")));
@@ -99,7 +100,8 @@ class GptOptionsTest {
                 .isEqualTo(Integer.toString(defaults.model().width()));
         assertThat(defaultOf("--context"))
                 .isEqualTo(Integer.toString(defaults.model().context()));
-        assertThat(defaultOf("--max-bytes")).isEqualTo(Integer.toString(defaults.maxBytes()));
+        assertThat(defaultOf("--max-bytes"))
+                .isEqualTo(Long.toString(defaults.data().maxBytes()));
     }
 
     @Test

@@ -4,15 +4,20 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.Assertions.within;
 
+import io.jrun.comm.World;
 import io.jrun.comm.local.LocalWorld;
 import io.jrun.comm.local.LocalWorldOptions;
+import io.jrun.examples.data.TokenCorpus;
 import io.jrun.train.Libtorch;
 import io.jrun.train.precision.NonFiniteException;
 import io.jrun.train.tensor.ModuleTensors;
 import io.jrun.train.tensor.TensorMemory;
+import io.jrun.train.token.TokenBatch;
+import io.jrun.train.token.TokenDataset;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.io.PrintStream;
+import java.io.UncheckedIOException;
 import java.lang.foreign.ValueLayout;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
@@ -49,15 +54,15 @@ class GptRecipeTest {
     /** All parameters of rank 0 after the training of {@code ranks} ranks, and what rank 0 prints. */
     private static Trained train(int ranks, String... more) {
         GptOptions options = options(more);
-        byte[] text = Corpus.load(options).train();
         List<float[]> parameters = new ArrayList<>();
         List<Double> losses = new ArrayList<>();
         LocalWorld.run(LocalWorldOptions.ofSize(ranks).withDeterministic(true), world -> {
-            Windows windows = new Windows(text, options.model().context());
-            try (GptTrainer trainer = new GptTrainer(options, world)) {
+            try (TokenCorpus corpus = corpus(options, world);
+                    GptTrainer trainer = new GptTrainer(options, world)) {
+                TokenDataset windows = corpus.training(options.model().context());
                 long[] sample = {world.rank() * 1000L};
                 for (int step = 1; step <= options.steps(); step++) {
-                    trainer.step(step, () -> windows.batch(new long[] {sample[0]++, sample[0]++}));
+                    trainer.step(step, () -> batch(windows, sample[0]++, sample[0]++));
                     double loss = trainer.report(step);
                     if (world.rank() == 0) {
                         losses.add(loss);
@@ -98,12 +103,32 @@ class GptRecipeTest {
 
     private static double lossOfUntrained(long firstSample) {
         GptOptions options = options();
-        Windows windows =
-                new Windows(Corpus.load(options).train(), options.model().context());
-        Windows.Batch batch = windows.batch(new long[] {firstSample, firstSample + 1});
-        return new Gpt(options.model(), options.seed())
-                .loss(batch.inputs(), batch.targets())
-                .item_double();
+        double[] loss = new double[1];
+        LocalWorld.run(1, world -> {
+            try (TokenCorpus corpus = corpus(options, world)) {
+                TokenBatch batch = batch(corpus.training(options.model().context()), firstSample, firstSample + 1);
+                loss[0] = new Gpt(options.model(), options.seed())
+                        .loss(batch.inputs(), batch.targets())
+                        .item_double();
+            }
+        });
+        return loss[0];
+    }
+
+    private static TokenCorpus corpus(GptOptions options, World world) {
+        return TokenCorpus.load(options.data(), TrainGpt.jdkSources(), world);
+    }
+
+    private static TokenBatch batch(TokenDataset windows, long... samples) {
+        try {
+            List<long[]> batch = new ArrayList<>();
+            for (long sample : samples) {
+                batch.add(windows.get(sample));
+            }
+            return TokenBatch.of(batch);
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
     }
 
     /** The kernel of the fused optimizer rounds in another order than the operations of libtorch's AdamW. */

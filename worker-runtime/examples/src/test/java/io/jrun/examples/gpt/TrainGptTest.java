@@ -5,7 +5,9 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.jrun.comm.local.LocalWorld;
 import io.jrun.comm.local.LocalWorldOptions;
+import io.jrun.examples.data.TokenCorpus;
 import io.jrun.train.Libtorch;
+import io.jrun.train.data.Dataset;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.io.PrintStream;
@@ -14,7 +16,6 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicReferenceArray;
 import java.util.regex.Matcher;
@@ -85,11 +86,11 @@ class TrainGptTest {
     }
 
     @Test
-    void resumingWithAnotherOrderOfTheDataIsSaid() {
+    void resumingWithAnotherGlobalBatchIsSaid() {
         train(1, "--tiny", "--steps=1", "--checkpoint=" + folder);
         assertThat(train(2, "--tiny", "--steps=2", "--checkpoint=" + folder, "--resume"))
                 .contains(
-                        "note: the checkpoint was trained with seed 1, 1 ranks x 8 sequences, this run has seed 1, 2");
+                        "note: the checkpoint was trained with seed 1, 8 sequences in a step, this run has seed 1, 16");
     }
 
     @Test
@@ -102,19 +103,33 @@ class TrainGptTest {
     @Test
     void heldOutLossDoesNotDependOnTheNumberOfRanks() {
         GptOptions options = GptOptions.parse(new String[] {"--tiny"}).orElseThrow();
-        byte[] text = Corpus.load(options).heldOut();
-        Windows windows =
-                new Windows(Arrays.copyOf(text, 64 * 37 + 1), options.model().context());
         AtomicReferenceArray<Double> losses = new AtomicReferenceArray<>(4);
         for (int ranks = 1; ranks <= 3; ranks++) {
             int size = ranks;
-            LocalWorld.run(
-                    size,
-                    world -> losses.set(
-                            size, Evaluation.heldOutLoss(new Gpt(options.model(), 1), windows, world.group())));
+            LocalWorld.run(size, world -> {
+                try (TokenCorpus corpus = TokenCorpus.load(options.data(), TrainGpt.jdkSources(), world)) {
+                    Dataset<long[]> windows =
+                            first(37, corpus.heldOut(options.model().context()));
+                    losses.set(size, Evaluation.heldOutLoss(new Gpt(options.model(), 1), windows, world.group()));
+                }
+            });
         }
         assertThat(losses.get(2)).isCloseTo(losses.get(1), Offset.offset(1e-6));
         assertThat(losses.get(3)).isCloseTo(losses.get(1), Offset.offset(1e-6));
+    }
+
+    private static <S> Dataset<S> first(long count, Dataset<S> dataset) {
+        return new Dataset<>() {
+            @Override
+            public long size() {
+                return count;
+            }
+
+            @Override
+            public S get(long index) throws IOException {
+                return dataset.get(index);
+            }
+        };
     }
 
     @Test

@@ -10,7 +10,6 @@ import io.jrun.train.layer.TokenEmbedding;
 import io.jrun.train.tensor.TensorMemory;
 import io.jrun.train.tensorparallel.ParallelStyle;
 import io.jrun.train.weights.NameMapping;
-import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import org.bytedeco.pytorch.Scalar;
@@ -99,7 +98,7 @@ public final class Bert extends LanguageModel {
     /** Files from TensorFlow call weight and bias of a norm gamma and beta. Heads of other tasks are not needed. */
     @Override
     public NameMapping mapping() {
-        Map<String, String> rules = new LinkedHashMap<>();
+        Map<String, String> rules = rulesOfTorchFiles();
         rules.put("LayerNorm\\.gamma$", "LayerNorm.weight");
         rules.put("LayerNorm\\.beta$", "LayerNorm.bias");
         rules.put("^(embeddings|encoder|pooler)\\.", "bert.$1.");

@@ -84,9 +84,9 @@ public final class Gpt2 extends LanguageModel {
     /** Files of OpenAI's sizes lack the prefix. Masks are buffers of older versions. */
     @Override
     public NameMapping mapping() {
-        return NameMapping.of(
-                Map.of("^(wte|wpe|h|ln_f)\\.", "transformer.$1."),
-                List.of(".*\\.attn\\.(masked_)?bias", "lm_head\\.weight"));
+        Map<String, String> rules = rulesOfTorchFiles();
+        rules.put("^(wte|wpe|h|ln_f)\\.", "transformer.$1.");
+        return NameMapping.of(rules, List.of(".*\\.attn\\.(masked_)?bias", "lm_head\\.weight"));
     }
 
     private static final class Block extends CompositeModule {

@@ -98,7 +98,7 @@ public final class Llama extends LanguageModel {
 
     @Override
     public NameMapping mapping() {
-        Map<String, String> rules = new LinkedHashMap<>();
+        Map<String, String> rules = rulesOfTorchFiles();
         rules.put("^tok_embeddings\\.", "model.embed_tokens.");
         rules.put("^norm\\.", "model.norm.");
         rules.put("^output\\.", "lm_head.");

@@ -2,7 +2,9 @@ package io.jrun.models.llama;
 
 import io.jrun.models.transformer.RotaryEmbedding;
 import io.jrun.models.transformer.RotaryEmbedding.Pairs;
+import io.jrun.models.transformer.RotaryScaling;
 import io.jrun.train.json.JsonObject;
+import java.util.Optional;
 
 /**
  * The sizes of a Llama, with the names and defaults of Hugging Face's config.json.
@@ -14,6 +16,7 @@ import io.jrun.train.json.JsonObject;
  * @param isTied whether the output layer uses the matrix of the embedding
  * @param hasAttentionBias whether the projections of the attention have a bias
  * @param pairs the rotary pairs of the file
+ * @param scaling the change of the rotary frequencies; empty for none
  */
 public record LlamaConfig(
         long vocabulary,
@@ -28,7 +31,8 @@ public record LlamaConfig(
         double theta,
         boolean isTied,
         boolean hasAttentionBias,
-        Pairs pairs) {
+        Pairs pairs,
+        Optional<RotaryScaling> scaling) {
     /** Checks that the heads of keys divide the heads. */
     public LlamaConfig {
         if (heads % keyHeads != 0) {
@@ -40,10 +44,11 @@ public record LlamaConfig(
     /** Reads Hugging Face's config.json. Throws {@link IllegalArgumentException} naming what is missing or not supported. */
     public static LlamaConfig of(JsonObject json) {
         String activation = json.text("hidden_act").orElse("silu");
-        if (!activation.equals("silu") || json.has("rope_scaling") || json.flag("mlp_bias", false)) {
+        if (!activation.equals("silu") || json.flag("mlp_bias", false)) {
             throw new IllegalArgumentException("config.json asks for hidden_act " + activation
-                    + ", rope_scaling or mlp_bias; jrun's Llama has silu, no rope_scaling and no mlp_bias");
+                    + " or mlp_bias; jrun's Llama has silu and no mlp_bias");
         }
+        RotaryConfig rotary = RotaryConfig.of(json);
         long heads = json.integer("num_attention_heads");
         long width = json.integer("hidden_size");
         return new LlamaConfig(
@@ -56,10 +61,11 @@ public record LlamaConfig(
                 json.integer("head_dim", width / heads),
                 json.integer("intermediate_size"),
                 json.number("rms_norm_eps", 1e-6),
-                json.number("rope_theta", 10_000),
+                rotary.theta(),
                 json.flag("tie_word_embeddings", false),
                 json.flag("attention_bias", false),
-                Pairs.HALVES);
+                Pairs.HALVES,
+                rotary.scaling());
     }
 
     /**
@@ -69,9 +75,6 @@ public record LlamaConfig(
      * @param inner rows of {@code layers.0.feed_forward.w1.weight}
      */
     public static LlamaConfig ofMeta(JsonObject params, long vocabulary, long inner) {
-        if (params.flag("use_scaled_rope", false)) {
-            throw new IllegalArgumentException("params.json asks for use_scaled_rope, which jrun's Llama lacks");
-        }
         long heads = params.integer("n_heads");
         long width = params.integer("dim");
         return new LlamaConfig(
@@ -87,11 +90,12 @@ public record LlamaConfig(
                 params.number("rope_theta", 10_000),
                 false,
                 false,
-                Pairs.INTERLEAVED);
+                Pairs.INTERLEAVED,
+                RotaryConfig.scalingOfMeta(params));
     }
 
     RotaryEmbedding rotary() {
-        return new RotaryEmbedding(headWidth, theta, pairs);
+        return new RotaryEmbedding(headWidth, theta, pairs, scaling);
     }
 
     String toJson() {
@@ -110,6 +114,7 @@ public record LlamaConfig(
                   "intermediate_size": %d,
                   "rms_norm_eps": %s,
                   "rope_theta": %s,
+                  "rope_scaling": %s,
                   "tie_word_embeddings": %b,
                   "attention_bias": %b
                 }
@@ -124,6 +129,7 @@ public record LlamaConfig(
                         inner,
                         epsilon,
                         theta,
+                        RotaryConfig.toJson(scaling),
                         isTied,
                         hasAttentionBias);
     }

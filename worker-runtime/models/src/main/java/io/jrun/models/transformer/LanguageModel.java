@@ -55,6 +55,14 @@ public abstract class LanguageModel extends CompositeModule {
      */
     public abstract Map<String, ParallelStyle> tensorParallelPlan();
 
+    /** Rules for files of {@code torch.save}: the state of a wrapped module, or of a dictionary of a training. */
+    protected static Map<String, String> rulesOfTorchFiles() {
+        Map<String, String> rules = new LinkedHashMap<>();
+        rules.put("^(state_dict|model_state_dict)\\.", "");
+        rules.put("^module\\.", "");
+        return rules;
+    }
+
     /** The tensors that a file of this model has, by the names of the file; without adapters. */
     public Map<String, Tensor> fileTensors() {
         Map<String, Tensor> tensors = new LinkedHashMap<>(ModuleTensors.all(this));

@@ -1,8 +1,7 @@
 package io.jrun.models.transformer;
 
-import org.bytedeco.pytorch.Scalar;
+import java.util.Optional;
 import org.bytedeco.pytorch.Tensor;
-import org.bytedeco.pytorch.TensorOptions;
 import org.bytedeco.pytorch.TensorVector;
 import org.bytedeco.pytorch.global.torch;
 
@@ -13,8 +12,9 @@ import org.bytedeco.pytorch.global.torch;
  *
  * @param width E, the even width of a head
  * @param theta the base of the angles
+ * @param scaling a change of the frequencies; empty for none
  */
-public record RotaryEmbedding(long width, double theta, Pairs pairs) {
+public record RotaryEmbedding(long width, double theta, Pairs pairs, Optional<RotaryScaling> scaling) {
     /** Which elements of a head make a pair. */
     public enum Pairs {
         /** Element i and element i + E/2, as in Hugging Face's files. */
@@ -59,10 +59,11 @@ public record RotaryEmbedding(long width, double theta, Pairs pairs) {
     }
 
     private Tensor angles(Tensor positions_S) {
-        TensorOptions options = new TensorOptions(torch.ScalarType.Float);
-        Tensor exponents = torch.arange(new Scalar(0), new Scalar(width), new Scalar(2), options)
-                .div(new Scalar(-(double) width));
-        Tensor frequencies = torch.pow(new Scalar(theta), exponents);
-        return torch.outer(positions_S.to(torch.ScalarType.Float), frequencies);
+        float[] frequencies = new float[(int) width / 2];
+        for (int i = 0; i < frequencies.length; i++) {
+            double frequency = StrictMath.pow(theta, -2.0 * i / width);
+            frequencies[i] = (float) (scaling.isPresent() ? scaling.get().scaled(frequency) : frequency);
+        }
+        return torch.outer(positions_S.to(torch.ScalarType.Float), Tensor.create(frequencies));
     }
 }

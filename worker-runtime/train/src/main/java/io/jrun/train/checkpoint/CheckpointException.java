@@ -1,5 +1,6 @@
 package io.jrun.train.checkpoint;
 
+import io.jrun.train.json.OneLine;
 import java.io.Serial;
 import org.jspecify.annotations.Nullable;
 
@@ -9,10 +10,10 @@ public final class CheckpointException extends RuntimeException {
     private static final long serialVersionUID = 1L;
 
     public CheckpointException(String message) {
-        super(message);
+        super(OneLine.of(message));
     }
 
     public CheckpointException(String message, @Nullable Throwable cause) {
-        super(message, cause);
+        super(OneLine.of(message), cause);
     }
 }

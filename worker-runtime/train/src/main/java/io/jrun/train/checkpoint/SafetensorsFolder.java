@@ -7,6 +7,7 @@ import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
+import java.nio.file.InvalidPathException;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
@@ -79,7 +80,7 @@ public final class SafetensorsFolder {
             Map<String, String> weightMap =
                     JsonObject.read(index).object("weight_map").strings();
             weightMap.forEach((tensor, file) -> {
-                if (file.isEmpty() || file.contains("/") || file.contains("\0") || file.startsWith(".")) {
+                if (file.isEmpty() || file.contains("/") || file.startsWith(".") || !isPath(file)) {
                     throw new IllegalArgumentException(index + ": tensor '" + tensor + "' is in '" + file
                             + "', expected the name of a file beside");
                 }
@@ -89,6 +90,16 @@ public final class SafetensorsFolder {
             throw new CheckpointException("cannot read " + index + ": " + e, e);
         } catch (IllegalArgumentException e) {
             throw new CheckpointException(String.valueOf(e.getMessage()), e);
+        }
+    }
+
+    /** A path has no zero character, and the file system of this process has all its characters. */
+    private static boolean isPath(String name) {
+        try {
+            Path _ = Path.of(name);
+            return true;
+        } catch (InvalidPathException _) {
+            return false;
         }
     }
 

@@ -1,13 +1,7 @@
 package io.jrun.train.data;
 
 import io.jrun.comm.ProcessGroup;
-import io.jrun.train.Libtorch;
 import java.util.stream.LongStream;
-import org.bytedeco.javacpp.PointerScope;
-import org.bytedeco.pytorch.GeneratorOptional;
-import org.bytedeco.pytorch.Tensor;
-import org.bytedeco.pytorch.TensorOptions;
-import org.bytedeco.pytorch.global.torch;
 
 /**
  * Divides the sample numbers 0..n-1 among ranks: rank r of R takes every R-th of one common order, beginning at place r.
@@ -84,28 +78,7 @@ public final class DistributedSampler {
         if (size == 0) {
             return LongStream.empty();
         }
-        if (!options.shuffle()) {
-            return places(size);
-        }
-        long[] order = permutation();
-        return places(size).map(place -> order[(int) place]);
-    }
-
-    /** Where this rank's samples stand in the common order; beyond its end it begins again. */
-    private LongStream places(long size) {
-        return LongStream.range(0, size).map(i -> (rank + i * ranks) % sampleCount);
-    }
-
-    private long[] permutation() {
-        Libtorch.load();
-        try (PointerScope _ = new PointerScope()) {
-            Tensor permutation = torch.randperm(
-                    sampleCount,
-                    new GeneratorOptional(torch.createCPUGenerator(options.seed() + epoch)),
-                    new TensorOptions(torch.ScalarType.Long));
-            long[] order = new long[Math.toIntExact(sampleCount)];
-            permutation.data_ptr_long().get(order);
-            return order;
-        }
+        EpochOrder order = EpochOrder.of(sampleCount, options.shuffle(), options.seed() + epoch);
+        return LongStream.range(0, size).map(i -> order.at(rank + i * ranks));
     }
 }

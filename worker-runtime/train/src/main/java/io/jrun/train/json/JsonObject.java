@@ -86,9 +86,14 @@ public final class JsonObject {
         return has(key) ? integer(key) : fallback;
     }
 
+    /** The number of a key that must exist. */
+    public double number(String key) {
+        return required(key, Number.class, "a number").doubleValue();
+    }
+
     /** The number of a key, or {@code fallback}. */
     public double number(String key, double fallback) {
-        return has(key) ? required(key, Number.class, "a number").doubleValue() : fallback;
+        return has(key) ? number(key) : fallback;
     }
 
     /** The truth value of a key, or {@code fallback}. */
@@ -116,6 +121,33 @@ public final class JsonObject {
         Map<?, ?> map = required(key, Map.class, "an object");
         map.forEach((name, value) -> inner.put((String) name, value));
         return new JsonObject(source + ": " + key, inner);
+    }
+
+    /** The objects in the list of a key; empty if the key is absent. Their errors name this source and the key. */
+    public List<JsonObject> objects(String key) {
+        List<JsonObject> objects = new ArrayList<>();
+        for (Object element : has(key) ? required(key, List.class, "a list of objects") : List.of()) {
+            Map<String, @Nullable Object> inner = new LinkedHashMap<>();
+            Map<?, ?> map = typed(key, element, Map.class, "a list of objects");
+            map.forEach((name, value) -> inner.put((String) name, value));
+            objects.add(new JsonObject(source + ": " + key, inner));
+        }
+        return objects;
+    }
+
+    /** Whether the key has a list. */
+    public boolean isList(String key) {
+        return members.get(key) instanceof List;
+    }
+
+    /** Whether the key has an object. */
+    public boolean isObject(String key) {
+        return members.get(key) instanceof Map;
+    }
+
+    /** The length of the list of a key that must exist. */
+    public int size(String key) {
+        return required(key, List.class, "a list").size();
     }
 
     /** All members, which must be strings. */

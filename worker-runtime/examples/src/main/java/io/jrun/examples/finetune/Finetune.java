@@ -1,0 +1,187 @@
+package io.jrun.examples.finetune;
+
+import io.jrun.comm.Distributed;
+import io.jrun.comm.World;
+import io.jrun.examples.data.TokenCorpus;
+import io.jrun.examples.options.InvalidArgumentException;
+import io.jrun.models.ModelFolder;
+import io.jrun.models.lora.Lora;
+import io.jrun.models.lora.LoraOptions;
+import io.jrun.models.transformer.LanguageModel;
+import io.jrun.train.checkpoint.CheckpointException;
+import io.jrun.train.data.DataException;
+import io.jrun.train.data.DataLoader;
+import io.jrun.train.data.DataLoaderOptions;
+import io.jrun.train.ddp.DistributedDataParallel;
+import io.jrun.train.ddp.Step;
+import io.jrun.train.token.TokenBatch;
+import io.jrun.train.weights.WeightLoader;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Locale;
+import java.util.Optional;
+import java.util.StringJoiner;
+import org.bytedeco.pytorch.AdamW;
+import org.bytedeco.pytorch.AdamWOptions;
+import org.bytedeco.pytorch.NoGradGuard;
+import org.bytedeco.pytorch.Tensor;
+
+/** Main class of finetune.jar. It runs under jrun, or alone as a world of one rank. */
+public final class Finetune {
+    private static final int EXIT_USAGE = 2;
+    private static final int LONGEST_DEFAULT_CONTEXT = 128;
+    private static final List<String> TOKENIZER_FILES =
+            List.of("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json");
+
+    private Finetune() {}
+
+    /** Trains, or prints logits. Unusable arguments, models or data end the program with one line and exit code 2. */
+    public static void main(String[] args) {
+        int exitCode = 0;
+        try (World world = Distributed.init()) {
+            try {
+                Optional<FinetuneOptions> options = FinetuneOptions.parse(args);
+                if (options.isPresent()) {
+                    run(options.get(), world);
+                } else if (world.rank() == 0) {
+                    System.out.print(FinetuneOptions.HELP);
+                }
+            } catch (InvalidArgumentException | IllegalArgumentException | CheckpointException | DataException e) {
+                System.err.println("finetune: " + e.getMessage());
+                exitCode = EXIT_USAGE;
+            }
+        }
+        if (exitCode != 0) {
+            System.exit(exitCode);
+        }
+    }
+
+    static void run(FinetuneOptions options, World world) {
+        LanguageModel model = ModelFolder.build(options.model());
+        long bytesRead = WeightLoader.load(model, options.model(), model.mapping(), world, options.readers());
+        if (!options.tokens().isEmpty()) {
+            if (world.rank() == 0) {
+                System.out.println(logits(
+                        model,
+                        options.tokens().stream().mapToLong(Long::longValue).toArray()));
+            }
+            return;
+        }
+        if (world.rank() == 0) {
+            System.out.printf(Locale.ROOT, "rank 0 has read %d bytes of weights%n", bytesRead);
+        }
+        train(options, model, world);
+    }
+
+    /** The logits as one JSON array; for a BERT an array of arrays. */
+    static String logits(LanguageModel model, long[] tokens) {
+        long largest = Arrays.stream(tokens).max().orElse(0);
+        long smallest = Arrays.stream(tokens).min().orElse(0);
+        if (smallest < 0 || largest >= model.vocabulary() || tokens.length > model.context()) {
+            throw new InvalidArgumentException("--print-logits has " + tokens.length + " tokens from " + smallest
+                    + " to " + largest + "; the model takes " + model.context() + " tokens from 0 to "
+                    + (model.vocabulary() - 1));
+        }
+        try (NoGradGuard _ = new NoGradGuard()) {
+            Tensor logits_SV =
+                    model.forward(Tensor.create(tokens, 1, tokens.length)).select(0, 0);
+            if (model.isCausal()) {
+                return array(logits_SV.select(0, -1));
+            }
+            StringJoiner rows = new StringJoiner(",", "[", "]");
+            for (int position = 0; position < tokens.length; position++) {
+                rows.add(array(logits_SV.select(0, position)));
+            }
+            return rows.toString();
+        }
+    }
+
+    private static String array(Tensor logits_V) {
+        float[] values = new float[Math.toIntExact(logits_V.numel())];
+        logits_V.contiguous().data_ptr_float().get(values);
+        StringJoiner numbers = new StringJoiner(",", "[", "]");
+        for (float value : values) {
+            numbers.add(Float.toString(value));
+        }
+        return numbers.toString();
+    }
+
+    private static void train(FinetuneOptions options, LanguageModel model, World world) {
+        if (!model.isCausal()) {
+            throw new InvalidArgumentException(
+                    "training needs a model that predicts the next token; " + options.model() + " does not");
+        }
+        int context =
+                options.context() > 0 ? options.context() : (int) Math.min(model.context(), LONGEST_DEFAULT_CONTEXT);
+        DataLoaderOptions loading = DataLoaderOptions.training(options.batch(), options.seed());
+        try (TokenCorpus corpus =
+                TokenCorpus.load(options.data(), options.data().data().orElseThrow(), world)) {
+            if (corpus.vocabulary() > model.vocabulary()) {
+                throw new InvalidArgumentException("the tokenizer of " + corpus + " has " + corpus.vocabulary()
+                        + " tokens, the model has " + model.vocabulary() + ". Give the tokenizer of the model.");
+            }
+            try (DataLoader<long[]> loader = DataLoader.of(corpus.all(context), world.group(), loading)) {
+                train(options, model, loader, world);
+            }
+        }
+    }
+
+    private static void train(FinetuneOptions options, LanguageModel model, DataLoader<long[]> loader, World world) {
+        Optional<Lora> lora = options.loraRank() == 0
+                ? Optional.empty()
+                : Optional.of(Lora.attach(
+                        model,
+                        new LoraOptions(
+                                options.loraRank(), options.loraAlpha(), options.loraTargets(), options.seed())));
+        try (var ddp = new DistributedDataParallel<>(model, world.group())) {
+            AdamW optimizer = new AdamW(
+                    lora.map(Lora::trained).orElseGet(model::parameters), new AdamWOptions(options.learningRate()));
+            for (int step = 1; step <= options.steps(); step++) {
+                List<long[]> windows = loader.next();
+                try (Step scope = ddp.step()) {
+                    optimizer.zero_grad();
+                    TokenBatch batch = TokenBatch.of(windows);
+                    Tensor loss = model.loss(batch.inputs(), batch.targets());
+                    scope.backward(loss);
+                    optimizer.step();
+                    if (world.rank() == 0 && (step == 1 || step % 10 == 0 || step == options.steps())) {
+                        System.out.printf(
+                                Locale.ROOT, "step %d/%d loss %.4f%n", step, options.steps(), loss.item_float());
+                    }
+                }
+            }
+        }
+        if (world.rank() == 0) {
+            options.out().ifPresent(out -> save(options, model, lora, out));
+        }
+        world.group().barrier();
+    }
+
+    private static void save(FinetuneOptions options, LanguageModel model, Optional<Lora> lora, Path out) {
+        if (lora.isPresent()) {
+            lora.get().save(out);
+        } else {
+            ModelFolder.save(model, out);
+            copyTokenizer(options.model(), out);
+        }
+        System.out.println("saved " + out);
+    }
+
+    /** The new folder is complete: other tools find the tokenizer in it. */
+    private static void copyTokenizer(Path model, Path out) {
+        Path folder = FinetuneOptions.folder(model);
+        try {
+            for (String name : TOKENIZER_FILES) {
+                if (Files.exists(folder.resolve(name)) && !folder.toRealPath().equals(out.toRealPath())) {
+                    Files.copy(folder.resolve(name), out.resolve(name), StandardCopyOption.REPLACE_EXISTING);
+                }
+            }
+        } catch (IOException e) {
+            throw new CheckpointException("cannot copy the tokenizer from " + folder + " to " + out + ": " + e, e);
+        }
+    }
+}

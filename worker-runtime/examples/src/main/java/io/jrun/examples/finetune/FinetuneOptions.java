@@ -1,0 +1,136 @@
+package io.jrun.examples.finetune;
+
+import io.jrun.examples.data.DataOptions;
+import io.jrun.examples.options.CommandLineArguments;
+import io.jrun.examples.options.InvalidArgumentException;
+import io.jrun.models.tokenizer.Tokenizers;
+import io.jrun.train.token.TokenFile;
+import io.jrun.train.weights.WeightReaders;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Optional;
+import java.util.stream.Stream;
+
+/**
+ * The command line of finetune.jar.
+ *
+ * @param tokens print the logits of these tokens; empty to train
+ * @param context tokens of one text; 0 for the model's, at most 128
+ * @param loraRank rank of the adapters; 0 to train all parameters
+ */
+record FinetuneOptions(
+        Path model,
+        List<Long> tokens,
+        DataOptions data,
+        Optional<Path> out,
+        WeightReaders readers,
+        int steps,
+        int batch,
+        int context,
+        double learningRate,
+        int loraRank,
+        double loraAlpha,
+        List<String> loraTargets,
+        int seed) {
+
+    static final String HELP = """
+            usage: jrun [--nproc-per-node=N] finetune.jar --model=PATH [options]
+            Trains a pre-trained GPT-2 or Llama on, with DistributedDataParallel, or prints logits (also of a BERT).
+
+            Model
+              --model=PATH           Hugging Face folder, or a file of weights (.safetensors, .pth, .bin) with config.json beside it
+              --read=WHO             which ranks read the files: every-rank, one-per-node or rank-0  Default: one-per-node.
+              --print-logits=T,T,... print the logits for these tokens as a JSON array, and end: of the last position;
+                                     for a BERT one array for each position
+            Training
+              --data=PATH            folder, file or zip of text, .jsonl file, .tokens file of tokenize.jar, or a folder
+                                     of such files
+              --tokenizer=PATH       tokenizer.json or a folder with it; bytes: each byte is one token  Default: that
+                                     of the model.
+              --text-field=NAME      field of .jsonl with the text  Default: text.
+              --max-bytes=N          bytes of text to read  Default: all.
+              --out=DIR              save the model, or the adapters, there
+              --steps=N              optimizer steps  Default: 100.
+              --batch=N              texts per rank and step  Default: 4.
+              --context=N            tokens of one text  Default: the model's, at most 128.
+              --lr=X                 learning rate of AdamW  Default: 0.0001.
+              --seed=N               decides the order of the data and the adapters  Default: 1.
+              --lora=RANK            freeze the model and train adapters of this rank
+              --lora-alpha=X         the adapters' outputs are multiplied by X / RANK  Default: twice the rank.
+              --lora-targets=A,B     names of the projections  Default: q_proj,v_proj,c_attn.
+              --help                 print this text
+            """;
+
+    private static final List<String> VALUED = List.of(
+            "--model",
+            "--read",
+            "--print-logits",
+            "--out",
+            "--steps",
+            "--batch",
+            "--context",
+            "--lr",
+            "--seed",
+            "--lora",
+            "--lora-alpha",
+            "--lora-targets");
+
+    /** Reads the arguments; empty if they ask for help. */
+    static Optional<FinetuneOptions> parse(String[] args) {
+        CommandLineArguments given = CommandLineArguments.parse(
+                args,
+                Stream.of(VALUED, DataOptions.VALUED).flatMap(List::stream).toList(),
+                List.of("--help"));
+        return given.has("--help") ? Optional.empty() : Optional.of(of(given));
+    }
+
+    private static FinetuneOptions of(CommandLineArguments given) {
+        Path model = given.text("--model")
+                .map(Path::of)
+                .orElseThrow(() -> new InvalidArgumentException("--model=PATH is missing. See --help."));
+        int rank = given.number("--lora", 0, 1);
+        FinetuneOptions options = new FinetuneOptions(
+                model,
+                given.text("--print-logits").map(FinetuneOptions::tokens).orElse(List.of()),
+                data(given, folder(model)),
+                given.text("--out").map(Path::of),
+                given.word("--read", WeightReaders.ONE_PER_NODE),
+                given.number("--steps", 100, 1),
+                given.number("--batch", 4, 1),
+                given.number("--context", 0, 2),
+                given.positive("--lr", 1e-4),
+                rank,
+                given.positive("--lora-alpha", 2.0 * Math.max(rank, 1)),
+                given.words("--lora-targets", "q_proj,v_proj,c_attn"),
+                given.number("--seed", 1, 0));
+        if (options.tokens().isEmpty() && options.data().data().isEmpty()) {
+            throw new InvalidArgumentException("give --data=PATH to train, or --print-logits=T,T,... to print logits");
+        }
+        return options;
+    }
+
+    /** The folder with the configuration and the tokenizer of a model. */
+    static Path folder(Path model) {
+        return Files.isDirectory(model) ? model : model.toAbsolutePath().resolveSibling("");
+    }
+
+    /** Token files need no tokenizer. The tokenizer of the model must fit, if there is one. */
+    private static DataOptions data(CommandLineArguments given, Path folder) {
+        DataOptions data = DataOptions.of(given, Long.MAX_VALUE);
+        boolean isText = data.data()
+                .filter(path -> path.toString().endsWith(TokenFile.SUFFIX))
+                .isEmpty();
+        return isText || Files.exists(Tokenizers.fileOf(folder)) ? data.withDefaultTokenizer(folder.toString()) : data;
+    }
+
+    private static List<Long> tokens(String text) {
+        try {
+            return Arrays.stream(text.split(",", -1)).map(Long::valueOf).toList();
+        } catch (NumberFormatException _) {
+            throw new InvalidArgumentException(
+                    "--print-logits is '" + text + "', expected whole numbers with commas between");
+        }
+    }
+}

@@ -1,0 +1,157 @@
+package io.jrun.examples.options;
+
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.Optional;
+import java.util.stream.Collectors;
+
+/** {@code --name value}, {@code --name=value} and {@code --flag}, checked against what is known. */
+public final class CommandLineArguments {
+    private final Map<String, String> values = new HashMap<>();
+
+    private CommandLineArguments() {}
+
+    /**
+     * Splits the arguments of a command line.
+     *
+     * @param valued names that take a value
+     * @param flags names that take none
+     * @throws InvalidArgumentException naming what is unknown or incomplete
+     */
+    public static CommandLineArguments parse(String[] args, List<String> valued, List<String> flags) {
+        CommandLineArguments parsed = new CommandLineArguments();
+        for (int i = 0; i < args.length; i++) {
+            String name = args[i];
+            int equals = name.indexOf('=');
+            String inline = equals < 0 ? null : name.substring(equals + 1);
+            name = equals < 0 ? name : name.substring(0, equals);
+            if (flags.contains(name) && inline == null) {
+                parsed.values.put(name, "");
+            } else if (!valued.contains(name)) {
+                throw new InvalidArgumentException(unknown(args[i], name, valued, flags));
+            } else if (inline != null) {
+                parsed.values.put(name, inline);
+            } else if (i + 1 < args.length) {
+                i++;
+                parsed.values.put(name, args[i]);
+            } else {
+                throw new InvalidArgumentException(name + " needs a value");
+            }
+        }
+        return parsed;
+    }
+
+    /** Whether an option was given. */
+    public boolean has(String flag) {
+        return values.containsKey(flag);
+    }
+
+    /** The text of an option. */
+    public Optional<String> text(String name) {
+        return Optional.ofNullable(values.get(name));
+    }
+
+    /** A whole number of at least {@code min}. */
+    public int number(String name, int fallback, int min) {
+        return (int) whole(name, fallback, min, Integer.MAX_VALUE);
+    }
+
+    /** A whole number of at least {@code min}, which may be beyond 32 bits. */
+    public long longNumber(String name, long fallback, long min) {
+        return whole(name, fallback, min, Long.MAX_VALUE);
+    }
+
+    private long whole(String name, long fallback, long min, long max) {
+        String text = values.get(name);
+        if (text == null) {
+            return fallback;
+        }
+        try {
+            long number = Long.parseLong(text);
+            if (number >= min && number <= max) {
+                return number;
+            }
+        } catch (NumberFormatException _) {
+            // Not a number: refused below, like a number that is out of range.
+        }
+        throw new InvalidArgumentException(name + " is '" + text + "', expected a whole number of at least " + min);
+    }
+
+    /** Words with commas between them. */
+    public List<String> words(String name, String fallback) {
+        return List.of(values.getOrDefault(name, fallback).split(",", -1));
+    }
+
+    /** A number above zero. */
+    public double positive(String name, double fallback) {
+        String text = values.get(name);
+        if (text == null) {
+            return fallback;
+        }
+        try {
+            double number = Double.parseDouble(text);
+            if (number > 0 && Double.isFinite(number)) {
+                return number;
+            }
+        } catch (NumberFormatException _) {
+            // Not a number: refused below.
+        }
+        throw new InvalidArgumentException(name + " is '" + text + "', expected a number above 0");
+    }
+
+    /** One of the words of an enum, in small letters and with dashes. */
+    public <E extends Enum<E>> E word(String name, E fallback) {
+        String text = values.get(name);
+        if (text == null) {
+            return fallback;
+        }
+        E[] constants = fallback.getDeclaringClass().getEnumConstants();
+        for (E constant : constants) {
+            if (word(constant).equals(text)) {
+                return constant;
+            }
+        }
+        String words = Arrays.stream(constants).map(CommandLineArguments::word).collect(Collectors.joining(", "));
+        throw new InvalidArgumentException(name + " is '" + text + "', expected one of " + words);
+    }
+
+    private static String word(Enum<?> constant) {
+        return constant.name().toLowerCase(Locale.ROOT).replace('_', '-');
+    }
+
+    private static String unknown(String given, String name, List<String> valued, List<String> flags) {
+        List<String> all = new ArrayList<>(valued);
+        all.addAll(flags);
+        String nearest = all.getFirst();
+        for (String candidate : all) {
+            if (distance(name, candidate) < distance(name, nearest)) {
+                nearest = candidate;
+            }
+        }
+        return distance(name, nearest) <= 3
+                ? "unknown option '" + given + "'. Did you mean '" + nearest + "'?"
+                : "unknown option '" + given + "'. See --help.";
+    }
+
+    /** Levenshtein's edit distance. */
+    private static int distance(String a, String b) {
+        int[] row = new int[b.length() + 1];
+        for (int j = 0; j <= b.length(); j++) {
+            row[j] = j;
+        }
+        for (int i = 1; i <= a.length(); i++) {
+            int diagonal = row[0];
+            row[0] = i;
+            for (int j = 1; j <= b.length(); j++) {
+                int substituted = diagonal + (a.charAt(i - 1) == b.charAt(j - 1) ? 0 : 1);
+                diagonal = row[j];
+                row[j] = Math.min(substituted, Math.min(row[j], row[j - 1]) + 1);
+            }
+        }
+        return row[b.length()];
+    }
+}

@@ -1,0 +1,13 @@
+package io.jrun.examples.options;
+
+import java.io.Serial;
+
+/** Unusable arguments or data. The message is one line that says what to do; the exit code is 2. */
+public final class InvalidArgumentException extends RuntimeException {
+    @Serial
+    private static final long serialVersionUID = 1L;
+
+    public InvalidArgumentException(String message) {
+        super(message);
+    }
+}

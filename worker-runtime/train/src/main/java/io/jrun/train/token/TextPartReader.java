@@ -1,0 +1,152 @@
+package io.jrun.train.token;
+
+import io.jrun.train.data.DataException;
+import io.jrun.train.json.JsonObject;
+import java.io.BufferedInputStream;
+import java.io.ByteArrayOutputStream;
+import java.io.IOException;
+import java.io.InputStream;
+import java.nio.ByteBuffer;
+import java.nio.charset.CharacterCodingException;
+import java.nio.charset.StandardCharsets;
+import java.util.Arrays;
+import java.util.Locale;
+import java.util.function.Consumer;
+
+/** Cuts files into {@link TextPart}s, up to a number of bytes. Needs memory for one record, not for a file. */
+final class TextPartReader {
+    /** Ends the names of files of JSON Lines. */
+    static final String JSON_LINES = ".jsonl";
+
+    /** A part is encoded at once: large enough for the speed of a tokenizer, small enough for memory. */
+    private static final int PART_BYTES = 1 << 20;
+    /** A record is in memory as a whole. A longer line is no record, as a rule: the file is no JSON Lines. */
+    private static final int MAX_RECORD_BYTES = 64 << 20;
+
+    private final long maxBytes;
+    private final String jsonField;
+    private final Consumer<TextPart> handler;
+    private long textBytes;
+
+    TextPartReader(long maxBytes, String jsonField, Consumer<TextPart> handler) {
+        this.maxBytes = maxBytes;
+        this.jsonField = jsonField;
+        this.handler = handler;
+    }
+
+    long textBytes() {
+        return textBytes;
+    }
+
+    boolean isFull() {
+        return textBytes >= maxBytes;
+    }
+
+    /** Reads a file. {@code name} stands in errors. */
+    void read(String name, InputStream in) throws IOException {
+        if (name.toLowerCase(Locale.ROOT).endsWith(JSON_LINES)) {
+            readJsonLines(name, new BufferedInputStream(in));
+        } else {
+            readText(name, in);
+        }
+    }
+
+    private void readText(String name, InputStream in) throws IOException {
+        byte[] rest = {};
+        long position = 0;
+        boolean isLast = false;
+        while (!isLast && !isFull()) {
+            byte[] read = in.readNBytes(PART_BYTES);
+            isLast = read.length < PART_BYTES;
+            byte[] bytes = Arrays.copyOf(rest, rest.length + read.length);
+            System.arraycopy(read, 0, bytes, rest.length, read.length);
+            int end = isLast ? bytes.length : endOfPart(bytes);
+            if (end > 0) {
+                String location =
+                        isLast && position == 0 ? name : name + ", bytes " + position + " to " + (position + end);
+                give(location, Arrays.copyOf(bytes, end), isLast);
+            }
+            rest = Arrays.copyOfRange(bytes, end, bytes.length);
+            position += end;
+        }
+    }
+
+    private void readJsonLines(String name, InputStream in) throws IOException {
+        ByteArrayOutputStream line = new ByteArrayOutputStream();
+        long number = 0;
+        int next = 0;
+        while (next >= 0 && !isFull()) {
+            number++;
+            line.reset();
+            for (next = in.read(); next >= 0 && next != '\n'; next = in.read()) {
+                if (line.size() == MAX_RECORD_BYTES) {
+                    throw new DataException(name + ", line " + number + " has more than " + MAX_RECORD_BYTES
+                            + " bytes. Each line must be one JSON object.");
+                }
+                line.write(next);
+            }
+            String location = name + ", line " + number;
+            String record = decode(location, line.toByteArray());
+            if (!record.isBlank()) {
+                give(location, text(location, record).getBytes(StandardCharsets.UTF_8), true);
+            }
+        }
+    }
+
+    private String text(String location, String record) {
+        try {
+            return JsonObject.parse(location, record)
+                    .text(jsonField)
+                    .orElseThrow(() -> new DataException(location + " lacks '" + jsonField + "'"));
+        } catch (IllegalArgumentException e) {
+            throw new DataException(String.valueOf(e.getMessage()), e);
+        }
+    }
+
+    private static String decode(String location, byte[] bytes) {
+        try {
+            return StandardCharsets.UTF_8
+                    .newDecoder()
+                    .decode(ByteBuffer.wrap(bytes))
+                    .toString();
+        } catch (CharacterCodingException e) {
+            throw new DataException(location + " is not UTF-8", e);
+        }
+    }
+
+    private void give(String location, byte[] text, boolean endsDocument) {
+        long left = maxBytes - textBytes;
+        boolean isCut = text.length > left;
+        byte[] given = isCut ? Arrays.copyOf(text, endOfCharacters(text, (int) left)) : text;
+        textBytes = isCut ? maxBytes : textBytes + text.length;
+        handler.accept(new TextPart(location, given, endsDocument || isCut));
+    }
+
+    /** Behind the last line end, or, without a line end, behind the last whole character. */
+    private static int endOfPart(byte[] bytes) {
+        for (int i = bytes.length; i > 0; i--) {
+            if (bytes[i - 1] == '\n') {
+                return i;
+            }
+        }
+        int begin = bytes.length - 1;
+        while (bytes.length - begin < 4 && isContinuation(bytes[begin])) {
+            begin--;
+        }
+        boolean endsInside = bytes[begin] < 0 && !isContinuation(bytes[begin]);
+        return endsInside ? begin : bytes.length;
+    }
+
+    /** The largest number up to {@code limit} of bytes that are whole characters, if the bytes are UTF-8. */
+    static int endOfCharacters(byte[] bytes, int limit) {
+        int end = limit;
+        while (limit - end < 3 && end > 0 && end < bytes.length && isContinuation(bytes[end])) {
+            end--;
+        }
+        return end;
+    }
+
+    private static boolean isContinuation(byte b) {
+        return (b & 0xC0) == 0x80;
+    }
+}
