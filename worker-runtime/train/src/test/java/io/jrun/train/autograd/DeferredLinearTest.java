@@ -100,4 +100,25 @@ class DeferredLinearTest {
             assertThat(weight.grad().equal(torch.ones(7, OUT).t().mm(x))).isTrue();
         }
     }
+
+    /** Both uses of the weight in a pass count, and a gradient of an earlier pass stays. */
+    @Test
+    void aWeightThatIsUsedTwiceGetsBothGradients() {
+        try (PointerScope _ = new PointerScope()) {
+            assertThat(ofSharedWeight(true).equal(ofSharedWeight(false))).isTrue();
+        }
+    }
+
+    private static Tensor ofSharedWeight(boolean isSplit) {
+        Tensor weight = normal(1, IN, IN).requires_grad_(true);
+        for (int pass = 0; pass < 2; pass++) {
+            try (DeferredGradients deferred = new DeferredGradients();
+                    DeferredGradients.Scope _ = isSplit ? deferred.open() : () -> {}) {
+                Tensor inner = torch.gelu(DeferredLinear.linear(normal(4L + pass, 7, IN), weight, null));
+                DeferredLinear.linear(inner, weight, null).sum().backward();
+                deferred.compute();
+            }
+        }
+        return weight.grad();
+    }
 }
