@@ -9,18 +9,18 @@ import java.util.Map;
 import java.util.stream.IntStream;
 
 /**
- * Which parameters are reduced together, in the order in which the buckets are reduced. The plan is a pure function of its
- * arguments, so that all ranks have the same plan.
+ * Which parameters are reduced together, in the order in which the buckets are reduced. The plan is a pure function of
+ * its arguments, so that all ranks have the same plan.
  *
  * @param buckets parameter numbers; each parameter is in exactly one bucket
  */
-record BucketPlan(List<List<Integer>> buckets) {
-    BucketPlan {
+public record BucketPlan(List<List<Integer>> buckets) {
+    public BucketPlan {
         buckets = buckets.stream().map(List::copyOf).toList();
     }
 
     /** Type and size of a parameter: the input of the plan. */
-    record Item(DataType type, long bytes) {}
+    public record Item(DataType type, long bytes) {}
 
     /**
      * Fills buckets in {@code order}. A bucket holds one element type and is full once it has reached its limit, so one
@@ -28,7 +28,7 @@ record BucketPlan(List<List<Integer>> buckets) {
      * one. Buckets are ordered by their last parameter: that is when they become ready. Source: c10d reducer.cpp,
      * {@code compute_bucket_assignment_by_size}.
      */
-    static BucketPlan of(List<Item> items, List<Integer> order, List<Long> limits) {
+    public static BucketPlan of(List<Item> items, List<Integer> order, List<Long> limits) {
         Map<DataType, Filling> open = new EnumMap<>(DataType.class);
         List<Filling> full = new ArrayList<>();
         Map<DataType, Integer> filled = new EnumMap<>(DataType.class);
@@ -50,7 +50,7 @@ record BucketPlan(List<List<Integer>> buckets) {
     }
 
     /** The order to begin with: a backward pass meets the layers from last to first. */
-    static List<Integer> reverseRegistration(int parameterCount) {
+    public static List<Integer> reverseRegistration(int parameterCount) {
         return IntStream.range(0, parameterCount)
                 .map(i -> parameterCount - 1 - i)
                 .boxed()

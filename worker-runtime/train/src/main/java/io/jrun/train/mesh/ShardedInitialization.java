@@ -11,9 +11,9 @@ import org.bytedeco.pytorch.TensorOptions;
 import org.bytedeco.pytorch.global.torch;
 
 /**
- * First values that do not depend on the mesh. Each tensor has a generator of its own, seeded by the job's seed and the name of
- * the tensor. A rank draws the values of the whole tensor and keeps its part; for this time it has memory for the whole tensor
- * in float32. As Megatron's {@code _initialize_affine_weight_cpu}.
+ * First values that do not depend on the mesh. Each tensor has a generator of its own, seeded by the job's seed and the
+ * name of the tensor. A rank draws the values of the whole tensor and keeps its part; for this time it has memory for
+ * the whole tensor in float32. As Megatron's {@code _initialize_affine_weight_cpu}.
  */
 public final class ShardedInitialization {
     private ShardedInitialization() {}
@@ -30,6 +30,17 @@ public final class ShardedInitialization {
                 part = ShardedTensor.part(part, shard, axis);
             }
             tensor.local().copy_(part);
+        }
+    }
+
+    /**
+     * Fills a whole tensor with the values that {@link #normal(ShardedTensor, MeshAxis, long, double, double)} gives
+     * its parts.
+     */
+    public static void normal(String name, Tensor whole, long seed, double mean, double deviation) {
+        try (PointerScope _ = new PointerScope();
+                NoGradGuard _ = new NoGradGuard()) {
+            whole.normal_(mean, deviation, new GeneratorOptional(generator(seed, name)));
         }
     }
 

@@ -1,0 +1,28 @@
+package io.jrun.train.fsdp;
+
+/**
+ * One collective of one unit on this rank. Times are {@link System#nanoTime}.
+ *
+ * @param unit the name of the unit
+ * @param bytes that this rank contributes to the collective and takes from it
+ * @param launchedNanos when the operation was queued
+ * @param endedNanos when the operation ended
+ * @param waitedNanos how long the training thread stood still for it
+ */
+public record CommunicationSpan(
+        String unit, Kind kind, long bytes, long launchedNanos, long endedNanos, long waitedNanos) {
+    /** What the collective does. */
+    public enum Kind {
+        /** All-gather of parameters. */
+        GATHER,
+        /** Reduce-scatter of gradients. */
+        REDUCE,
+        /** All-reduce of a gradient shard over replicas. */
+        REPLICATE
+    }
+
+    /** The part of the operation that ran while the training thread computed, in nanoseconds. */
+    public long overlapNanos() {
+        return Math.max(0, endedNanos - launchedNanos - waitedNanos);
+    }
+}

@@ -1,0 +1,31 @@
+package io.jrun.train.fsdp;
+
+import io.jrun.comm.ProcessGroup;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The ranks that share a model.
+ *
+ * @param shards each rank holds another part of the model
+ * @param replicas each rank holds the same part; null if there is one copy of the model
+ */
+record FsdpGroups(ProcessGroup shards, @Nullable ProcessGroup replicas) {
+    /** The number of ranks whose gradients are averaged. */
+    int ranks() {
+        return shards.size() * (replicas == null ? 1 : replicas.size());
+    }
+
+    /** The number of this rank among those that share a copy. */
+    int shard() {
+        return shards.groupRank();
+    }
+
+    /** Fails the operations of the other ranks, which would wait for this rank. */
+    void abort(RuntimeException cause) {
+        String message = "rank " + shards.worldRank(shards.groupRank()) + ": a pass failed: " + cause;
+        shards.abort(message);
+        if (replicas != null) {
+            replicas.abort(message);
+        }
+    }
+}

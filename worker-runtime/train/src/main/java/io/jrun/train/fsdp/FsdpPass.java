@@ -1,0 +1,215 @@
+package io.jrun.train.fsdp;
+
+import io.jrun.train.autograd.AutogradBridge;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.Deque;
+import java.util.List;
+import org.bytedeco.pytorch.GradMode;
+import org.bytedeco.pytorch.Tensor;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Gathers and frees the units of a pass in time. The next unit is gathered while one computes: in the order of the last
+ * forward pass, and backwards in the order of this one. Gradients are reduced while the next unit computes. All ranks
+ * run equal passes, so all ranks begin their collectives in the same order. Confined to the training thread.
+ */
+final class FsdpPass {
+    private final FsdpGroups groups;
+    private final FsdpOptions options;
+    private final List<FsdpUnit> units = new ArrayList<>();
+    private @Nullable FsdpUnit root;
+    private List<FsdpUnit> lastOrder = List.of();
+    private final List<FsdpUnit> order = new ArrayList<>();
+    private final Deque<UnitReduction> reductions = new ArrayDeque<>();
+    private boolean isSyncing = true;
+    private boolean isBackward;
+    private boolean isOpen;
+    private @Nullable RuntimeException failure;
+
+    FsdpPass(FsdpGroups groups, FsdpOptions options) {
+        this.groups = groups;
+        this.options = options;
+    }
+
+    void add(FsdpUnit unit) {
+        units.add(unit);
+    }
+
+    void setRoot(FsdpUnit unit) {
+        root = unit;
+    }
+
+    /** All units, the root last. */
+    List<FsdpUnit> units() {
+        List<FsdpUnit> all = new ArrayList<>(units);
+        if (root != null) {
+            all.add(root);
+        }
+        return all;
+    }
+
+    boolean isSyncing() {
+        return isSyncing;
+    }
+
+    void setSyncing(boolean syncing) {
+        isSyncing = syncing;
+    }
+
+    /** A step begins: the root becomes whole, the first unit follows. */
+    void begin() {
+        requireSound();
+        requireClosed();
+        isOpen = true;
+        units().forEach(unit -> unit.parameters().show());
+        guarded(() -> {
+            if (root != null) {
+                root.beginGather();
+            }
+            prefetch(expected(), 0, 1);
+            if (root != null) {
+                root.gather();
+            }
+        });
+    }
+
+    private List<FsdpUnit> expected() {
+        return lastOrder.isEmpty() ? units : lastOrder;
+    }
+
+    /** The forward pass of a unit begins. */
+    void beforeForward(FsdpUnit unit) {
+        requireSound();
+        requireOpen("unit '" + unit.name() + "' computes");
+        if (isBackward) {
+            throw new IllegalStateException("unit '" + unit.name() + "' computes again within a backward pass. Put the"
+                    + " recomputed segment inside the unit: fsdp.around(recompute), not recompute.around(fsdp).");
+        }
+        guarded(() -> {
+            unit.gather();
+            order.add(unit);
+            prefetch(expected(), expected().indexOf(unit) + 1, 1);
+        });
+    }
+
+    void afterForward(FsdpUnit unit) {
+        if (options.reshardAfterForward() != FsdpOptions.KEEP || !GradMode.is_enabled()) {
+            unit.reshardAfterForward();
+        }
+    }
+
+    /** The backward pass reaches the output of a unit. */
+    void beforeBackward(FsdpUnit unit) {
+        guarded(() -> {
+            unit.gather();
+            prefetch(order, order.lastIndexOf(unit) - 1, -1);
+        });
+    }
+
+    private void prefetch(List<FsdpUnit> from, int first, int direction) {
+        for (int i = 0; i < options.prefetch(); i++) {
+            int at = first + i * direction;
+            if (at >= 0 && at < from.size()) {
+                from.get(at).beginGather();
+            }
+        }
+    }
+
+    /** The backward pass has computed the gradients of a unit's parameters and of its input. */
+    void afterBackward(FsdpUnit unit) {
+        guarded(() -> {
+            if (unit != root) {
+                unit.reshard(); // the root stays whole for further passes of the step
+            }
+            if (isSyncing && unit.parameters().hasGradients()) {
+                reductions.forEach(UnitReduction::continueOverReplicas);
+                finishReductions(1);
+                reductions.add(unit.reduce());
+            }
+        });
+    }
+
+    private void finishReductions(int left) {
+        while (reductions.size() > left) {
+            reductions.remove().finish();
+        }
+    }
+
+    /** Runs a backward pass. Afterwards the shards have their gradients, unless gradients only add up. */
+    void backward(Tensor loss) {
+        requireSound();
+        requireOpen("a backward pass runs");
+        guarded(() -> {
+            isBackward = true;
+            try {
+                AutogradBridge.instance().backward(List.of(loss), List.of());
+            } finally {
+                isBackward = false;
+            }
+            if (isSyncing) {
+                // Units whose input needs no gradient have no end of their own. Each rank reduces the same units.
+                for (FsdpUnit unit : units().reversed()) {
+                    if (unit.parameters().hasGradients()) {
+                        afterBackward(unit);
+                    }
+                }
+            }
+            finishReductions(0);
+            units.forEach(FsdpUnit::reshard);
+            endOrder();
+        });
+    }
+
+    private void endOrder() {
+        if (!order.isEmpty()) {
+            lastOrder = List.copyOf(order);
+            order.clear();
+        }
+    }
+
+    /** The step ends: nothing stays whole. */
+    void end() {
+        if (failure == null) {
+            guarded(() -> {
+                endOrder();
+                units().forEach(FsdpUnit::reshard);
+            });
+        }
+        units().forEach(unit -> unit.parameters().hide());
+        isOpen = false;
+    }
+
+    private void requireOpen(String what) {
+        if (!isOpen) {
+            throw new IllegalStateException(what + " outside a step, where the parameters are not gathered. Compute"
+                    + " inside a step, also for an evaluation: try (FsdpStep step = fsdp.step()) { ... }");
+        }
+    }
+
+    /** Outside of steps. */
+    void requireClosed() {
+        if (isOpen) {
+            throw new IllegalStateException("a step is open. Close the step before the next step, and before the whole"
+                    + " parameters are read.");
+        }
+    }
+
+    private void requireSound() {
+        if (failure != null) {
+            throw failure;
+        }
+    }
+
+    private void guarded(Runnable part) {
+        try {
+            part.run();
+        } catch (RuntimeException e) {
+            if (failure == null) {
+                failure = e;
+                groups.abort(e);
+            }
+            throw failure;
+        }
+    }
+}

@@ -1,0 +1,292 @@
+package io.jrun.train.fsdp;
+
+import io.jrun.comm.DataType;
+import io.jrun.comm.ProcessGroup;
+import io.jrun.train.Libtorch;
+import io.jrun.train.mesh.Shard;
+import io.jrun.train.mesh.ShardedTensor;
+import io.jrun.train.module.ModuleWrapper;
+import io.jrun.train.tensor.ModuleTensors;
+import io.jrun.train.tensor.TensorTypes;
+import java.lang.foreign.MemorySegment;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.HashSet;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.function.BiFunction;
+import java.util.function.UnaryOperator;
+import org.bytedeco.javacpp.PointerScope;
+import org.bytedeco.pytorch.Module;
+import org.bytedeco.pytorch.Tensor;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Trains one model on all ranks of a group, each of which keeps a part of the parameters, the gradients and the
+ * optimizer states: torch's {@code fully_shard}, and stage 3 of ZeRO. Each part of the model that is {@link #wrap
+ * wrapped} is a unit. A unit's parameters are gathered before the unit computes and freed afterwards. Each rank keeps
+ * the rows of a parameter that {@code torch.chunk} gives it.
+ *
+ * <pre>{@code
+ * var fsdp = new FullyShardedDataParallel(world.group(), FsdpOptions.DEFAULT);
+ * var net = new Net(fsdp);          // wraps each block as soon as it is built
+ * fsdp.shardRest(net);              // the parameters outside all units
+ * var optimizer = new FlatOptimizer(fsdp.parameters(), ..., fsdp.gradientMemory());
+ * try (FsdpStep step = fsdp.step()) {
+ *     step.backward(net.loss(batch));
+ *     fsdp.clipByGlobalNorm(1.0);
+ *     optimizer.step();
+ *     optimizer.zeroGradients();
+ * }
+ * }</pre>
+ *
+ * <p>Outside of steps the parameters of the model read NaN, and a unit that computes throws.
+ *
+ * <p>With a deterministic group the parameters have the bits that DistributedDataParallel gives. Confined to one
+ * thread. All ranks must run equal passes. Sources: Zhao et al., arXiv:2304.11277; Rajbhandari et al.,
+ * arXiv:1910.02054.
+ */
+public final class FullyShardedDataParallel implements ModuleWrapper {
+    private final FsdpGroups groups;
+    private final FsdpOptions options;
+    private final @Nullable ProcessGroup neighbours;
+    private final FsdpPass pass;
+    private final @Nullable ShardOffload offload;
+    private final Set<Long> sharded = new HashSet<>();
+    private final List<CommunicationSpan> spans = new ArrayList<>();
+
+    /** Shards over all ranks of a group. */
+    public FullyShardedDataParallel(ProcessGroup group, FsdpOptions options) {
+        this(new FsdpGroups(group, null), options, null);
+    }
+
+    /**
+     * As {@link #FullyShardedDataParallel(ProcessGroup, FsdpOptions)}; shards and gradients lie where {@code offload}
+     * puts them.
+     */
+    public FullyShardedDataParallel(ProcessGroup group, FsdpOptions options, ShardOffload offload) {
+        this(new FsdpGroups(group, null), options, offload);
+    }
+
+    /**
+     * Shards over the ranks of one group and averages gradients over the ranks of both: torch's hybrid sharding.
+     *
+     * @param shards the ranks that share one copy of the model
+     * @param replicas the ranks that hold the same part of the copies
+     */
+    public FullyShardedDataParallel(ProcessGroup shards, ProcessGroup replicas, FsdpOptions options) {
+        this(new FsdpGroups(shards, replicas.size() == 1 ? null : replicas), options, null);
+    }
+
+    private FullyShardedDataParallel(FsdpGroups groups, FsdpOptions options, @Nullable ShardOffload offload) {
+        Libtorch.load();
+        this.groups = groups;
+        this.options = options;
+        this.offload = offload;
+        this.neighbours = neighbours(groups.shards(), options.reshardAfterForward());
+        this.pass = new FsdpPass(groups, options);
+    }
+
+    private static @Nullable ProcessGroup neighbours(ProcessGroup group, int ranks) {
+        if (ranks < 2 || ranks == group.size()) {
+            return null;
+        }
+        if (group.size() % ranks != 0) {
+            throw new IllegalArgumentException("reshardAfterForward is " + ranks + " ranks, which does not divide the "
+                    + group.size() + " ranks that share the model");
+        }
+        return group.split(group.groupRank() / ranks, group.groupRank());
+    }
+
+    @Override
+    public UnaryOperator<Tensor> wrap(String name, Module part, UnaryOperator<Tensor> forward) {
+        Map<String, Tensor> parameters = unsharded(name + ".", part);
+        if (parameters.isEmpty()) {
+            return forward;
+        }
+        FsdpUnit unit = unit(name, parameters, neighbours);
+        pass.add(unit);
+        UnitBoundary output = new UnitBoundary("the output of unit " + name, () -> pass.beforeBackward(unit));
+        UnitBoundary input = new UnitBoundary("the input of unit " + name, () -> pass.afterBackward(unit));
+        return x -> {
+            pass.beforeForward(unit);
+            Tensor result = output.at(forward.apply(input.at(toUnitType(x))));
+            pass.afterForward(unit);
+            return toOutputType(result);
+        };
+    }
+
+    /**
+     * Shards the parameters of a model that are in no unit, as one more unit. They are whole while a step is open. Call
+     * it once, when the model is built.
+     */
+    public void shardRest(Module model) {
+        Map<String, Tensor> parameters = unsharded("", model);
+        if (!parameters.isEmpty()) {
+            pass.setRoot(unit("root", parameters, null));
+        }
+    }
+
+    private FsdpUnit unit(String name, Map<String, Tensor> parameters, @Nullable ProcessGroup gathering) {
+        int number = pass.units().size();
+        return new FsdpUnit(name, parameters, groups, gathering, options.precision(), offload, number, spans::add);
+    }
+
+    private Map<String, Tensor> unsharded(String prefix, Module part) {
+        Map<String, Tensor> parameters = new LinkedHashMap<>();
+        ModuleTensors.parameters(part).forEach((name, tensor) -> {
+            if (sharded.add(tensor.unsafeGetTensorImpl().address())) {
+                parameters.put(prefix + name, tensor);
+            }
+        });
+        return parameters;
+    }
+
+    private Tensor toUnitType(Tensor x) {
+        DataType type = options.precision().parameterType();
+        return type == null || !options.precision().castsInputs() || !x.is_floating_point()
+                ? x
+                : x.to(TensorTypes.scalarType(type));
+    }
+
+    private Tensor toOutputType(Tensor x) {
+        DataType type = options.precision().outputType();
+        return type == null || !x.is_floating_point() ? x : x.to(TensorTypes.scalarType(type));
+    }
+
+    /** Opens a step: see {@link FsdpStep}. */
+    public FsdpStep step() {
+        spans.clear();
+        return new FsdpStep(pass);
+    }
+
+    /** Opens a scope without reduction, to add up the gradients of several batches. */
+    public FsdpNoSync noSync() {
+        return new FsdpNoSync(pass);
+    }
+
+    /**
+     * The rows that this rank keeps, by the names of the parameters: for an optimizer. Parameters of which this rank
+     * keeps no row are left out.
+     */
+    public Map<String, Tensor> parameters() {
+        Map<String, Tensor> shards = new LinkedHashMap<>();
+        forEach((unit, i) -> {
+            if (unit.shard(i).numel() > 0) {
+                shards.put(unit.name(i), unit.shard(i));
+            }
+        });
+        return shards;
+    }
+
+    /**
+     * The rows that this rank keeps, as tensors of a mesh.
+     *
+     * @param axis the name of the axis of the ranks that share the model
+     */
+    public Map<String, ShardedTensor> shardedParameters(String axis) {
+        Map<String, ShardedTensor> shards = new LinkedHashMap<>();
+        forEach((unit, i) -> shards.put(
+                unit.name(i),
+                new ShardedTensor(
+                        unit.name(i),
+                        Arrays.stream(unit.shape(i)).boxed().toList(),
+                        Map.of(axis, new Shard(0)),
+                        unit.shard(i))));
+        return shards;
+    }
+
+    /**
+     * Gathers the units one after the other and calls {@code read} with each whole parameter, by name. Collective on
+     * the ranks that share the model; not inside a step. The tensors are valid during the call only.
+     *
+     * @return what {@code read} returned, by name
+     */
+    public <T> Map<String, T> wholeParameters(BiFunction<String, Tensor, T> read) {
+        pass.requireClosed();
+        Map<String, T> results = new LinkedHashMap<>();
+        for (FsdpUnit unit : pass.units()) {
+            unit.gather();
+            try (PointerScope _ = new PointerScope()) {
+                for (int i = 0; i < unit.parameters().count(); i++) {
+                    String name = unit.parameters().name(i);
+                    results.put(name, read.apply(name, unit.parameters().whole(i)));
+                }
+            }
+            unit.reshard();
+        }
+        return results;
+    }
+
+    /** The memory of the gradients of all shards, each padded to whole cache lines, for a flat optimizer. */
+    public List<MemorySegment> gradientMemory() {
+        return pass.units().stream()
+                .map(unit -> unit.parameters().gradients().segment())
+                .filter(segment -> segment.byteSize() > 0)
+                .toList();
+    }
+
+    /**
+     * The names of the units, in the order in which they were wrapped. The parameters outside all units are the last.
+     */
+    public List<String> units() {
+        return pass.units().stream().map(FsdpUnit::name).toList();
+    }
+
+    /** The collectives since the last {@link #step} was opened, in the order of their ends. */
+    public List<CommunicationSpan> spans() {
+        return List.copyOf(spans);
+    }
+
+    /** The 2-norm of the gradients of all ranks' shards as one vector. Collective on the ranks that share the model. */
+    public double gradientNorm() {
+        return norm().of(gradients());
+    }
+
+    /**
+     * Multiplies all gradients by {@code maximum / (norm + 1e-6)} if this is less than 1. Collective on the ranks that
+     * share the model.
+     *
+     * @param maximum the largest norm, more than 0
+     * @return the norm before
+     */
+    public double clipByGlobalNorm(double maximum) {
+        return norm().clip(gradients(), maximum);
+    }
+
+    private ShardedGradientNorm norm() {
+        if (offload != null) {
+            throw new IllegalStateException("the gradients are offloaded: their norm cannot be taken");
+        }
+        return new ShardedGradientNorm(groups.shards());
+    }
+
+    private List<Tensor> gradients() {
+        return parameters().values().stream()
+                .map(Tensor::mutable_grad)
+                .filter(Tensor::defined)
+                .toList();
+    }
+
+    /** Bytes of the parameters that are whole at this time on this rank. */
+    public long wholeBytes() {
+        return pass.units().stream()
+                .filter(FsdpUnit::isWhole)
+                .mapToLong(unit -> unit.parameters().whole().bytes())
+                .sum();
+    }
+
+    private interface ParameterVisitor {
+        void visit(UnitParameters unit, int parameter);
+    }
+
+    private void forEach(ParameterVisitor visitor) {
+        for (FsdpUnit unit : pass.units()) {
+            for (int i = 0; i < unit.parameters().count(); i++) {
+                visitor.visit(unit.parameters(), i);
+            }
+        }
+    }
+}

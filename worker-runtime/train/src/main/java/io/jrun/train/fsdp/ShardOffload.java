@@ -1,0 +1,32 @@
+package io.jrun.train.fsdp;
+
+import java.lang.foreign.MemorySegment;
+import java.util.Map;
+import org.bytedeco.pytorch.Tensor;
+
+/**
+ * Where the shards of units lie while they are not needed, outside of memory. Units are numbered in the order in which
+ * they were wrapped. Values and gradients of a unit have one layout: each shard is padded to whole cache lines. Called
+ * on the training thread.
+ */
+public interface ShardOffload {
+    /**
+     * Takes over a unit.
+     *
+     * @param shards this rank's rows by name, in the order of the layout
+     * @param values the first values
+     */
+    void takeOver(int unit, Map<String, Tensor> shards, MemorySegment values);
+
+    /** Reads the values. */
+    void readValues(int unit, MemorySegment into);
+
+    /** Reads what {@link #writeGradients} has written since the last step of the optimizer. */
+    void readGradients(int unit, MemorySegment into);
+
+    /** Keeps the gradients. */
+    void writeGradients(int unit, MemorySegment from);
+
+    /** Whether gradients have been written since the last step of the optimizer. */
+    boolean hasGradients(int unit);
+}

@@ -1,0 +1,230 @@
+package io.jrun.train.fsdp;
+
+import io.jrun.comm.DataType;
+import io.jrun.train.tensor.TensorMemory;
+import io.jrun.train.tensor.TensorTypes;
+import java.lang.foreign.MemorySegment;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import org.bytedeco.javacpp.PointerScope;
+import org.bytedeco.pytorch.NoGradGuard;
+import org.bytedeco.pytorch.Scalar;
+import org.bytedeco.pytorch.Tensor;
+import org.bytedeco.pytorch.global.torch;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The parameters of a unit: whole, in memory that is free most of the time, and the rows that this rank keeps. The
+ * module's tensors stay the same objects and have the type in which the unit computes. In a step their memory is the
+ * whole memory; outside of steps they read NaN.
+ */
+final class UnitParameters {
+    private final List<String> names = new ArrayList<>();
+    private final List<Tensor> modules = new ArrayList<>();
+    private final List<long[]> shapes;
+    private final List<Tensor> shards = new ArrayList<>();
+    private final List<Tensor> shardGradients = new ArrayList<>();
+    private final PaddedMemory whole;
+    private final PaddedMemory gradients;
+    private final torch.ScalarType type;
+    private final @Nullable OffloadedShards offloaded;
+
+    /**
+     * Keeps {@code shard}'s rows of the parameters and frees the rest, one parameter after the other.
+     *
+     * @param layout of the parameters in their order
+     * @param offload null if the shards stay in memory
+     * @param unit the number of the unit
+     */
+    UnitParameters(
+            Map<String, Tensor> parameters,
+            ShardLayout layout,
+            int shard,
+            @Nullable DataType computeType,
+            @Nullable ShardOffload offload,
+            int unit) {
+        shapes = shapes(parameters);
+        torch.ScalarType own = commonType(parameters);
+        type = computeType == null ? own : TensorTypes.scalarType(computeType);
+        whole = new PaddedMemory(shapes, type);
+        try (PointerScope _ = new PointerScope();
+                NoGradGuard _ = new NoGradGuard()) {
+            parameters.forEach((name, tensor) -> {
+                int index = modules.size();
+                Tensor rows = tensor.detach()
+                        .narrow(
+                                0,
+                                layout.rows(index, shard).offset(),
+                                layout.rows(index, shard).length())
+                        .clone();
+                rows.set_requires_grad(tensor.requires_grad());
+                names.add(name);
+                modules.add(TensorMemory.own(tensor));
+                hide(index);
+                shards.add(TensorMemory.own(rows));
+            });
+            gradients =
+                    new PaddedMemory(shards.stream().map(TensorMemory::sizes).toList(), own);
+            gradients.allocate();
+            gradients.clear();
+            for (int i = 0; i < shards.size(); i++) {
+                shardGradients.add(gradientOf(i, own));
+            }
+            offloaded = offload == null ? null : OffloadedShards.takeOver(offload, unit, names, shards, gradients);
+        }
+    }
+
+    private static List<long[]> shapes(Map<String, Tensor> parameters) {
+        List<long[]> shapes = new ArrayList<>();
+        parameters.forEach((name, tensor) -> {
+            long[] shape = TensorMemory.sizes(tensor);
+            if (shape.length == 0) {
+                throw new IllegalArgumentException("parameter '" + name + "' has no dimension, so it has no rows to"
+                        + " share. Register a tensor of shape [1] instead.");
+            }
+            if (!tensor.is_cpu()) {
+                throw new IllegalArgumentException("parameter '" + name + "' is on the device "
+                        + TensorMemory.device(tensor) + "; fully sharded training works in host memory");
+            }
+            shapes.add(shape);
+        });
+        return List.copyOf(shapes);
+    }
+
+    static ShardLayout layout(Map<String, Tensor> parameters, int ranks) {
+        return new ShardLayout(shapes(parameters), ranks);
+    }
+
+    private static torch.ScalarType commonType(Map<String, Tensor> parameters) {
+        List<torch.ScalarType> types = parameters.values().stream()
+                .map(tensor -> tensor.scalar_type().intern())
+                .distinct()
+                .toList();
+        if (types.size() != 1
+                || TensorTypes.of(parameters.values().iterator().next())
+                        .filter(DataType::isFloat)
+                        .isEmpty()) {
+            throw new IllegalArgumentException("the parameters " + parameters.keySet() + " have the types " + types
+                    + "; a unit has one floating point type. Convert the module with to(...).");
+        }
+        return types.getFirst();
+    }
+
+    /** A tensor of its own, not a view: {@code zero_grad()} may detach a gradient, and torch forbids that for views. */
+    private Tensor gradientOf(int index, torch.ScalarType own) {
+        MemorySegment place = gradients.segment(index, 0, shards.get(index).numel());
+        return TensorMemory.own(TensorMemory.tensor(place, own, TensorMemory.sizes(shards.get(index))));
+    }
+
+    int count() {
+        return modules.size();
+    }
+
+    String name(int index) {
+        return names.get(index);
+    }
+
+    /** The module's own tensor. */
+    Tensor module(int index) {
+        return modules.get(index);
+    }
+
+    /** The shape of the whole parameter. */
+    long[] shape(int index) {
+        return shapes.get(index).clone();
+    }
+
+    List<long[]> shapes() {
+        return shapes;
+    }
+
+    /** A whole parameter, in the caller's {@code PointerScope}. Its values are there while the unit is whole. */
+    Tensor whole(int index) {
+        return whole.view(index, shapes.get(index));
+    }
+
+    /** Gives the module's tensors the memory of the whole parameters: for a step. */
+    void show() {
+        try (PointerScope _ = new PointerScope()) {
+            for (int i = 0; i < modules.size(); i++) {
+                modules.get(i).set_data(whole(i));
+            }
+        }
+    }
+
+    /** Makes the module's tensors read NaN: free memory must not be read. */
+    void hide() {
+        try (PointerScope _ = new PointerScope()) {
+            for (int i = 0; i < modules.size(); i++) {
+                hide(i);
+            }
+        }
+    }
+
+    private void hide(int index) {
+        Tensor nothing = torch.scalar_tensor(new Scalar(Double.NaN)).to(type);
+        modules.get(index).set_data(nothing.expand(shapes.get(index)));
+    }
+
+    /** The rows that this rank keeps: a leaf for the optimizer. */
+    Tensor shard(int index) {
+        return shards.get(index);
+    }
+
+    PaddedMemory whole() {
+        return whole;
+    }
+
+    /** Memory for the gradients of the shards. */
+    PaddedMemory gradients() {
+        return gradients;
+    }
+
+    /** The type in which the unit computes. */
+    torch.ScalarType type() {
+        return type;
+    }
+
+    /** Makes the values of the shards readable until {@link #releaseShards}. */
+    void loadShards() {
+        if (offloaded != null) {
+            offloaded.load();
+        }
+    }
+
+    void releaseShards() {
+        if (offloaded != null) {
+            offloaded.release();
+        }
+    }
+
+    /** Makes the gradients of the shards writable until {@link #releaseGradients}. */
+    void loadGradients() {
+        if (offloaded != null) {
+            offloaded.loadGradients();
+        }
+    }
+
+    void releaseGradients() {
+        if (offloaded != null) {
+            offloaded.storeGradients();
+        }
+    }
+
+    /** Adds to the gradient of a shard, or sets it if there is none. */
+    void addGradient(int index, Tensor rows) {
+        Tensor gradient = shards.get(index).mutable_grad();
+        if (gradient.defined()) {
+            gradient.add_(rows);
+        } else {
+            shardGradients.get(index).copy_(rows);
+            gradient.put(shardGradients.get(index));
+        }
+    }
+
+    /** Whether a pass has left a gradient of a whole parameter. */
+    boolean hasGradients() {
+        return modules.stream().anyMatch(tensor -> tensor.mutable_grad().defined());
+    }
+}

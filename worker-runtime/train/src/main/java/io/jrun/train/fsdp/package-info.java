@@ -1,0 +1,8 @@
+/**
+ * Fully sharded data parallelism: each rank keeps a part of parameters, gradients and optimizer states, and gathers the
+ * parameters of a unit while the unit computes. Entry class: {@code FullyShardedDataParallel}.
+ */
+@NullMarked
+package io.jrun.train.fsdp;
+
+import org.jspecify.annotations.NullMarked;

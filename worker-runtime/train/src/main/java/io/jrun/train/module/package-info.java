@@ -1,0 +1,5 @@
+/** How parts of a model are wrapped without a change to the model. Entry interface: {@code ModuleWrapper}. */
+@NullMarked
+package io.jrun.train.module;
+
+import org.jspecify.annotations.NullMarked;

@@ -1,0 +1,103 @@
+package io.jrun.train.offload;
+
+import java.io.EOFException;
+import java.io.IOException;
+import java.lang.foreign.MemorySegment;
+import java.nio.ByteBuffer;
+import java.nio.channels.FileChannel;
+import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
+import java.util.concurrent.atomic.AtomicLong;
+
+/**
+ * The states of one unit in a file, in two versions, and its gradients. A step reads one version and writes the other,
+ * so the version before is whole whenever the process ends. Thread-safe for different versions.
+ */
+final class UnitFile implements AutoCloseable {
+    private static final int VERSIONS = 2;
+    private static final int LARGEST_TRANSFER = 16 << 20;
+
+    private final Path file;
+    private final FileChannel channel;
+    private final long versionBytes;
+    private final AtomicLong bytesRead;
+    private final AtomicLong bytesWritten;
+
+    /** {@code versionBytes} are those of values and states together. */
+    UnitFile(Path file, long versionBytes, AtomicLong bytesRead, AtomicLong bytesWritten) {
+        this.file = file;
+        this.versionBytes = versionBytes;
+        this.bytesRead = bytesRead;
+        this.bytesWritten = bytesWritten;
+        try {
+            channel = FileChannel.open(
+                    file, StandardOpenOption.CREATE, StandardOpenOption.READ, StandardOpenOption.WRITE);
+        } catch (IOException e) {
+            throw failed("open", e);
+        }
+    }
+
+    /** Where the version of a step begins. */
+    long version(long step) {
+        return step % VERSIONS * versionBytes;
+    }
+
+    /** Where the gradients begin. */
+    long gradients() {
+        return VERSIONS * versionBytes;
+    }
+
+    void read(long at, MemorySegment into) {
+        try {
+            for (long done = 0; done < into.byteSize(); ) {
+                ByteBuffer part = part(into, done);
+                int count = channel.read(part, at + done);
+                if (count < 0) {
+                    throw new EOFException("the file ends at byte " + (at + done));
+                }
+                done += count;
+            }
+            bytesRead.addAndGet(into.byteSize());
+        } catch (IOException e) {
+            throw failed("read", e);
+        }
+    }
+
+    void write(long at, MemorySegment from) {
+        try {
+            for (long done = 0; done < from.byteSize(); ) {
+                done += channel.write(part(from, done), at + done);
+            }
+            bytesWritten.addAndGet(from.byteSize());
+        } catch (IOException e) {
+            throw failed("write", e);
+        }
+    }
+
+    private static ByteBuffer part(MemorySegment segment, long from) {
+        return segment.asSlice(from, Math.min(LARGEST_TRANSFER, segment.byteSize() - from))
+                .asByteBuffer();
+    }
+
+    /** Returns when the disk has what was written. */
+    void force() {
+        try {
+            channel.force(false);
+        } catch (IOException e) {
+            throw failed("write", e);
+        }
+    }
+
+    private OffloadException failed(String what, IOException e) {
+        return new OffloadException("cannot " + what + " the offloaded states in " + file + ": " + e, e);
+    }
+
+    @Override
+    public void close() {
+        try {
+            channel.close();
+        } catch (IOException e) {
+            throw failed("close", e);
+        }
+    }
+}

@@ -1,0 +1,106 @@
+package io.jrun.train.zero;
+
+import io.jrun.train.mesh.ShardRange;
+import io.jrun.train.tensor.TensorMemory;
+import java.util.ArrayList;
+import java.util.List;
+import org.bytedeco.pytorch.Tensor;
+
+/**
+ * How the ranks share a bucket. The bucket's parameters lie one behind the other, each padded to whole cache lines. The
+ * parts are whole cache lines too: torch.chunk's rule for the lines. A pure function of shapes and number of ranks.
+ */
+final class BucketPartition {
+    private static final long ALIGNMENT_BYTES = 64;
+
+    private final List<String> names;
+    private final List<Tensor> parameters;
+    private final int ranks;
+    private final long lineElements;
+    private final long[] offsets;
+    private final long elements;
+
+    BucketPartition(List<String> names, List<Tensor> parameters, int ranks) {
+        this.names = List.copyOf(names);
+        this.parameters = List.copyOf(parameters);
+        this.ranks = ranks;
+        lineElements = ALIGNMENT_BYTES / parameters.getFirst().element_size();
+        offsets = new long[parameters.size()];
+        long at = 0;
+        for (int i = 0; i < offsets.length; i++) {
+            offsets[i] = at;
+            at += Math.ceilDiv(parameters.get(i).numel(), lineElements) * lineElements;
+        }
+        elements = at;
+    }
+
+    int parameters() {
+        return names.size();
+    }
+
+    String name(int index) {
+        return names.get(index);
+    }
+
+    Tensor parameter(int index) {
+        return parameters.get(index);
+    }
+
+    /** Where a parameter begins. */
+    long offset(int index) {
+        return offsets[index];
+    }
+
+    /** Elements of the bucket, padding included. */
+    long elements() {
+        return elements;
+    }
+
+    /** The elements that a rank updates. */
+    ShardRange part(int rank) {
+        ShardRange lines = ShardRange.of(elements / lineElements, ranks, rank);
+        return new ShardRange(lines.offset() * lineElements, lines.length() * lineElements);
+    }
+
+    /** Elements of each rank's part. */
+    long[] partElements() {
+        long[] parts = new long[ranks];
+        for (int rank = 0; rank < ranks; rank++) {
+            parts[rank] = part(rank).length();
+        }
+        return parts;
+    }
+
+    /** The part of a flat tensor that belongs to a parameter, in the parameter's shape. */
+    Tensor view(Tensor flat, int index) {
+        return flat.narrow(0, offsets[index], parameters.get(index).numel())
+                .view(TensorMemory.sizes(parameters.get(index)));
+    }
+
+    /** Neighbouring elements of one part that are updated alike. Offset and length count elements of the part. */
+    record GroupRange(int group, long offset, long length) {}
+
+    /** The pieces of a rank's part, cut where the parameter group changes. */
+    List<GroupRange> groupRanges(int rank, List<Integer> groups) {
+        ShardRange part = part(rank);
+        List<GroupRange> ranges = new ArrayList<>();
+        for (int i = 0; i < offsets.length; i++) {
+            long end = i + 1 < offsets.length ? offsets[i + 1] : elements;
+            long from = Math.max(offsets[i], part.offset());
+            long length = Math.min(end, part.offset() + part.length()) - from;
+            if (length > 0) {
+                append(ranges, new GroupRange(groups.get(i), from - part.offset(), length));
+            }
+        }
+        return ranges;
+    }
+
+    private static void append(List<GroupRange> ranges, GroupRange next) {
+        if (!ranges.isEmpty() && ranges.getLast().group() == next.group()) {
+            GroupRange last = ranges.removeLast();
+            ranges.add(new GroupRange(last.group(), last.offset(), last.length() + next.length()));
+        } else {
+            ranges.add(next);
+        }
+    }
+}

@@ -1,0 +1,99 @@
+package io.jrun.train.zero;
+
+import io.jrun.comm.ProcessGroup;
+import io.jrun.comm.ReduceOp;
+import io.jrun.comm.Work;
+import io.jrun.train.ddp.AllReduceHook;
+import io.jrun.train.ddp.BucketReduction;
+import io.jrun.train.ddp.CommunicationHook;
+import io.jrun.train.ddp.DistributedDataParallel;
+import io.jrun.train.ddp.GradientBucket;
+import io.jrun.train.mesh.ShardRange;
+import io.jrun.train.optim.FlatUpdate;
+import io.jrun.train.tensor.ModuleTensors;
+import io.jrun.train.tensor.TensorCollectives;
+import io.jrun.train.tensor.TensorMemory;
+import java.lang.foreign.MemorySegment;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import org.bytedeco.javacpp.PointerScope;
+import org.bytedeco.pytorch.Module;
+import org.bytedeco.pytorch.NoGradGuard;
+import org.bytedeco.pytorch.Tensor;
+
+/**
+ * Gives each rank the means of its part of each bucket of DDP. Before the partitions are known, all ranks get all
+ * means: DDP cuts the buckets anew after its first reduction.
+ */
+final class ReduceScatterHook implements CommunicationHook, PartitionedGradients {
+    private final DistributedDataParallel<? extends Module> model;
+    private final ProcessGroup group;
+    private final TensorCollectives collectives;
+    private final AllReduceHook all = new AllReduceHook();
+    private List<BucketPartition> partitions = List.of();
+    private final List<Tensor> parts = new ArrayList<>();
+
+    ReduceScatterHook(DistributedDataParallel<? extends Module> model, ProcessGroup group) {
+        this.model = model;
+        this.group = group;
+        this.collectives = new TensorCollectives(group);
+    }
+
+    @Override
+    public List<BucketPartition> partitions() {
+        if (partitions.isEmpty()) {
+            Map<String, Tensor> parameters = ModuleTensors.parameters(model.module());
+            partitions = model.buckets().stream()
+                    .map(names -> new BucketPartition(
+                            names, names.stream().map(parameters::get).toList(), group.size()))
+                    .toList();
+            for (BucketPartition partition : partitions) {
+                parts.add(ownPart(partition));
+            }
+        }
+        return partitions;
+    }
+
+    /** This rank's part of DDP's gradient memory. */
+    private Tensor ownPart(BucketPartition partition) {
+        Tensor first = partition.parameter(0);
+        ShardRange part = partition.part(group.groupRank());
+        long begin = TensorMemory.address(first.mutable_grad()) + part.offset() * first.element_size();
+        try (Tensor view = TensorMemory.tensor(
+                MemorySegment.ofAddress(begin).reinterpret(part.length() * first.element_size()),
+                first.scalar_type().intern(),
+                part.length())) {
+            return TensorMemory.own(view);
+        }
+    }
+
+    @Override
+    public Tensor part(int bucket) {
+        return parts.get(bucket);
+    }
+
+    @Override
+    public BucketReduction reduce(GradientBucket bucket, ProcessGroup ddpGroup) {
+        if (partitions.isEmpty()) {
+            return all.reduce(bucket, ddpGroup);
+        }
+        if (bucket.divisor() != group.size()) {
+            throw new IllegalStateException(
+                    "stage 1 of ZeRO needs a gradient of each rank in each step: not inside join()");
+        }
+        BucketPartition partition = partitions.get(bucket.index());
+        Tensor own = parts.get(bucket.index());
+        try (PointerScope _ = new PointerScope()) {
+            Tensor means = FlatUpdate.zeros(own.numel(), own.scalar_type().intern());
+            Work work = collectives.reduceScatterVAsync(bucket.flat(), means, ReduceOp.AVG, partition.partElements());
+            return () -> {
+                work.await();
+                try (NoGradGuard _ = new NoGradGuard()) {
+                    own.copy_(means);
+                }
+                means.close();
+            };
+        }
+    }
+}

@@ -1,0 +1,79 @@
+package io.jrun.train.zero;
+
+import io.jrun.comm.ProcessGroup;
+import io.jrun.train.Libtorch;
+import io.jrun.train.ddp.DdpOptions;
+import io.jrun.train.tensor.ModuleTensors;
+import io.jrun.train.tensor.TensorCollectives;
+import org.bytedeco.javacpp.PointerScope;
+import org.bytedeco.pytorch.Module;
+import org.bytedeco.pytorch.Tensor;
+
+/**
+ * Data parallel training in which each rank keeps the mean gradients of its part only: stage 2 of ZeRO. A bucket of
+ * gradients is reduced and freed as soon as the backward pass has computed it. Use with {@link ZeroOptimizer#stageTwo}.
+ * Construction is collective; it copies rank 0's parameters and buffers to the others. Confined to the thread that runs
+ * the steps.
+ *
+ * @param <M> the user's module; its forward method is called on {@link #module()}
+ */
+public final class ZeroDataParallel<M extends Module> implements AutoCloseable {
+    private final M module;
+    private final ProcessGroup group;
+    private final ScatteredGradients gradients;
+
+    /** Wraps {@code module}, with the sizes of buckets of {@code options}. */
+    public ZeroDataParallel(M module, ProcessGroup group, DdpOptions options) {
+        Libtorch.load();
+        this.module = module;
+        this.group = group;
+        new TensorCollectives(group).broadcastAll(ModuleTensors.all(module).values(), 0);
+        this.gradients = new ScatteredGradients(ModuleTensors.parameters(module), group, options.bucketBytes());
+    }
+
+    /** The wrapped module. */
+    public M module() {
+        return module;
+    }
+
+    ProcessGroup group() {
+        return group;
+    }
+
+    ScatteredGradients gradients() {
+        return gradients;
+    }
+
+    /** Opens a step, whose end frees all objects of libtorch that were created in it. */
+    public ZeroStep step() {
+        return new ZeroStep();
+    }
+
+    /** Sets the gradients of this rank's parts to zero. */
+    public void zeroGradients() {
+        gradients.clear();
+    }
+
+    /** One training step. */
+    public final class ZeroStep implements AutoCloseable {
+        private final PointerScope scope = new PointerScope();
+
+        private ZeroStep() {}
+
+        /** Computes gradients, and adds the means over the ranks to the gradients of this rank's parts. */
+        public void backward(Tensor loss) {
+            gradients.backward(loss);
+        }
+
+        @Override
+        public void close() {
+            scope.close();
+        }
+    }
+
+    /** Removes the hooks. */
+    @Override
+    public void close() {
+        gradients.close();
+    }
+}

@@ -1,0 +1,133 @@
+package io.jrun.train;
+
+import io.jrun.comm.World;
+import io.jrun.train.ddp.DdpOptions;
+import io.jrun.train.ddp.DistributedDataParallel;
+import io.jrun.train.fsdp.FsdpOptions;
+import io.jrun.train.fsdp.FullyShardedDataParallel;
+import io.jrun.train.module.ModuleWrapper;
+import io.jrun.train.optim.FlatOptimizer;
+import io.jrun.train.optim.FusedAdamW;
+import io.jrun.train.optim.LearningRateSchedule;
+import io.jrun.train.optim.ParameterGroup;
+import io.jrun.train.tensor.ModuleTensors;
+import io.jrun.train.zero.ZeroDataParallel;
+import io.jrun.train.zero.ZeroOptimizer;
+
+/** Trains a {@link LinearStack} with AdamW; the ranks share its states in one of four ways. */
+public enum StackTraining {
+    DDP {
+        @Override
+        public void train(World world, int layers, long width, int steps, Runnable measure) {
+            LinearStack stack = new LinearStack(layers, width, ModuleWrapper.NONE);
+            try (var model = new DistributedDataParallel<>(stack, world.group());
+                    FlatOptimizer optimizer = new FlatOptimizer(
+                            ModuleTensors.parameters(stack),
+                            FusedAdamW.DEFAULT,
+                            ParameterGroup.all(0),
+                            LearningRateSchedule.constant(1e-3),
+                            model.gradientMemory())) {
+                for (int i = 0; i < steps; i++) {
+                    if (i == steps - 1) {
+                        measure.run();
+                    }
+                    try (var step = model.step()) {
+                        optimizer.zeroGradients();
+                        step.backward(stack.loss());
+                        optimizer.step();
+                    }
+                }
+                measure.run();
+            }
+        }
+    },
+    ZERO_1 {
+        @Override
+        public void train(World world, int layers, long width, int steps, Runnable measure) {
+            LinearStack stack = new LinearStack(layers, width, ModuleWrapper.NONE);
+            try (var model = new DistributedDataParallel<>(stack, world.group());
+                    ZeroOptimizer optimizer = ZeroOptimizer.stageOne(
+                            model,
+                            world.group(),
+                            FusedAdamW.DEFAULT,
+                            ParameterGroup.all(0),
+                            LearningRateSchedule.constant(1e-3))) {
+                for (int i = 0; i < steps; i++) {
+                    if (i == steps - 1) {
+                        measure.run();
+                    }
+                    try (var step = model.step()) {
+                        stack.zero_grad(true);
+                        step.backward(stack.loss());
+                        optimizer.step();
+                    }
+                }
+                measure.run();
+            }
+        }
+    },
+    ZERO_2 {
+        @Override
+        public void train(World world, int layers, long width, int steps, Runnable measure) {
+            LinearStack stack = new LinearStack(layers, width, ModuleWrapper.NONE);
+            try (var model = new ZeroDataParallel<>(stack, world.group(), DdpOptions.DEFAULT);
+                    ZeroOptimizer optimizer = ZeroOptimizer.stageTwo(
+                            model, FusedAdamW.DEFAULT, ParameterGroup.all(0), LearningRateSchedule.constant(1e-3))) {
+                for (int i = 0; i < steps; i++) {
+                    if (i == steps - 1) {
+                        measure.run();
+                    }
+                    try (var step = model.step()) {
+                        model.zeroGradients();
+                        step.backward(stack.loss());
+                        optimizer.step();
+                    }
+                }
+                measure.run();
+            }
+        }
+    },
+    FSDP {
+        @Override
+        public void train(World world, int layers, long width, int steps, Runnable measure) {
+            var fsdp = new FullyShardedDataParallel(world.group(), FsdpOptions.DEFAULT);
+            LinearStack stack = new LinearStack(layers, width, fsdp);
+            try (FlatOptimizer optimizer = new FlatOptimizer(
+                    fsdp.parameters(),
+                    FusedAdamW.DEFAULT,
+                    ParameterGroup.all(0),
+                    LearningRateSchedule.constant(1e-3),
+                    fsdp.gradientMemory())) {
+                for (int i = 0; i < steps; i++) {
+                    if (i == steps - 1) {
+                        measure.run();
+                    }
+                    try (var step = fsdp.step()) {
+                        optimizer.zeroGradients();
+                        step.backward(stack.loss());
+                        optimizer.step();
+                    }
+                }
+                measure.run();
+            }
+        }
+    };
+
+    /** Trains. Runs {@code measure} before the last step and after it, while all states are there. */
+    public abstract void train(World world, int layers, long width, int steps, Runnable measure);
+
+    /** The bytes of a parameter's states on one of {@code ranks}, in float32 with AdamW. */
+    public double bytesPerParameter(int ranks) {
+        return switch (this) {
+            case DDP -> 16;
+            case ZERO_1 -> 8 + 8.0 / ranks;
+            case ZERO_2 -> 4 + 12.0 / ranks;
+            case FSDP -> 16.0 / ranks;
+        };
+    }
+
+    /** How often a step sends (N-1)/N of the bytes of all parameters. */
+    public int volumes() {
+        return this == FSDP ? 3 : 2;
+    }
+}

@@ -1,0 +1,90 @@
+package io.jrun.train.fsdp;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.junit.jupiter.params.provider.Arguments.arguments;
+
+import io.jrun.comm.World;
+import io.jrun.train.DrawnCases;
+import io.jrun.train.ShardedTraining;
+import io.jrun.train.ShardedTraining.Trainer;
+import io.jrun.train.mesh.DeviceMesh;
+import io.jrun.train.module.ModuleWrapper;
+import java.util.List;
+import java.util.Map;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.Arguments;
+import org.junit.jupiter.params.provider.MethodSource;
+
+/** Parameters after five steps of AdamW: fully sharded training against DistributedDataParallel, bit for bit. */
+class FsdpEqualityTest {
+    private static final List<String> CASES =
+            List.of("1,-1,1", "2,-1,1", "3,-1,1", "4,-1,1", "2,0,1", "3,0,0", "4,2,1", "3,-1,0", "4,-1,3");
+
+    /** Ranks, reshard after forward, prefetch: three cases in a run, all of them in a long one. */
+    static List<Arguments> cases() {
+        return DrawnCases.of(CASES, 3).stream()
+                .map(line -> arguments((Object[]) line.split(",")))
+                .toList();
+    }
+
+    @ParameterizedTest
+    @MethodSource("cases")
+    void theBitsAreThoseOfDdp(int ranks, int reshardAfterForward, int prefetch) {
+        FsdpOptions options =
+                FsdpOptions.DEFAULT.withReshardAfterForward(reshardAfterForward).withPrefetch(prefetch);
+        assertEqualBits(ranks, world -> ShardedTraining.fsdp(world, options, ModuleWrapper.NONE, 1), 1);
+    }
+
+    @Test
+    void recomputedUnitsGiveTheSameBits() {
+        assertEqualBits(2, world -> ShardedTraining.fsdp(world, FsdpOptions.DEFAULT, ShardedTraining.RECOMPUTED, 1), 1);
+    }
+
+    @Test
+    void accumulationWithoutCommunicationGivesTheSameBits() {
+        assertEqualBits(3, world -> ShardedTraining.fsdp(world, FsdpOptions.DEFAULT, ModuleWrapper.NONE, 3), 3);
+    }
+
+    @Test
+    void oneReplicaOfTwoShardsAndTwoReplicasOfOneShardGiveTheSameBits() {
+        assertEqualBits(2, world -> hybrid(world, 1), 1);
+        assertEqualBits(2, world -> hybrid(world, 2), 1);
+    }
+
+    /** Two replicas of two shards add the gradients in another order. */
+    @Test
+    void replicasOfShardsGiveTheSameToOneMillionth() {
+        Map<String, float[]> expected =
+                ShardedTraining.run(4, world -> ShardedTraining.ddp(world, 1)).getFirst();
+        List<Map<String, float[]>> found = ShardedTraining.run(4, world -> hybrid(world, 2));
+        found.getFirst().forEach((name, values) -> {
+            for (int i = 0; i < values.length; i++) {
+                assertThat(Math.abs(values[i] - expected.getOrDefault(name, new float[0])[i]))
+                        .as(name)
+                        .isLessThanOrEqualTo(1e-6f);
+            }
+        });
+        assertThat(found)
+                .allSatisfy(rank ->
+                        assertThat(ShardedTraining.bits(rank)).isEqualTo(ShardedTraining.bits(found.getFirst())));
+    }
+
+    private static Map<String, float[]> hybrid(World world, int replicas) {
+        try (DeviceMesh mesh = DeviceMesh.of(world, "replica", replicas, "dp", world.size() / replicas)) {
+            return ShardedTraining.fsdp(
+                    world,
+                    new FullyShardedDataParallel(mesh.group("dp"), mesh.group("replica"), FsdpOptions.DEFAULT),
+                    ModuleWrapper.NONE,
+                    1);
+        }
+    }
+
+    private static void assertEqualBits(int ranks, Trainer trainer, int passes) {
+        Map<String, float[]> expected = ShardedTraining.run(ranks, world -> ShardedTraining.ddp(world, passes))
+                .getFirst();
+        for (Map<String, float[]> rank : ShardedTraining.run(ranks, trainer)) {
+            assertThat(ShardedTraining.bits(rank)).isEqualTo(ShardedTraining.bits(expected));
+        }
+    }
+}

@@ -1,0 +1,95 @@
+package io.jrun.train.fsdp;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.within;
+
+import io.jrun.comm.World;
+import io.jrun.train.ShardedTraining;
+import io.jrun.train.UnevenNet;
+import io.jrun.train.module.ModuleWrapper;
+import io.jrun.train.optim.FlatOptimizer;
+import io.jrun.train.optim.FusedAdamW;
+import io.jrun.train.optim.GradientClipping;
+import io.jrun.train.optim.LearningRateSchedule;
+import io.jrun.train.optim.ParameterGroup;
+import io.jrun.train.tensor.ModuleTensors;
+import io.jrun.train.tensor.TensorMemory;
+import java.lang.foreign.ValueLayout;
+import java.util.Map;
+import java.util.concurrent.atomic.AtomicReference;
+import org.bytedeco.pytorch.Scalar;
+import org.bytedeco.pytorch.Tensor;
+import org.bytedeco.pytorch.global.torch;
+import org.junit.jupiter.api.Test;
+
+/** Mixed precision against one rank that sees the samples of all ranks, and clipping against the norm of whole gradients. */
+class FsdpPrecisionTest {
+    private static final FsdpOptions BFLOAT16 = FsdpOptions.DEFAULT.withPrecision(MixedPrecisionPolicy.BFLOAT16);
+
+    /** Each rank of {@code world} sees its part of the samples of two ranks. Half the sum of two losses has exact halves. */
+    private static Map<String, float[]> train(World world) {
+        var fsdp = new FullyShardedDataParallel(world.group(), BFLOAT16);
+        UnevenNet net = new UnevenNet(fsdp);
+        fsdp.shardRest(net);
+        try (FlatOptimizer optimizer = new FlatOptimizer(
+                fsdp.parameters(),
+                FusedAdamW.DEFAULT,
+                ParameterGroup.all(0),
+                LearningRateSchedule.constant(0.05),
+                fsdp.gradientMemory())) {
+            for (int i = 0; i < 3; i++) {
+                try (var step = fsdp.step()) {
+                    optimizer.zeroGradients();
+                    for (int part = world.rank(); part < 2; part += world.size()) {
+                        step.backward(net.loss(10L * i + part, 3).div(new Scalar(2.0 / world.size())));
+                    }
+                    optimizer.step();
+                }
+            }
+        }
+        assertThat(fsdp.parameters().values())
+                .allSatisfy(shard -> assertThat(shard.scalar_type().intern()).isEqualTo(torch.ScalarType.Float));
+        return fsdp.wholeParameters((_, whole) -> {
+            assertThat(whole.scalar_type().intern()).isEqualTo(torch.ScalarType.BFloat16);
+            return values(whole.to(torch.ScalarType.Float));
+        });
+    }
+
+    @Test
+    void bfloat16OnTwoRanksHasTheBitsOfOneRank() {
+        Map<String, float[]> serial =
+                ShardedTraining.run(1, FsdpPrecisionTest::train).getFirst();
+        assertThat(ShardedTraining.run(2, FsdpPrecisionTest::train))
+                .allSatisfy(rank -> assertThat(ShardedTraining.bits(rank)).isEqualTo(ShardedTraining.bits(serial)));
+    }
+
+    @Test
+    void clippingTakesTheNormOfAllShards() {
+        AtomicReference<Double> expected = new AtomicReference<>(0.0);
+        ShardedTraining.run(1, _ -> {
+            UnevenNet net = new UnevenNet(ModuleWrapper.NONE);
+            for (int rank = 0; rank < 3; rank++) {
+                net.loss(rank, 3).div(new Scalar(3.0)).backward();
+            }
+            expected.set(
+                    GradientClipping.globalNorm(ModuleTensors.parameters(net).values()));
+            return Map.of();
+        });
+        ShardedTraining.run(3, world -> {
+            var fsdp = new FullyShardedDataParallel(world.group(), FsdpOptions.DEFAULT);
+            UnevenNet net = new UnevenNet(fsdp);
+            fsdp.shardRest(net);
+            try (var step = fsdp.step()) {
+                step.backward(net.loss(world.rank(), 3));
+                double limit = expected.get() / 2;
+                assertThat(fsdp.clipByGlobalNorm(limit)).isCloseTo(expected.get(), within(1e-6));
+                assertThat(fsdp.gradientNorm()).isCloseTo(limit, within(1e-5));
+            }
+            return Map.of();
+        });
+    }
+
+    private static float[] values(Tensor tensor) {
+        return TensorMemory.segment(tensor.contiguous()).toArray(ValueLayout.JAVA_FLOAT);
+    }
+}

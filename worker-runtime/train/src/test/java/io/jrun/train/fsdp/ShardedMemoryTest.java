@@ -1,0 +1,134 @@
+package io.jrun.train.fsdp;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.jrun.comm.TransportKind;
+import io.jrun.comm.local.LocalWorld;
+import io.jrun.comm.local.LocalWorldOptions;
+import io.jrun.train.DrawnCases;
+import io.jrun.train.JavaProcess;
+import io.jrun.train.Libtorch;
+import io.jrun.train.LinearStack;
+import io.jrun.train.LiveMemory;
+import io.jrun.train.StackTraining;
+import io.jrun.train.module.ModuleWrapper;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import org.assertj.core.data.Percentage;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.MethodSource;
+
+/** Bytes of the allocator, and bytes that the kernel has sent: the formulas of Rajbhandari et al., arXiv:1910.02054. */
+class ShardedMemoryTest {
+    static final int RANKS = 4;
+    static final int LAYERS = 4;
+    static final long WIDTH = 1024;
+    static final long PARAMETERS = LAYERS * WIDTH * WIDTH;
+
+    @TempDir
+    private Path folder;
+
+    @BeforeAll
+    static void load() {
+        Libtorch.setThreads(1);
+    }
+
+    /**
+     * One process for each kind: the allocator still holds what earlier trainings have left to the collector. The JVM's
+     * own compiler allocates and frees some megabytes in the meantime.
+     */
+    @ParameterizedTest
+    @MethodSource("kinds")
+    void theStatesTakeTheBytesOfTheFormula(StackTraining kind) throws IOException, InterruptedException {
+        String printed = JavaProcess.start(
+                        folder,
+                        StatesMain.class,
+                        List.of("-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"),
+                        Map.of("OMP_NUM_THREADS", "1"),
+                        kind.name())
+                .join(60);
+        Matcher line = Pattern.compile("states of (\\d+) bytes").matcher(printed);
+        assertThat(line.find()).as(printed).isTrue();
+        double perParameter = Long.parseLong(line.group(1)) / (double) RANKS / PARAMETERS;
+        double expected = kind.bytesPerParameter(RANKS);
+        System.out.printf(
+                "%s on %d ranks: %.3f bytes a parameter, formula %.3f%n", kind, RANKS, perParameter, expected);
+        assertThat(perParameter).isCloseTo(expected, Percentage.withPercentage(6));
+    }
+
+    /** Two of the kinds in a run; all of them in a long one. */
+    static List<StackTraining> kinds() {
+        return DrawnCases.of(List.of(StackTraining.values()), 2);
+    }
+
+    /** The kernel counts what all ranks of this process write to sockets. */
+    @ParameterizedTest
+    @MethodSource("kinds")
+    void aStepSendsTheBytesOfTheFormula(StackTraining kind) {
+        AtomicLong sent = new AtomicLong();
+        LocalWorld.run(
+                LocalWorldOptions.ofSize(RANKS).withTransport(TransportKind.TCP),
+                world -> kind.train(world, LAYERS, WIDTH, 3, () -> {
+                    world.group().barrier();
+                    if (world.rank() == 0) {
+                        sent.set(written() - sent.get());
+                    }
+                    world.group().barrier();
+                }));
+        double formula = kind.volumes() * 4.0 * PARAMETERS * (RANKS - 1) / RANKS;
+        System.out.printf(
+                "%s on %d ranks: %.0f bytes a rank and step, formula %.0f%n",
+                kind, RANKS, sent.get() / (double) RANKS, formula);
+        assertThat(sent.get() / (double) RANKS).isCloseTo(formula, Percentage.withPercentage(2));
+    }
+
+    private static long written() {
+        try {
+            return Files.readAllLines(Path.of("/proc/self/io")).stream()
+                    .filter(line -> line.startsWith("wchar: "))
+                    .mapToLong(line -> Long.parseLong(line.substring("wchar: ".length())))
+                    .findFirst()
+                    .orElseThrow();
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+    }
+
+    /** Each rank holds its part of the earlier units, and one whole unit. */
+    @Test
+    void noRankHoldsTheWholeModelWhileItIsBuiltOrComputes() {
+        int layers = 12;
+        long unit = 4 * WIDTH * WIDTH;
+        AtomicLong peak = new AtomicLong();
+        LocalWorld.run(RANKS, world -> StackTraining.FSDP.train(world, 2, 64, 2, () -> {}));
+        long before = LiveMemory.bytes();
+        ModuleWrapper probe = (_, _, forward) -> {
+            peak.accumulateAndGet(LiveMemory.bytes() - before, Math::max);
+            return x -> {
+                peak.accumulateAndGet(LiveMemory.bytes() - before, Math::max);
+                return forward.apply(x);
+            };
+        };
+        LocalWorld.run(RANKS, world -> {
+            var fsdp = new FullyShardedDataParallel(world.group(), FsdpOptions.DEFAULT);
+            LinearStack stack = new LinearStack(layers, WIDTH, fsdp.around(probe));
+            try (var _ = fsdp.step()) {
+                assertThat(stack.loss().item_float()).isFinite();
+            }
+        });
+        // Shards and their gradients, two whole units of each rank, and the buffers of a gather.
+        double units = peak.get() / (double) unit / RANKS;
+        System.out.printf("peak of a model of %d units on %d ranks: %.2f units a rank%n", layers, RANKS, units);
+        assertThat(units).isLessThan(2.0 * layers / RANKS + 4).isLessThan(layers - 1.0);
+    }
+}

@@ -1,0 +1,34 @@
+package io.jrun.train.fsdp;
+
+import io.jrun.comm.local.LocalWorld;
+import io.jrun.train.Libtorch;
+import io.jrun.train.LiveMemory;
+import io.jrun.train.StackTraining;
+import java.util.concurrent.atomic.AtomicLong;
+
+/** Trains as {@code args[0]} says and prints the bytes of the states of all ranks after the last step. */
+final class StatesMain {
+    private StatesMain() {}
+
+    public static void main(String[] args) {
+        Libtorch.setThreads(1);
+        StackTraining kind = StackTraining.valueOf(args[0]);
+        LocalWorld.run(ShardedMemoryTest.RANKS, world -> kind.train(world, 2, 64, 4, () -> {})); // first use of all
+        long before = LiveMemory.bytes();
+        AtomicLong after = new AtomicLong();
+        LocalWorld.run(
+                ShardedMemoryTest.RANKS,
+                world -> kind.train(world, ShardedMemoryTest.LAYERS, ShardedMemoryTest.WIDTH, 3, () -> {
+                    world.group().barrier();
+                    if (world.rank() == 0) {
+                        after.set(LiveMemory.bytes());
+                    }
+                    world.group().barrier();
+                }));
+        // DDP, and with it stage 1, keeps gradients in the group's memory, which the allocator does not count.
+        boolean usesBuckets = kind == StackTraining.DDP || kind == StackTraining.ZERO_1;
+        long gradients = usesBuckets ? 4L * ShardedMemoryTest.RANKS * ShardedMemoryTest.PARAMETERS : 0;
+        System.out.println("states of " + (after.get() - before + gradients) + " bytes");
+        Runtime.getRuntime().halt(0);
+    }
+}

@@ -1,0 +1,161 @@
+package io.jrun.train.offload;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.jrun.comm.local.LocalWorld;
+import io.jrun.comm.local.LocalWorldOptions;
+import io.jrun.train.DrawnCases;
+import io.jrun.train.JavaProcess;
+import io.jrun.train.Libtorch;
+import io.jrun.train.LinearStack;
+import io.jrun.train.LiveMemory;
+import io.jrun.train.ShardedTraining;
+import io.jrun.train.fsdp.FsdpOptions;
+import io.jrun.train.fsdp.FullyShardedDataParallel;
+import io.jrun.train.module.ModuleWrapper;
+import io.jrun.train.optim.FlatOptimizer;
+import io.jrun.train.optim.FusedAdamW;
+import io.jrun.train.optim.LearningRateSchedule;
+import io.jrun.train.optim.ParameterGroup;
+import io.jrun.train.tensor.TensorMemory;
+import java.io.IOException;
+import java.lang.foreign.ValueLayout;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Map;
+import java.util.Random;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.atomic.AtomicReferenceArray;
+import java.util.stream.Collectors;
+import org.bytedeco.pytorch.Tensor;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** Training with states in files: the same bits as in memory, little memory, and a kill at any time. */
+class OffloadedOptimizerTest {
+    @TempDir
+    private Path folder;
+
+    @Test
+    void theBitsAreThoseOfTrainingInMemory() {
+        for (int ranks : DrawnCases.of(List.of(2, 3), 1)) {
+            Map<String, float[]> expected = ShardedTraining.run(
+                            ranks, world -> ShardedTraining.fsdp(world, FsdpOptions.DEFAULT, ModuleWrapper.NONE, 1))
+                    .getFirst();
+            Path files = folder.resolve("of-" + ranks);
+            assertThat(ShardedTraining.run(
+                            ranks, world -> ShardedTraining.offloaded(world, files, ShardedTraining.STEPS)))
+                    .allSatisfy(
+                            rank -> assertThat(ShardedTraining.bits(rank)).isEqualTo(ShardedTraining.bits(expected)));
+        }
+    }
+
+    private static final int RANKS = 2;
+    private static final int LAYERS = 32;
+    private static final long WIDTH = 512;
+
+    /** 16 bytes a parameter, of which a rank may have a quarter of its share in memory. */
+    @Test
+    void aModelOfFourTimesTheMemoryTrainsWithTheSameBits() {
+        Libtorch.setThreads(1);
+        AtomicReferenceArray<Integer> bits = new AtomicReferenceArray<>(2);
+        LocalWorld.run(LocalWorldOptions.ofSize(RANKS).withDeterministic(true), world -> {
+            var fsdp = new FullyShardedDataParallel(world.group(), FsdpOptions.DEFAULT);
+            LinearStack stack = stack(fsdp);
+            try (FlatOptimizer optimizer = new FlatOptimizer(
+                    fsdp.parameters(),
+                    FusedAdamW.DEFAULT,
+                    ParameterGroup.all(0),
+                    LearningRateSchedule.constant(1e-3),
+                    fsdp.gradientMemory())) {
+                for (int step = 0; step < 3; step++) {
+                    try (var scope = fsdp.step()) {
+                        optimizer.zeroGradients();
+                        scope.backward(stack.loss());
+                        optimizer.step();
+                    }
+                }
+                bits.set(0, bits(fsdp));
+            }
+        });
+        long allowed = 16L * LAYERS * WIDTH * WIDTH / 4;
+        AtomicLong peak = new AtomicLong();
+        long before = LiveMemory.bytes();
+        LocalWorld.run(LocalWorldOptions.ofSize(RANKS).withDeterministic(true), world -> {
+            try (OffloadedOptimizer optimizer = new OffloadedOptimizer(
+                    folder.resolve("rank-" + world.rank()),
+                    world.group(),
+                    FusedAdamW.DEFAULT,
+                    ParameterGroup.all(0),
+                    LearningRateSchedule.constant(1e-3))) {
+                var fsdp = new FullyShardedDataParallel(world.group(), FsdpOptions.DEFAULT, optimizer);
+                ModuleWrapper probe = (_, _, forward) -> {
+                    peak.accumulateAndGet(LiveMemory.bytes() - before, Math::max);
+                    return x -> {
+                        peak.accumulateAndGet(LiveMemory.bytes() - before, Math::max);
+                        return forward.apply(x);
+                    };
+                };
+                LinearStack stack = stack(fsdp.around(probe));
+                for (int step = 0; step < 3; step++) {
+                    try (var scope = fsdp.step()) {
+                        scope.backward(stack.loss());
+                        optimizer.step();
+                        peak.accumulateAndGet(LiveMemory.bytes() - before, Math::max);
+                    }
+                }
+                bits.set(1, bits(fsdp));
+            }
+        });
+        System.out.printf("offload: states of %d bytes, peak %d%n", 4 * allowed, peak.get());
+        assertThat(peak.get()).isLessThan(allowed);
+        assertThat(bits.get(1)).isEqualTo(bits.get(0));
+    }
+
+    private static LinearStack stack(ModuleWrapper wrapper) {
+        return new LinearStack(LAYERS, WIDTH, wrapper);
+    }
+
+    private static int bits(FullyShardedDataParallel fsdp) {
+        return fsdp.wholeParameters((_, whole) -> hash(whole)).hashCode();
+    }
+
+    private static int hash(Tensor whole) {
+        return Arrays.hashCode(TensorMemory.segment(whole).toArray(ValueLayout.JAVA_FLOAT));
+    }
+
+    /** SIGKILL of the process of all ranks at any time of a step. Soak: 50 kills, -Djrun.soak=true. */
+    @Test
+    void aKilledProcessGoesOnWithTheSameBits() throws IOException, InterruptedException {
+        Random random = new Random(Long.getLong("jrun.test.seed", 1));
+        for (int kill = 0; kill < (Boolean.getBoolean("jrun.soak") ? 50 : 1); kill++) {
+            String name = "killed-" + kill;
+            JavaProcess victim = start(name, 100_000);
+            victim.awaitOutput("rank " + random.nextInt(2) + " made step " + (1 + random.nextInt(5)), 60);
+            victim.kill();
+            int last = 3 + Integer.parseInt(Files.readString(folder.resolve(name + "/rank-0/committed-step")));
+            String printed = start(name, last).join(60);
+            assertThat(printed).contains("made step " + last).doesNotContain("made step 1\n");
+            assertThat(bits(printed))
+                    .contains("bits table.weight")
+                    .isEqualTo(bits(start(name + "-whole", last).join(60)));
+        }
+    }
+
+    private JavaProcess start(String name, int steps) throws IOException {
+        return JavaProcess.start(
+                folder,
+                OffloadMain.class,
+                List.of("-Xmx96m"),
+                Map.of("OMP_NUM_THREADS", "1"),
+                folder.resolve(name).toString(),
+                "2",
+                Integer.toString(steps));
+    }
+
+    private static String bits(String printed) {
+        return printed.lines().filter(line -> line.startsWith("bits ")).collect(Collectors.joining("\n"));
+    }
+}
