@@ -24,7 +24,7 @@ import picocli.CommandLine.UnmatchedArgumentException;
         commandListHeading = "%nOperations:%n",
         synopsisSubcommandLabel = "OPERATION",
         description = {
-            "Measures collectives or a training step, of jrun and of other backends in turns.",
+            "Measures collectives, a training step or checkpoints, of jrun and of others in turns.",
             "",
             "Example:",
             "  jrun bench allreduce --nproc-per-node=2 --backend=jrun,gloo"
@@ -34,7 +34,7 @@ import picocli.CommandLine.UnmatchedArgumentException;
             "'jrun bench OPERATION --help' shows the options of an operation. The options of jrun work too, as"
                     + " --nproc-per-node, --hosts and --timeout: 'jrun --help' shows them."
         },
-        subcommands = DdpBench.class)
+        subcommands = {DdpBench.class, CheckpointBench.class})
 public final class BenchMain implements Runnable {
     /** Fits a terminal of 100 columns. */
     private static final int WIDTH = 99;

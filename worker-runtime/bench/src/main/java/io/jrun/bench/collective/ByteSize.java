@@ -4,9 +4,10 @@ import picocli.CommandLine.ITypeConverter;
 import picocli.CommandLine.TypeConversionException;
 
 /** A size in bytes in the notation of nccl-tests: {@code 4}, {@code 64K}, {@code 256M}, {@code 1G} (powers of 1024). */
-record ByteSize(long bytes) {
+public record ByteSize(long bytes) {
 
-    static final class Converter implements ITypeConverter<ByteSize> {
+    /** Reads sizes on command lines. */
+    public static final class Converter implements ITypeConverter<ByteSize> {
         @Override
         public ByteSize convert(String text) {
             int shift = switch (text.isEmpty() ? ' ' : Character.toUpperCase(text.charAt(text.length() - 1))) {
