@@ -14,8 +14,8 @@ import org.bytedeco.pytorch.TensorVector;
 import org.bytedeco.pytorch.global.torch;
 
 /**
- * Parameters and tokens by a formula of integers, bit for bit those of scripts/bench/peers/ddp_gloo.py: no random number
- * generator whose values depend on the version or the processor.
+ * Parameters and tokens by a formula of integers. The values equal the values of scripts/bench/peers/ddp_gloo.py bit
+ * for bit, because no random number generator with values that depend on the version or the processor is used.
  */
 final class BenchData {
     /** Sequences of each rank and step. */
@@ -23,7 +23,7 @@ final class BenchData {
 
     /** A prime number, 2^31 - 1. */
     private static final long PRIME = Integer.MAX_VALUE;
-    /** Streams of numbers from here on are tokens; those before are parameters. */
+    /** The first number of a stream of tokens. Streams with smaller numbers are parameters. */
     private static final long FIRST_TOKEN_STREAM = 1000;
 
     private BenchData() {}

@@ -24,14 +24,14 @@ import picocli.CommandLine.UnmatchedArgumentException;
         commandListHeading = "%nOperations:%n",
         synopsisSubcommandLabel = "OPERATION",
         description = {
-            "Measures collectives, a training step or checkpoints, of jrun and of others in turns.",
+            "Measures collectives, a training step or checkpoints, of jrun and of other libraries, alternately.",
             "",
             "Example:",
             "  jrun bench allreduce --nproc-per-node=2 --backend=jrun,gloo"
         },
         footer = {
             "",
-            "'jrun bench OPERATION --help' shows the options of an operation. The options of jrun work too, as"
+            "'jrun bench OPERATION --help' shows the options of an operation. The options of jrun work too, such as"
                     + " --nproc-per-node, --hosts and --timeout: 'jrun --help' shows them."
         },
         subcommands = {DdpBench.class, CheckpointBench.class})
@@ -58,8 +58,8 @@ public final class BenchMain implements Runnable {
     }
 
     /**
-     * Returns one line that says what is wrong with the arguments; empty if nothing is wrong. The launcher calls this
-     * method before it starts ranks.
+     * Returns one line that names the error in the arguments; empty if the arguments have no error. The launcher calls
+     * this method before it starts ranks.
      */
     public static String check(String[] args) {
         try {
@@ -122,7 +122,7 @@ public final class BenchMain implements Runnable {
         return CommandLine.ExitCode.USAGE;
     }
 
-    /** Without a benchmark's name: the usage. */
+    /** Runs without a benchmark's name: prints the usage. */
     @Override
     public void run() {
         CommandLine.usage(this, System.out);

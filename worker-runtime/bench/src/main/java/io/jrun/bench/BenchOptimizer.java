@@ -13,7 +13,7 @@ import org.bytedeco.pytorch.Optimizer;
 import org.bytedeco.pytorch.SGD;
 import org.bytedeco.pytorch.SGDOptions;
 
-/** How parameters follow from gradients. The names are the words of {@code --optimizer}. */
+/** The optimizers of the benchmark. The names are the values of {@code --optimizer}. */
 enum BenchOptimizer {
     /** libtorch's SGD without momentum. */
     sgd,
@@ -26,7 +26,7 @@ enum BenchOptimizer {
     private static final double ADAMW_RATE = 1e-3;
     private static final double WEIGHT_DECAY = 0.01;
 
-    /** An optimizer at work. */
+    /** An optimizer of one training. */
     interface Running extends AutoCloseable {
         void step();
 
@@ -34,7 +34,10 @@ enum BenchOptimizer {
         void close();
     }
 
-    /** {@code gradientMemory} is where gradients lie already; empty if they lie anywhere. */
+    /**
+     * {@code gradientMemory} is the memory in which the gradients already lie; empty if the gradients have separate
+     * memory.
+     */
     Running start(BenchGpt model, List<MemorySegment> gradientMemory) {
         return switch (this) {
             case sgd -> libtorch(new SGD(model.parameters(), new SGDOptions(SGD_RATE)));

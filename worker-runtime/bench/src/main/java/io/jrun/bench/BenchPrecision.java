@@ -4,7 +4,7 @@ import io.jrun.train.precision.Autocast;
 import org.bytedeco.pytorch.Tensor;
 import org.bytedeco.pytorch.global.torch;
 
-/** In which type the forward pass computes. The names are the words of {@code --precision}. */
+/** The type of the forward pass. The names are the values of {@code --precision}. */
 enum BenchPrecision {
     f32,
     /** Autocast; attention in float32. */

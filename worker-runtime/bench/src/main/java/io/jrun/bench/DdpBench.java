@@ -11,6 +11,7 @@ import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
+import java.util.stream.Collectors;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
@@ -18,9 +19,9 @@ import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.Spec;
 
 /**
- * Measures a training step of a 3.7M-parameter GPT, batch 8 per rank, one thread per rank: without communication,
- * with jrun's DDP, and with libtorch's own Reducer over Gloo. The modes run in turn within one run. The time of a step
- * is the time of its slowest rank, also without communication, so differences between ranks count for every mode.
+ * Measures a training step of a 3.7M-parameter GPT, batch 8 per rank, one thread per rank: without communication, with
+ * jrun's DDP, and with libtorch's own Reducer over Gloo. The modes alternate within one run. The time of a step is the
+ * time of its slowest rank, also without communication, so differences between ranks count for every mode.
  */
 @Command(
         name = "ddp",
@@ -96,7 +97,7 @@ final class DdpBench implements Benchmark {
                     .toList();
             List<double[][]> nanos = measure(world, loops, batches);
             if (world.rank() == 0) {
-                print(nanos, world.size());
+                print(nanos, loops, world.size());
             }
             world.group().barrier();
             loops.forEach(TrainingLoop::close);
@@ -146,10 +147,11 @@ final class DdpBench implements Benchmark {
         return nanos;
     }
 
-    private void print(List<double[][]> nanos, int ranks) {
+    private void print(List<double[][]> nanos, List<TrainingLoop> loops, int ranks) {
         if (!json) {
             System.out.printf(
-                    "# %d ranks, 3.7M-parameter GPT, batch %d per rank, %s, %s; phases are medians of the slowest rank%n",
+                    "# %d ranks, 3.7M-parameter GPT, batch %d per rank, %s, %s;"
+                            + " phases are medians of the slowest rank%n",
                     ranks, BenchData.BATCH, optimizer, precision);
             System.out.printf("%-6s %12s %12s", "mode", "median ms", "min ms");
             for (String phase : StepResult.PHASES) {
@@ -158,7 +160,14 @@ final class DdpBench implements Benchmark {
             System.out.println();
         }
         for (int m = 0; m < modes.size(); m++) {
-            System.out.println(json ? object(modes.get(m), nanos.get(m), ranks) : row(modes.get(m), nanos.get(m)));
+            String overlap = loops.get(m).overlapPerBucket().stream()
+                    .map(part -> String.format(Locale.ROOT, "%.2f", part))
+                    .collect(Collectors.joining(json ? "," : " "));
+            System.out.println(
+                    json ? object(modes.get(m), nanos.get(m), overlap, ranks) : row(modes.get(m), nanos.get(m)));
+            if (!json && !overlap.isEmpty()) {
+                System.out.println("# overlap of each bucket with the backward pass, rank 0, last step: " + overlap);
+            }
         }
     }
 
@@ -172,7 +181,7 @@ final class DdpBench implements Benchmark {
         return row.toString();
     }
 
-    private String object(Mode mode, double[][] nanos, int ranks) {
+    private String object(Mode mode, double[][] nanos, String overlap, int ranks) {
         Samples step = new Samples(nanos[0]);
         StringBuilder object = new StringBuilder(String.format(
                 Locale.ROOT,
@@ -190,6 +199,9 @@ final class DdpBench implements Benchmark {
                     ",\"%sMillis\":%.3f",
                     StepResult.PHASES[phase - 1],
                     new Samples(nanos[phase]).medianNanos() / 1e6));
+        }
+        if (!overlap.isEmpty()) {
+            object.append(",\"overlapPerBucket\":[").append(overlap).append(']');
         }
         return object.append('}').toString();
     }

@@ -2,6 +2,7 @@ package io.jrun.bench;
 
 import io.jrun.comm.ProcessGroup;
 import io.jrun.train.ddp.DistributedDataParallel;
+import java.util.List;
 import org.bytedeco.pytorch.Tensor;
 
 /** Trains with jrun's DDP, as in the README. */
@@ -29,6 +30,11 @@ final class DdpLoop implements TrainingLoop {
             long exposed = model.lastReduction().exposedNanos();
             return StepResult.of(loss.item_float(), begin, forwardEnd, backwardEnd, exposed);
         }
+    }
+
+    @Override
+    public List<Double> overlapPerBucket() {
+        return model.report().overlapPerBucket();
     }
 
     @Override

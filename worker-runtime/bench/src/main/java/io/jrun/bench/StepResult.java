@@ -3,9 +3,10 @@ package io.jrun.bench;
 /**
  * One step of a {@link TrainingLoop} on this rank.
  *
- * @param loss of this rank's batch, before the update
- * @param backwardNanos the backward pass without the communication that it waited for
- * @param exposedNanos communication that the step waited for; 0 where the loop cannot tell it from the backward pass
+ * @param loss the loss of this rank's batch before the update
+ * @param backwardNanos the backward pass without the communication for which the pass waited
+ * @param exposedNanos communication for which the step waited; 0 if the loop cannot separate the communication from the
+ *     backward pass
  */
 record StepResult(float loss, long forwardNanos, long backwardNanos, long exposedNanos, long optimizerNanos) {
     /** Names of the phases, in the order of {@link #phases}. */

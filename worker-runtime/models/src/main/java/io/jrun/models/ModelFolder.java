@@ -20,7 +20,7 @@ import java.util.Map;
 
 /**
  * A model on disk: the configuration and the weights. A Hugging Face folder has {@code config.json}, a folder of Meta's
- * {@code params.json}. A single file of weights has its configuration beside it.
+ * {@code params.json}. The folder of a single file of weights has the configuration.
  */
 public final class ModelFolder {
     private static final String CONFIG = "config.json";
@@ -32,8 +32,9 @@ public final class ModelFolder {
      * Builds the model that a folder describes, with zero parameters. {@code WeightLoader.load} with
      * {@link LanguageModel#mapping()} fills the parameters.
      *
-     * @param path a folder, or a file of weights in it
-     * @throws CheckpointException in one line, if the configuration is missing, malformed, or of a model that jrun lacks
+     * @param path a folder, or a file of weights in a folder
+     * @throws CheckpointException if the configuration is missing, malformed, or of a model that jrun lacks; the
+     *     message is one line
      */
     public static LanguageModel build(Path path) {
         Libtorch.load();

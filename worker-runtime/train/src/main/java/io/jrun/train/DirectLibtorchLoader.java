@@ -44,16 +44,16 @@ import org.bytedeco.pytorch.TensorVector;
 import org.bytedeco.pytorch.global.torch;
 
 /**
- * Loads libtorch from a filled cache without the loader of the presets. The loader of the presets searches and checks a dozen
- * libraries again for each class of torch on its first use: about 5 ms for each of the forty classes that any training uses.
- * A system property turns that loader off for the whole process. The property is set only while no other thread of the program
- * can load a library.
+ * Loads libtorch from a filled cache without the loader of the presets. The loader of the presets searches and checks a
+ * dozen libraries again for each class of torch on its first use: about 5 ms for each of the forty classes that any
+ * training uses. A system property turns that loader off for the whole process. The property is set only while no other
+ * thread of the program can load a library.
  */
 final class DirectLibtorchLoader {
     /** The loader of the presets does nothing while this property is false. */
     private static final String SWITCH = "org.bytedeco.javacpp.loadlibraries";
 
-    /** Names another BLAS than the one of the presets. */
+    /** Names a BLAS library other than the presets' own. */
     private static final String CHOSEN_BLAS = "org.bytedeco.openblas.load";
 
     /** The libraries that come with a jar of the presets, in the order to open them. */
@@ -127,7 +127,8 @@ final class DirectLibtorchLoader {
     /**
      * Loads the libraries if this is the simple case.
      *
-     * @param marker written after the presets' loader checked all libraries; a library that is newer must be checked again
+     * @param marker written after the presets' loader checked all libraries; a library that is newer must be checked
+     *     again
      * @return false if nothing was loaded; then the presets' loader must load the libraries
      */
     static boolean load(Path cache, Path marker) {

@@ -17,17 +17,19 @@ import org.bytedeco.openblas.global.openblas;
 import org.bytedeco.pytorch.global.torch;
 
 /**
- * Loads libtorch into this JVM. A program that jrun does not start calls {@link #load()} before it uses any other class of
- * {@code org.bytedeco.pytorch}. jrun {@link NativeSetup prepares} every worker, and every class of this module that needs
- * libtorch loads libtorch.
+ * Loads libtorch into this JVM. A program that jrun does not start calls {@link #load()} before it uses any other class
+ * of {@code org.bytedeco.pytorch}. jrun {@link NativeSetup prepares} every worker, and every class of this module that
+ * needs libtorch loads libtorch.
  *
- * <p>The presets unpack their libraries one by one while they load them, {@code libtorch.so} before {@code libtorch_cpu.so}. If
- * the cache is empty and the machine has a libtorch of its own, the dynamic linker takes {@code libtorch_cpu.so} of the
- * machine, and the process crashes when the other {@code libtorch_cpu.so} is loaded. This class therefore unpacks all libraries
- * first. It holds a file lock meanwhile, so that workers that start together do not unpack 450 MB each.
+ * <p>The presets unpack their libraries one by one while they load them, {@code libtorch.so} before
+ * {@code libtorch_cpu.so}. If the cache is empty and the machine has a libtorch of its own, the dynamic linker takes
+ * {@code libtorch_cpu.so} of the machine, and the process crashes when the other {@code libtorch_cpu.so} is loaded.
+ * This class therefore unpacks all libraries first. The class holds a file lock meanwhile: workers that start together
+ * must not unpack 450 MB each.
  *
- * <p>The cache is {@code -Dorg.bytedeco.javacpp.cachedir} if set, else {@link NativeCache#defaultDirectory() a directory of
- * this user on this node}. All methods are thread-safe and idempotent.
+ * <p>The cache is {@code -Dorg.bytedeco.javacpp.cachedir} if set, else
+ * {@link NativeCache#defaultDirectory() a directory of this user on this node}. All methods are thread-safe and
+ * idempotent.
  */
 public final class Libtorch {
     private static final String CACHE_PROPERTY = "org.bytedeco.javacpp.cachedir";
@@ -37,13 +39,17 @@ public final class Libtorch {
     private static final Duration LOCK_DEADLINE = Duration.ofMinutes(5);
 
     /**
-     * In the order of their dependencies. The libraries are opened by full path in this order: the dynamic linker then finds
-     * the dependencies of a library in the process and does not search LD_LIBRARY_PATH or the folders of the system.
+     * The libraries in the order of their dependencies. The class opens the libraries by full path in this order. The
+     * dynamic linker then finds the dependencies of a library in the process, and does not search LD_LIBRARY_PATH or
+     * the folders of the system.
      */
     private static final List<String> LIBRARIES =
             List.of("libc10.so", "libgomp.so.1", "libtorch_cpu.so", "libtorch.so");
 
-    /** The libraries of the presets. They are unpacked before the others are opened: all must be in one folder. */
+    /**
+     * The libraries of the presets. The class unpacks these libraries before it opens the others: all must be in one
+     * folder.
+     */
     private static final List<String> BINDINGS = List.of("libjnitorch.so", "libjnitorch_gloo.so");
 
     /** The only platform of this version. */
@@ -54,9 +60,9 @@ public final class Libtorch {
     private Libtorch() {}
 
     /**
-     * Unpacks what is missing in the cache and loads libtorch.
+     * Unpacks the libraries that the cache lacks, and loads libtorch.
      *
-     * @throws UncheckedIOException if the cache cannot be written; the message names it
+     * @throws UncheckedIOException if the cache cannot be written; the message names the cache
      */
     public static synchronized void load() {
         if (isLoaded) {
@@ -83,10 +89,10 @@ public final class Libtorch {
     }
 
     /**
-     * Fills the cache of this node, so that any later use of libtorch finds the libraries there. If the cache is filled, the
-     * method only checks that one file exists.
+     * Fills the cache of this node, so that any later use of libtorch finds the libraries there. If the cache is
+     * filled, the method only checks that one file exists.
      *
-     * @throws UncheckedIOException if the cache cannot be written; the message names it
+     * @throws UncheckedIOException if the cache cannot be written; the message names the cache
      */
     static synchronized void prepare() {
         if (!Files.exists(openCache().marker(libraryArchive()))) {
@@ -95,8 +101,9 @@ public final class Libtorch {
     }
 
     /**
-     * Sets how many threads one operation may use in this process, for both thread pools of libtorch: OpenMP's and the BLAS
-     * library's. The method sets both pools, because two spinning pools on the same cores make a step ten times slower.
+     * Sets how many threads one operation may use in this process, for both thread pools of libtorch: OpenMP's and the
+     * BLAS library's. The method sets both pools, because two spinning pools on the same cores make a step ten times
+     * slower.
      *
      * @param count at least 1
      */
@@ -124,8 +131,8 @@ public final class Libtorch {
     }
 
     /**
-     * Without this property the presets search the GPU build of each library first, and about thirty libraries of CUDA, in
-     * every jar and folder: half a second of each start. An empty value selects the plain builds.
+     * Without this property the presets search the GPU build of each library first, and about thirty libraries of CUDA,
+     * in every jar and folder: half a second of each start. An empty value selects the plain builds.
      */
     private static void seekNoGpuBuilds() {
         if (System.getProperty(EXTENSION_PROPERTY) == null
@@ -168,8 +175,8 @@ public final class Libtorch {
     }
 
     /**
-     * The jar that has the libraries. A rebuilt or replaced jar is checked again. The jar is found by its name on the class
-     * path: that does not start the presets' loader.
+     * The jar that has the libraries. A rebuilt or replaced jar is checked again. The jar is found by its name on the
+     * class path: that does not start the presets' loader.
      */
     private static Path libraryArchive() {
         return classPath()

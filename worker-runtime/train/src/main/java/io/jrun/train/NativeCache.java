@@ -34,17 +34,20 @@ final class NativeCache {
         this.directory = directory;
     }
 
-    /** The folder for this process, see {@link #directory(Path, Map, Consumer)}. A line on stderr names an unusual folder. */
+    /**
+     * The folder for this process, see {@link #directory(Path, Map, Consumer)}. A line on stderr names an unusual
+     * folder.
+     */
     static Path defaultDirectory() {
         return directory(Path.of("/var/tmp"), System.getenv(), System.err::println);
     }
 
     /**
-     * The first of these folders that belongs to this user alone. Code is loaded from the folder.
+     * The first of these folders that belongs to this user alone. The process loads code from the folder.
      *
      * <ol>
-     *   <li>{@code jrun-UID} in {@code nodeLocal}. A home folder is often shared by the nodes of a cluster: every node would
-     *       wait for one file server.
+     *   <li>{@code jrun-UID} in {@code nodeLocal}. A home folder is often shared by the nodes of a cluster: every node
+     *       would wait for one file server.
      *   <li>{@code jrun} in the user's cache folder: {@code XDG_CACHE_HOME}, or {@code ~/.cache}.
      *   <li>A new folder in {@code TMPDIR}, or in java.io.tmpdir, that goes with this process.
      * </ol>
@@ -77,7 +80,10 @@ final class NativeCache {
         return fresh;
     }
 
-    /** The folder for libraries in {@code own}. {@code own} must belong to this user alone; it is created if it is missing. */
+    /**
+     * The folder for libraries in {@code own}. {@code own} must belong to this user alone. The method creates a missing
+     * folder.
+     */
     private static Path ownFolder(Path own) throws IOException {
         createOwn(own);
         checkOwn(own);
@@ -87,7 +93,7 @@ final class NativeCache {
     private static Optional<Path> userCache(Map<String, String> environment) {
         String cache = environment.getOrDefault("XDG_CACHE_HOME", "");
         String home = environment.getOrDefault("HOME", "");
-        if (Path.of(cache).isAbsolute()) { // A relative one is invalid, says the XDG base directory specification.
+        if (Path.of(cache).isAbsolute()) { // The XDG base directory specification declares a relative path invalid.
             return Optional.of(Path.of(cache));
         }
         return Path.of(home).isAbsolute() ? Optional.of(Path.of(home, ".cache")) : Optional.empty();
@@ -108,7 +114,7 @@ final class NativeCache {
         }
     }
 
-    /** Deletes what it can. Loaded libraries stay loaded. */
+    /** Deletes the files that can be deleted. Loaded libraries stay loaded. */
     private static void delete(Path folder) {
         try (Stream<Path> tree = Files.walk(folder)) {
             tree.sorted(Comparator.reverseOrder()).forEach(path -> {
@@ -135,7 +141,9 @@ final class NativeCache {
         return directory;
     }
 
-    /** The file that exists once everything in this version of {@code archive} was unpacked and loaded. */
+    /**
+     * The marker file of this version of {@code archive}. The file exists once all libraries were unpacked and loaded.
+     */
     Path marker(Path archive) {
         try {
             String identity = archive.getFileName() + "-" + Files.size(archive) + "-"
@@ -182,7 +190,7 @@ final class NativeCache {
                 return lock;
             }
             if (System.nanoTime() - end > 0) {
-                throw new IOException("another process has held it for " + deadline.toSeconds()
+                throw new IOException("another process has held the lock for " + deadline.toSeconds()
                         + " s. If none is unpacking libraries any more, delete the file");
             }
             LockSupport.parkNanos(POLL_NANOS);
@@ -194,7 +202,7 @@ final class NativeCache {
             Files.createDirectory(
                     own, PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwx------")));
         } catch (FileAlreadyExistsException _) {
-            return; // checkOwn decides whether it is one of ours.
+            return; // checkOwn decides whether the folder belongs to this user.
         }
     }
 
@@ -206,16 +214,16 @@ final class NativeCache {
                 || owner != ownUid()
                 || mode.contains(PosixFilePermission.GROUP_WRITE)
                 || mode.contains(PosixFilePermission.OTHERS_WRITE)) {
-            throw new IOException("it must be a directory that only this user can write to (it has owner " + owner
+            throw new IOException("the path must be a directory that only this user can write to (owner " + owner
                     + ", mode " + PosixFilePermissions.toString(mode) + (isDirectory ? "" : ", and is no directory")
                     + ")");
         }
         if (!Files.isWritable(own)) {
-            throw new IOException("it is not writable");
+            throw new IOException("the directory is not writable");
         }
     }
 
-    /** The uid of this process: /proc/self is a link to what carries it. */
+    /** The uid of this process: the owner of the folder to which /proc/self points. */
     private static int ownUid() {
         try {
             return (Integer) Files.getAttribute(Path.of("/proc/self"), UID);

@@ -10,7 +10,7 @@ public final class NativeSetup implements WorkerSetup {
         try {
             Libtorch.prepare();
         } catch (UncheckedIOException e) {
-            // The program may not need libtorch. If it needs libtorch, the load fails with the same message.
+            // The program may not need libtorch. If the program needs libtorch, the load fails with the same message.
             System.err.println("jrun: " + e.getMessage());
         } catch (UnsatisfiedLinkError e) { // as in an image without libstdc++
             Throwable cause = e.getCause() == null ? e : e.getCause();

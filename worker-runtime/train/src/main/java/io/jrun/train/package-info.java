@@ -1,5 +1,6 @@
 /**
- * Training on libtorch. This package loads the native libraries: all other packages need it. Entry class: {@code Libtorch}.
+ * Training on libtorch. This package loads the native libraries for all other packages. Entry class:
+ * {@code Libtorch}.
  */
 @NullMarked
 package io.jrun.train;

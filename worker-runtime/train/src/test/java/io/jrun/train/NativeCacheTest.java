@@ -77,7 +77,7 @@ class NativeCacheTest {
         assumeTrue(
                 Files.getAttribute(folder, "unix:uid").equals(0), "not root: a folder of another user cannot be made");
         Files.setAttribute(Files.createDirectory(usual), "unix:uid", SOMEBODY_ELSE, LinkOption.NOFOLLOW_LINKS);
-        assertIsInTheUsersCache("it has owner " + SOMEBODY_ELSE);
+        assertIsInTheUsersCache("(owner " + SOMEBODY_ELSE);
     }
 
     private void assertIsInTheUsersCache(String reason) {

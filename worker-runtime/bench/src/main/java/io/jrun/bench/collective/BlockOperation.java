@@ -1,6 +1,6 @@
 package io.jrun.bench.collective;
 
-/** An operation with a block for each rank. All blocks except one travel. */
+/** An operation with a block for each rank. A rank sends or receives all blocks except its own. */
 interface BlockOperation extends BenchedOperation {
     @Override
     default double busFactor(int ranks) {

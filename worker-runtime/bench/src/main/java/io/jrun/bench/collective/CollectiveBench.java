@@ -14,7 +14,9 @@ import picocli.CommandLine.Option;
 import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.Spec;
 
-/** Measures one operation over a range of sizes, on one backend, or on several backends in turn within each size. */
+/**
+ * Measures one operation over a range of sizes, on one backend, or alternately on several backends within each size.
+ */
 @Command(
         mixinStandardHelpOptions = true,
         showDefaultValues = true,
@@ -44,7 +46,8 @@ public final class CollectiveBench implements Benchmark {
             paramLabel = "NAME",
             split = ",",
             defaultValue = "jrun",
-            description = "one or several that take turns: ${COMPLETION-CANDIDATES}; with mpi, mpirun starts the ranks")
+            description = "one or several backends, alternately: ${COMPLETION-CANDIDATES};"
+                    + " with mpi, mpirun starts the ranks")
     private List<BackendName> backends = List.of();
 
     @Option(
@@ -52,8 +55,8 @@ public final class CollectiveBench implements Benchmark {
             paramLabel = "KIND",
             split = ",",
             defaultValue = "registered",
-            description =
-                    "jrun's buffers, one kind or several: ${COMPLETION-CANDIDATES}; the others have what suits them")
+            description = "memory of jrun's buffers, one kind or several: ${COMPLETION-CANDIDATES}; other backends use"
+                    + " their usual memory")
     private List<MemoryKind> memories = List.of();
 
     @Option(
@@ -67,7 +70,7 @@ public final class CollectiveBench implements Benchmark {
             names = "--op",
             paramLabel = "OP",
             defaultValue = "sum",
-            description = "of reductions: ${COMPLETION-CANDIDATES}")
+            description = "operator of reductions: ${COMPLETION-CANDIDATES}")
     private OpName op = OpName.sum;
 
     @Option(
@@ -86,14 +89,18 @@ public final class CollectiveBench implements Benchmark {
             description = "last size")
     private ByteSize maxBytes = new ByteSize(64 << 20);
 
-    @Option(names = "--step-factor", paramLabel = "N", defaultValue = "4", description = "from one size to the next")
+    @Option(
+            names = "--step-factor",
+            paramLabel = "N",
+            defaultValue = "4",
+            description = "factor from one size to" + " the next")
     private int stepFactor = 4;
 
     @Option(
             names = "--iters",
             paramLabel = "N",
             defaultValue = "0",
-            description = "samples of a turn; 0: as many as fill 0.2 s, 3 to 60")
+            description = "samples of a turn; 0: the number that fills 0.2 s, 3 to 60")
     private int iters;
 
     @Option(
@@ -169,7 +176,8 @@ public final class CollectiveBench implements Benchmark {
                     .usageMessage()
                     .description(
                             "Times and checks " + operation.name() + ".",
-                            "The table has time, bandwidth and wrong elements for each size and backend, and the ratios of"
+                            "The table has time, bandwidth and wrong elements for each size"
+                                    + " and backend, and the ratios of"
                                     + " the times.");
             parent.addSubcommand(operation.name(), command);
         }
@@ -227,7 +235,7 @@ public final class CollectiveBench implements Benchmark {
 
     private List<ComparedBackend> peers(World world) {
         boolean hasResult = operation.hasBlocks() || operation instanceof SendRecv;
-        // One block more, because sizes are rounded up to whole blocks.
+        // The buffer has one more block, because sizes are rounded up to whole blocks.
         long bytes = maxBytes.bytes() + (long) world.size() * type.type.sizeBytes();
         List<ComparedBackend> peers = new ArrayList<>();
         for (BackendName backend : new LinkedHashSet<>(backends)) {

@@ -18,11 +18,11 @@ final class ComparedBackend implements AutoCloseable {
     /**
      * Collective.
      *
-     * @param maxBytes maxBytes the size of a buffer
+     * @param maxBytes the size of a buffer in bytes
      * @param hasResult whether the operation has a result buffer besides its input
      */
     ComparedBackend(World world, String backend, MemoryKind memory, long maxBytes, boolean hasResult) {
-        // Another library is measured without jrun's comparison of calls.
+        // The measurement of another library excludes jrun's comparison of calls.
         this(world, world.group().options().withBackend(backend).withCompared(false), memory, maxBytes, hasResult);
     }
 

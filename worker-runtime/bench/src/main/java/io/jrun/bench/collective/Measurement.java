@@ -40,7 +40,7 @@ final class Measurement {
 
     /**
      * @param all the group of all ranks, for barriers and to find the slowest rank
-     * @param iters samples of a turn; 0: as many as fill the turn
+     * @param iters samples of a turn; 0: the number that fills the turn
      */
     Measurement(BenchedOperation operation, DataType type, ReduceOp op, ProcessGroup all, int iters) {
         this.operation = operation;

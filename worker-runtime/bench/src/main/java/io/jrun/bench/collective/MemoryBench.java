@@ -27,8 +27,9 @@ import picocli.CommandLine.Option;
         abbreviateSynopsis = true,
         optionListHeading = "%nOptions:%n",
         description =
-                "What allReduce on registered memory takes besides its buffers, of the rank that takes most, as a JSON"
-                        + " object: allocatedBytesPerCall of Java heap, and extraBytes by which the process grows over the calls.")
+                "The memory of allReduce on registered memory besides its buffers, on the rank with the most, as a JSON"
+                        + " object: allocatedBytesPerCall of Java heap, and extraBytes by which the process grows"
+                        + " over the calls.")
 final class MemoryBench implements Benchmark {
     private static final long WARM_UP_COUNT = 1024;
     private static final int HEX = 16;
@@ -38,18 +39,17 @@ final class MemoryBench implements Benchmark {
             paramLabel = "BYTES",
             defaultValue = "64M",
             converter = ByteSize.Converter.class,
-            description = "of the buffer")
+            description = "size of the buffer")
     private ByteSize bytes = new ByteSize(1);
 
-    @Option(names = "--calls", paramLabel = "N", defaultValue = "50", description = "that are looked at")
+    @Option(names = "--calls", paramLabel = "N", defaultValue = "50", description = "number of measured calls")
     private int calls = 1;
 
     @Option(
             names = "--warmup-iters",
             paramLabel = "N",
             defaultValue = "500000",
-            description =
-                    "small calls before them, until the compiler is done and makes no objects of what it can spare")
+            description = "small calls before the measured calls, so that the JIT has compiled the code")
     private int warmupIters = 1;
 
     @Override
@@ -76,7 +76,8 @@ final class MemoryBench implements Benchmark {
             if (world.rank() == 0) {
                 System.out.printf(
                         Locale.ROOT,
-                        "{\"op\":\"allreduce\",\"ranks\":%d,\"bytes\":%d,\"allocatedBytesPerCall\":%d,\"extraBytes\":%d}%n",
+                        "{\"op\":\"allreduce\",\"ranks\":%d,\"bytes\":%d,"
+                                + "\"allocatedBytesPerCall\":%d,\"extraBytes\":%d}%n",
                         world.size(),
                         bytes.bytes(),
                         most[0],

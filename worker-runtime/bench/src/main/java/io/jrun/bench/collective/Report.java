@@ -103,7 +103,8 @@ final class Report {
         return String.format(
                 Locale.ROOT,
                 "{\"op\":\"%s\",\"backend\":\"%s\",\"memory\":\"%s\",\"type\":\"%s\",\"reduction\":\"%s\",\"ranks\":%d,"
-                        + "\"nodes\":%d,\"bytes\":%d,\"medianMicros\":%.3f,\"minMicros\":%.3f,\"algGBps\":%.4f,\"busGBps\":%.4f,"
+                        + "\"nodes\":%d,\"bytes\":%d,\"medianMicros\":%.3f,\"minMicros\":%.3f,"
+                        + "\"algGBps\":%.4f,\"busGBps\":%.4f,"
                         + "\"errors\":%d}",
                 operation.name(),
                 result.peer().backend(),

@@ -2,11 +2,13 @@ package io.jrun.bench.collective;
 
 import java.util.Arrays;
 
-/** The durations of repeated calls in nanoseconds. Each duration is the one of the slowest rank. */
+/** The durations of repeated calls in nanoseconds. Each duration is the duration of the slowest rank. */
 public final class Samples {
     private final double[] sortedNanos;
 
-    /** @param nanos nanos one duration for each call */
+    /**
+     * @param nanos one duration for each call, in nanoseconds
+     */
     public Samples(double[] nanos) {
         sortedNanos = nanos.clone();
         Arrays.sort(sortedNanos);

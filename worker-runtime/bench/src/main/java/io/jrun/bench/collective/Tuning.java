@@ -32,7 +32,7 @@ final class Tuning {
      * @param builtIn the choice without a table
      */
     record Size(long bytes, Map<Algorithm, Double> micros, Algorithm builtIn) {
-        /** Returns the fastest algorithm, or the built-in choice if it is nearly as fast. */
+        /** Returns the fastest algorithm, or the built-in choice if the built-in choice is nearly as fast. */
         Algorithm chosen() {
             Algorithm fastest = Collections.min(micros.entrySet(), Map.Entry.comparingByValue())
                     .getKey();

@@ -6,13 +6,13 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.stream.IntStream;
 
-/** Runs checks on all ranks; rank 0 prints a line for each. Every rank runs the same checks in the same order. */
+/** Runs checks on all ranks. Rank 0 prints a line for each check. Every rank runs the same checks in the same order. */
 final class CheckReport {
     private static final String PASS = "PASS";
     private static final String SKIPPED = "SKIPPED";
     private static final String FAIL = "FAIL";
 
-    /** A check returns what it has seen. */
+    /** A check. Returns its observation as text. */
     interface Check {
         String run() throws Exception;
     }
@@ -26,7 +26,9 @@ final class CheckReport {
         this.isJson = isJson;
     }
 
-    /** Runs a check. One failing rank fails the check; a rank that skips it skips it for all that pass. */
+    /**
+     * Runs a check. If one rank fails, the check has failed. If no rank fails and one rank skips, the check is skipped.
+     */
     void check(String name, Check check) {
         List<String> outcomes = world.group().objects().allGather(outcome(check), Codec.STRING);
         for (String status : List.of(FAIL, SKIPPED, PASS)) {

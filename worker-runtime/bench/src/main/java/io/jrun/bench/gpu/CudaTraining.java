@@ -13,7 +13,10 @@ import org.bytedeco.pytorch.Scalar;
 import org.bytedeco.pytorch.Tensor;
 import org.bytedeco.pytorch.global.torch;
 
-/** DDP of a linear layer on the GPU, against the same steps on the CPU with the batches of all ranks. */
+/**
+ * Trains a linear layer with DDP on the GPU. Compares the parameters with the same steps on the CPU with the batches of
+ * all ranks.
+ */
 final class CudaTraining {
     private static final int STEPS = 5;
     private static final int WIDTH = 64;
@@ -62,7 +65,7 @@ final class CudaTraining {
                 .max()
                 .item_double();
         if (!(difference < TOLERANCE)) {
-            throw new IllegalStateException("the parameters differ from those of the CPU by " + difference);
+            throw new IllegalStateException("the parameters differ from the parameters of the CPU by " + difference);
         }
         return STEPS + " steps, parameters within " + difference + " of the CPU's";
     }

@@ -22,8 +22,8 @@ import java.util.stream.IntStream;
 import org.bytedeco.pytorch.global.torch;
 
 /**
- * Checks what needs a GPU; jrun starts one rank for each GPU of the machine. Rank 0 prints one line for each check. The exit
- * code is 1 if a check failed.
+ * Checks the parts of jrun that need a GPU. jrun starts one rank for each GPU of the machine. Rank 0 prints one line
+ * for each check. The exit code is 1 if a check failed.
  */
 public final class GpuCheck {
     private static final int COUNT = 1_000_003;
@@ -58,7 +58,7 @@ public final class GpuCheck {
         report.check("ddp-cuda", () -> onGroup(false, this::ddp));
     }
 
-    /** jrun shows each rank one GPU, each rank another. */
+    /** Each rank must see exactly one GPU, and each rank a different GPU. */
     private String deviceBinding() {
         String visible =
                 Optional.ofNullable(System.getenv("CUDA_VISIBLE_DEVICES")).orElse("");
@@ -79,7 +79,7 @@ public final class GpuCheck {
             throw new CheckSkippedException(reason.get());
         }
         if (!isAlone && world.size() == 1) {
-            throw new CheckSkippedException("this machine shows one GPU to jrun; the check needs two or more");
+            throw new CheckSkippedException("jrun sees one GPU on this machine; the check needs two or more");
         }
         try (ProcessGroup group = world.group()
                 .split(isAlone ? world.rank() : 0, 0, world.group().options().withBackend(NCCL))) {
@@ -130,7 +130,8 @@ public final class GpuCheck {
     private String ddp(ProcessGroup group) throws CheckSkippedException {
         Libtorch.load();
         if (!torch.cuda_is_available()) {
-            throw new CheckSkippedException("libtorch's CUDA build is not on the class path. It is the classifier"
+            throw new CheckSkippedException("libtorch's CUDA build is not on the class path."
+                    + " The CUDA build is the classifier"
                     + " linux-x86_64-gpu of org.bytedeco:pytorch (458 MB) and needs CUDA 13 and cuDNN 9");
         }
         return CudaTraining.compareWithCpu(group);

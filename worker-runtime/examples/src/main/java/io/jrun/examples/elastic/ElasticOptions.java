@@ -8,7 +8,7 @@ import java.util.TreeMap;
 /** The command line of {@link TrainElastic}. */
 final class ElasticOptions {
     static final String HELP = """
-            Learns to tell two spirals apart, and goes on when workers are lost:
+            Learns to classify the points of two spirals. The training continues when workers are lost.
               jrun --nproc-per-node=4 --max-restarts=3 --main-class=io.jrun.examples.elastic.TrainElastic train.jar
             Options: --steps=N (200)  --batch=N over all ranks (24)  --pause=MILLIS after each step (0)  --out=FILE.safetensors
                      --checkpoint=LOCATION goes on from the newest one there, and saves one every
@@ -78,12 +78,12 @@ final class ElasticOptions {
         return batch;
     }
 
-    /** Milliseconds to wait after each step, which leaves time to kill a worker. */
+    /** The pause after each step in milliseconds: time in which a user can kill a worker. */
     int pauseMillis() {
         return pauseMillis;
     }
 
-    /** Where rank 0 writes the parameters at the end. */
+    /** The file to which rank 0 writes the parameters at the end. */
     Optional<Path> out() {
         return out;
     }

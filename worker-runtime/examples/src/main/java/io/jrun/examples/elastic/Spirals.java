@@ -2,7 +2,7 @@ package io.jrun.examples.elastic;
 
 import org.bytedeco.pytorch.Tensor;
 
-/** Points on two spirals around each other; sample i lies on spiral i mod 2. */
+/** Points on two interleaved spirals. Sample i lies on spiral i mod 2. */
 final class Spirals {
     static final int SAMPLES = 480;
     private static final double TURNS = 1.5;

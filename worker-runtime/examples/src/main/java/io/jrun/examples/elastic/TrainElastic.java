@@ -93,7 +93,7 @@ public final class TrainElastic {
         }
     }
 
-    /** Waits until one rank sees {@code file}. All ranks wait together, and workers may be lost or join meanwhile. */
+    /** Waits until {@code file} exists for one rank. All ranks wait together. Workers may be lost or join meanwhile. */
     private void hold(Path file, ElasticRound round) {
         System.out.printf(
                 Locale.ROOT, "rank %d waits at step %d%n", round.world().rank(), state.step());

@@ -1,4 +1,4 @@
-/** Training that goes on when workers are lost. Entry: {@code TrainElastic}. */
+/** Training that continues after the loss of workers. Entry: {@code TrainElastic}. */
 @NullMarked
 package io.jrun.examples.elastic;
 

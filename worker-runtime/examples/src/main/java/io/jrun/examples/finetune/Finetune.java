@@ -30,7 +30,7 @@ import org.bytedeco.pytorch.AdamWOptions;
 import org.bytedeco.pytorch.NoGradGuard;
 import org.bytedeco.pytorch.Tensor;
 
-/** Main class of finetune.jar. It runs under jrun, or alone as a world of one rank. */
+/** Main class of finetune.jar. The program runs under jrun, or alone as a world of one rank. */
 public final class Finetune {
     private static final int EXIT_USAGE = 2;
     private static final int LONGEST_DEFAULT_CONTEXT = 128;

@@ -8,8 +8,8 @@ import org.bytedeco.pytorch.Tensor;
 import org.bytedeco.pytorch.global.torch;
 
 /**
- * One transformer block: causal attention and a feed-forward layer, each behind a layer norm and beside a residual path.
- * Shapes: B batch, S sequence, D width.
+ * One transformer block: causal attention and a feed-forward layer, each after a layer norm and with a residual
+ * connection. Shapes: B batch, S sequence, D width.
  */
 final class Block extends CompositeModule {
     /** Added to the variance in norms. */

@@ -39,7 +39,7 @@ final class Checkpoints {
      * Loads the newest checkpoint on every rank, also the position in the data. Rank 0 says which one that is, because
      * other nodes may see a file later.
      *
-     * @return the step after which it was saved; 0 if there is none
+     * @return the step of the checkpoint; 0 if there is no checkpoint
      * @throws InvalidArgumentException if the folder has a checkpoint that this run must not use
      */
     long resume() {
@@ -101,14 +101,14 @@ final class Checkpoints {
         }
     }
 
-    /** Saves the state at the end of the training, if there is a folder for it. */
+    /** Saves the state at the end of the training, if --checkpoint names a folder. */
     void saveLast(long step) {
         if (options.checkpoint().isPresent()) {
             save(step);
         }
     }
 
-    /** Everything that decides which samples a step sees. */
+    /** The options that decide the samples of a step. */
     private String dataOrder() {
         return String.format(
                 Locale.ROOT,

@@ -105,7 +105,10 @@ final class Gpt extends CompositeModule {
                 .sum();
     }
 
-    /** GPT-2's: matrices normal, those that end a residual branch smaller by sqrt(2 layers), biases 0. */
+    /**
+     * Sets GPT-2's initial values: matrices normal, biases 0. The deviation of a matrix at the end of a residual branch
+     * is smaller by the factor sqrt(2 layers).
+     */
     private void initialize(long seed) {
         Generator generator = torch.createCPUGenerator(seed);
         double residual = INITIAL_DEVIATION / Math.sqrt(2.0 * config.layers());

@@ -51,7 +51,7 @@ sealed interface GptOptimizer extends AutoCloseable {
         return new SGD(model.parameters(), options);
     }
 
-    /** One of libtorch: a kernel call for each operation and parameter. */
+    /** An optimizer of libtorch: a kernel call for each operation and parameter. */
     record OfLibtorch(Module model, Optimizer optimizer) implements GptOptimizer {
         @Override
         public void clear() {
@@ -78,7 +78,7 @@ sealed interface GptOptimizer extends AutoCloseable {
         public void close() {}
     }
 
-    /** AdamW with one kernel call for all parameters. Its weight decay is that of libtorch's AdamW. */
+    /** AdamW with one kernel call for all parameters. The weight decay equals the default of libtorch's AdamW. */
     final class Flat implements GptOptimizer {
         private static final double WEIGHT_DECAY = 1e-2;
 

@@ -52,25 +52,25 @@ record GptOptions(
               --steps=N              optimizer steps  Default: 600.
               --batch=N              sequences per rank and step  Default: 16.
               --lr=X                 peak learning rate  Default: 0.004.
-              --warmup=N             steps until the peak; then the schedule follows  Default: 50.
+              --warmup=N             steps until the peak learning rate  Default: 50.
               --schedule=NAME        cosine or linear (down to a tenth of the peak), constant, or one-cycle (torch's
                                      OneCycleLR, without --warmup)  Default: cosine.
               --optimizer=NAME       sgd (momentum 0.9), adamw, or fused (AdamW in one kernel call)  Default: adamw.
               --precision=TYPE       f32, or bf16 (matrix products in bfloat16 by autocast)  Default: f32.
               --clip=X               largest global norm of the gradients, 0 for no limit  Default: 1.0.
               --accumulate=N         batches whose gradients make one step  Default: 1.
-              --recompute=N          keep only the inputs of every Nth block and compute it again in the backward
+              --recompute=N          keep only the inputs of every Nth block and compute the block again in the backward
                                      pass; 1 is every block, 0 is none  Default: 0.
-              --comm-hook=NAME       how gradients travel: none (as they are), fp16 or bf16 (half the bytes), or powersgd
+              --comm-hook=NAME       exchange of gradients: none (unchanged), fp16 or bf16 (half the bytes), powersgd
                                      (rank 4, from the 11th pass)  Default: none.
               --on-nonfinite=POLICY  stop or skip the step when the loss or a gradient is NaN or infinite  Default:
                                      no check.
               --seed=N               decides the initial values and the order of the data  Default: 1.
-              --threads=N            threads per worker  Default: what jrun chose, else 1.
+              --threads=N            threads per worker  Default: the number that jrun chose, else 1.
               --tiny                 defaults for a smoke test of a few seconds; other options still apply
             Output
               --log-every=N          steps between progress lines  Default: 20.
-              --tensorboard=DIR      write TensorBoard event files there
+              --tensorboard=DIR      write TensorBoard event files to DIR
               --peak-flops=X         floating point operations a second of one rank's device: reports MFU by PaLM's
                                      formula
               --sample=N             print N tokens of generated text at the end  Default: 0.
@@ -101,7 +101,7 @@ record GptOptions(
             "--checkpoint-every");
     private static final List<String> FLAGS = List.of("--untied", "--tiny", "--resume", "--help");
 
-    /** Reads the arguments; empty if they ask for help. */
+    /** Reads the arguments; empty if the arguments have --help. */
     static Optional<GptOptions> parse(String[] args) {
         CommandLineArguments given = CommandLineArguments.parse(
                 args,

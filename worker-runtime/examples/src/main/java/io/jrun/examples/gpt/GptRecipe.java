@@ -14,13 +14,14 @@ import java.util.List;
 import java.util.Optional;
 
 /**
- * How the model is trained.
+ * The options of the training.
  *
  * @param clip largest global norm of the gradients; 0 for no limit
  * @param accumulate batches whose gradients make one step
  * @param recomputeInterval one block in this many is recomputed; 0 for none
  * @param tensorBoard folder of event files
- * @param peakFlops floating point operations a second of one rank's device; 0 if not known: then no MFU is reported
+ * @param peakFlops floating point operations a second of one rank's device; 0 if the number is not known, then the
+ *     program reports no MFU
  */
 record GptRecipe(
         Precision precision,
@@ -61,7 +62,7 @@ record GptRecipe(
         FUSED
     }
 
-    /** How gradients travel between ranks. */
+    /** The exchange of gradients between ranks. */
     enum Exchange {
         NONE,
         FP16,
@@ -112,7 +113,7 @@ record GptRecipe(
         return peak * schedule.factor(Math.min(1.0, (step - warmup) / (double) Math.max(1, steps - warmup)));
     }
 
-    /** Which blocks are recomputed. */
+    /** The blocks that are recomputed. */
     RecomputePolicy recompute() {
         return recomputeInterval == 0 ? RecomputePolicy.NONE : RecomputePolicy.oneIn(recomputeInterval);
     }

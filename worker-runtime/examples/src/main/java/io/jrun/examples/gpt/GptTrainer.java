@@ -138,7 +138,7 @@ final class GptTrainer implements AutoCloseable {
         return loss;
     }
 
-    /** Steps left out because of values that are not finite. */
+    /** The number of steps that were skipped because of values that are not finite. */
     long skipped() {
         return guard == null ? 0 : guard.skipped();
     }

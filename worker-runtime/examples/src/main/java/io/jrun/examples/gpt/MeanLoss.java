@@ -5,7 +5,7 @@ import io.jrun.comm.ProcessGroup;
 import io.jrun.comm.ReduceOp;
 import java.lang.foreign.MemorySegment;
 
-/** The mean loss of all ranks' steps since it was last taken. */
+/** The mean loss of all ranks' steps since the last call of {@link #takeOverRanks}. */
 final class MeanLoss {
     private final ProcessGroup group;
     private double sum;
@@ -20,7 +20,10 @@ final class MeanLoss {
         count++;
     }
 
-    /** A collective call: every rank makes it after the same step, and every rank gets the same mean. */
+    /**
+     * Returns the mean and begins a new mean. Collective: every rank calls the method after the same step and gets the
+     * same mean.
+     */
     double takeOverRanks() {
         double[] sumAndCount = {sum, count};
         group.allReduce(MemorySegment.ofArray(sumAndCount), DataType.F64, 2, ReduceOp.SUM);

@@ -8,8 +8,8 @@ import java.util.Locale;
 import java.util.Optional;
 
 /**
- * Shows how far the training is: on a terminal one line that is rewritten (bar, step, loss, speed, remaining time), elsewhere
- * one line for each report.
+ * Shows the progress of the training. On a terminal one line is rewritten (bar, step, loss, speed, remaining time).
+ * Other outputs get one line for each report.
  */
 final class Progress {
     /** The progress of ranks that print nothing. */
@@ -41,7 +41,7 @@ final class Progress {
         return new Progress(System.out, isTerminal);
     }
 
-    /** The training begins, after {@code first} steps of {@code last}. */
+    /** Begins the progress after {@code first} steps of {@code last}. */
     void begin(long first, long last, long tokens) {
         firstStep = first;
         steps = last;
@@ -51,7 +51,7 @@ final class Progress {
         reportedNanos = beginNanos;
     }
 
-    /** Shows the loss after {@code step} steps, the speed since the last report, and how long the rest will take. */
+    /** Shows the loss after {@code step} steps, the speed since the last report, and the remaining time. */
     void report(long step, double loss) {
         long now = System.nanoTime();
         double tokensPerSecond = (step - reportedStep) * tokensPerStep * 1e9 / (now - reportedNanos);
@@ -76,10 +76,10 @@ final class Progress {
         }
     }
 
-    /** The training has ended: keeps the progress line and adds a summary. */
+    /** Ends the progress: keeps the progress line and adds a summary. */
     void end(Duration communication) {
         if (reportedStep == firstStep) {
-            return; // there was nothing left to train
+            return; // The run had no step to train.
         }
         if (isTerminal) {
             out.println();

@@ -11,7 +11,7 @@ import java.util.LinkedHashMap;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
-/** The metrics of the training: to jrun from every rank, and to TensorBoard from rank 0. */
+/** Reports the metrics of the training: every rank to jrun, rank 0 also to TensorBoard. */
 final class TrainingReport implements AutoCloseable {
     private final StepMetrics metrics;
     private final double peakFlops;

@@ -12,9 +12,9 @@ import java.util.Optional;
 import java.util.SplittableRandom;
 
 /**
- * Lloyd's algorithm: each rank assigns its points to the nearest centre and adds them up; an all-reduce adds up the sums of
- * all ranks; each rank then has the new centres. The coordinates of points are whole numbers. Their sums are exact in double,
- * so any number of ranks finds the same centres, bit for bit.
+ * Lloyd's algorithm: each rank assigns its points to the nearest centres and sums the points of each centre. An
+ * all-reduce adds the sums of all ranks. Each rank then computes the new centres. The coordinates of points are whole
+ * numbers. Their sums are exact in double, so any number of ranks finds the same centres, bit for bit.
  */
 public final class KMeans {
     private static final int EXIT_USAGE = 2;
@@ -41,7 +41,10 @@ public final class KMeans {
         }
     }
 
-    /** Runs under jrun, or alone as a world of one rank. Unusable arguments end the program with one line and exit code 2. */
+    /**
+     * Runs under jrun, or alone as a world of one rank. Unusable arguments end the program with one line and exit code
+     * 2.
+     */
     public static void main(String[] args) {
         int exitCode = 0;
         try (World world = Distributed.init()) {
@@ -80,7 +83,10 @@ public final class KMeans {
         }
     }
 
-    /** Point {@code number} of all ranks: a function of the seed and the number. Clusters of equal sizes, around random places. */
+    /**
+     * Point {@code number} of all ranks: a function of the seed and the number. The clusters have equal sizes and
+     * random centres.
+     */
     private double[] point(long number) {
         SplittableRandom around = new SplittableRandom(options.seed() * 31L + number % options.clusters());
         SplittableRandom own = new SplittableRandom(options.seed() * 1_000_003L + number);

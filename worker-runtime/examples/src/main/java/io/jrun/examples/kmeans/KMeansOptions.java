@@ -8,10 +8,10 @@ import java.util.Optional;
 /**
  * The command line of plain-kmeans.jar.
  *
- * @param points of all ranks together
- * @param clusters centres to find
- * @param dimensions numbers of each point
- * @param iterations at most
+ * @param points number of points of all ranks together
+ * @param clusters number of centres
+ * @param dimensions number of coordinates of a point
+ * @param iterations largest number of iterations
  */
 record KMeansOptions(int points, int clusters, int dimensions, int iterations, int seed) {
     static final String HELP = """
@@ -29,7 +29,10 @@ record KMeansOptions(int points, int clusters, int dimensions, int iterations, i
     private static final List<String> NAMES =
             List.of("--points", "--clusters", "--dimensions", "--iterations", "--seed");
 
-    /** Reads the arguments; empty if they ask for help. Throws IllegalArgumentException with one line for the user. */
+    /**
+     * Reads the arguments; empty if the arguments have --help. Throws IllegalArgumentException with one line for the
+     * user.
+     */
     static Optional<KMeansOptions> parse(String[] args) {
         Map<String, Integer> given = new HashMap<>();
         for (String arg : args) {

@@ -1,6 +1,6 @@
 /**
- * The example program plain-kmeans.jar: a training loop written by hand, with plain Java arrays and jrun's collectives. It needs no
- * libtorch. Entry class: {@code KMeans}.
+ * The example program plain-kmeans.jar: a training loop written by hand, with plain Java arrays and jrun's collectives.
+ * It needs no libtorch. Entry class: {@code KMeans}.
  */
 @NullMarked
 package io.jrun.examples.kmeans;

@@ -19,8 +19,8 @@ public final class CommandLineArguments {
      * Splits the arguments of a command line.
      *
      * @param valued names that take a value
-     * @param flags names that take none
-     * @throws InvalidArgumentException naming what is unknown or incomplete
+     * @param flags names that take no value
+     * @throws InvalidArgumentException if an argument is unknown or incomplete; the message names the argument
      */
     public static CommandLineArguments parse(String[] args, List<String> valued, List<String> flags) {
         CommandLineArguments parsed = new CommandLineArguments();

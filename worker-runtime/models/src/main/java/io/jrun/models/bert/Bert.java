@@ -18,8 +18,9 @@ import org.bytedeco.pytorch.TensorOptions;
 import org.bytedeco.pytorch.global.torch;
 
 /**
- * BERT with the head for masked tokens, tied to the embedding. All tokens are of segment 0, and none is padding. Source: Devlin et
- * al. 2018; names of the weights as in Hugging Face's {@code modeling_bert.py}, {@code BertForMaskedLM}. No dropout.
+ * BERT with the head for masked tokens, tied to the embedding. All tokens are of segment 0, and none is padding.
+ * Source: Devlin et al. 2018; names of the weights as in Hugging Face's {@code modeling_bert.py},
+ * {@code BertForMaskedLM}. No dropout.
  */
 public final class Bert extends LanguageModel {
     private final BertConfig config;

@@ -18,7 +18,10 @@ public record BertConfig(
         }
     }
 
-    /** Reads a configuration. Throws {@link IllegalArgumentException} naming what is missing or not supported. */
+    /**
+     * Reads a configuration. Throws {@link IllegalArgumentException} if a value is missing or not supported; the
+     * message names the value.
+     */
     public static BertConfig of(JsonObject json) {
         String activation = json.text("hidden_act").orElse("gelu");
         String position = json.text("position_embedding_type").orElse("absolute");

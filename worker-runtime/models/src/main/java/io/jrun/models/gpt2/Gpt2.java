@@ -17,8 +17,9 @@ import org.bytedeco.pytorch.Tensor;
 import org.bytedeco.pytorch.global.torch;
 
 /**
- * GPT-2: a decoder with learned positions, norms before the sublayers, and an output layer tied to the embedding. Source:
- * Radford et al. 2019; names and layout of the weights as in Hugging Face's {@code modeling_gpt2.py}. No dropout.
+ * GPT-2: a decoder with learned positions, norms before the sublayers, and an output layer tied to the embedding.
+ * Source: Radford et al. 2019; names and layout of the weights as in Hugging Face's {@code modeling_gpt2.py}. No
+ * dropout.
  */
 public final class Gpt2 extends LanguageModel {
     private final Gpt2Config config;

@@ -16,7 +16,10 @@ public record Gpt2Config(
         }
     }
 
-    /** Reads a configuration. Throws {@link IllegalArgumentException} naming what is missing or not supported. */
+    /**
+     * Reads a configuration. Throws {@link IllegalArgumentException} if a value is missing or not supported; the
+     * message names the value.
+     */
     public static Gpt2Config of(JsonObject json) {
         String activation = json.text("activation_function").orElse("gelu_new");
         if (!activation.equals("gelu_new") || json.flag("scale_attn_by_inverse_layer_idx", false)) {

@@ -18,8 +18,9 @@ import org.bytedeco.pytorch.Tensor;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Llama. The parameters have the names of Hugging Face's {@code modeling_llama.py}; Meta's names are mapped to them. The rows of
- * the query and key projections stay in the order of the file, and {@link LlamaConfig#pairs()} says which order that is.
+ * Llama. The parameters have the names of Hugging Face's {@code modeling_llama.py}; {@link #mapping()} maps Meta's
+ * names to these names. The rows of the query and key projections stay in the order of the file, and
+ * {@link LlamaConfig#pairs()} names the order.
  */
 public final class Llama extends LanguageModel {
     private final LlamaConfig config;
@@ -91,7 +92,7 @@ public final class Llama extends LanguageModel {
     public String configJson() {
         if (config.pairs() != Pairs.HALVES) {
             throw new IllegalStateException("a Llama of Meta's files cannot be saved as a Hugging Face folder:"
-                    + " its query and key projections have another order of rows");
+                    + " the query and key projections of the files have another order of rows");
         }
         return config.toJson();
     }

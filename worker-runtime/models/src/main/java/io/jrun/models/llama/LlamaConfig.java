@@ -41,7 +41,10 @@ public record LlamaConfig(
         }
     }
 
-    /** Reads Hugging Face's config.json. Throws {@link IllegalArgumentException} naming what is missing or not supported. */
+    /**
+     * Reads Hugging Face's config.json. Throws {@link IllegalArgumentException} if a value is missing or not supported;
+     * the message names the value.
+     */
     public static LlamaConfig of(JsonObject json) {
         String activation = json.text("hidden_act").orElse("silu");
         if (!activation.equals("silu") || json.flag("mlp_bias", false)) {

@@ -24,9 +24,9 @@ import org.bytedeco.pytorch.TensorVector;
 import org.bytedeco.pytorch.global.torch;
 
 /**
- * Low-rank adapters of a model: the weights of the model are frozen, and two small matrices beside each chosen projection are
- * trained. Source: Hu et al. 2021, section 4.1; names, initial values and files as in Hugging Face's PEFT. Confined to the
- * thread of the model.
+ * Low-rank adapters of a model: the training changes two small matrices beside each chosen projection, and does not
+ * change the weights of the model. Source: Hu et al. 2021, section 4.1; names, initial values and files as in Hugging
+ * Face's PEFT. Confined to the thread of the model.
  */
 public final class Lora {
     private static final String PEFT_PREFIX = "base_model.model.";
@@ -43,8 +43,8 @@ public final class Lora {
     }
 
     /**
-     * Freezes the parameters of a model and adds adapters. The outputs of the model do not change: the outer matrices are zero.
-     * Attach the adapters before the model is wrapped, for example by DistributedDataParallel.
+     * Freezes the parameters of a model and adds adapters. The outputs of the model do not change: the outer matrices
+     * are zero. Attach the adapters before the model is wrapped, for example by DistributedDataParallel.
      *
      * @throws IllegalArgumentException if no projection has one of the names
      */
@@ -70,12 +70,15 @@ public final class Lora {
         return lora;
     }
 
-    /** Adds the adapters to the weights: the model is then as fast as without adapters, and is saved with them. */
+    /**
+     * Adds the adapters to the weights. The model is then as fast as a model without adapters, and a saved model
+     * includes the adapters.
+     */
     public void merge() {
         adapted.values().forEach(projection -> projection.setMerged(true));
     }
 
-    /** Subtracts the adapters from the weights again, to train on. */
+    /** Subtracts the adapters from the weights. The training can then continue. */
     public void unmerge() {
         adapted.values().forEach(projection -> projection.setMerged(false));
     }
@@ -103,7 +106,7 @@ public final class Lora {
     /**
      * Loads adapters that were saved with the same rank and targets.
      *
-     * @throws CheckpointException naming what is missing, unknown or of another shape
+     * @throws CheckpointException if a tensor is missing, unknown or of another shape; the message names the tensor
      */
     public void load(Path folder) {
         NameMapping mapping = NameMapping.of(Map.of("^" + PEFT_PREFIX.replace(".", "\\."), ""), List.of());
@@ -123,7 +126,7 @@ public final class Lora {
         }
     }
 
-    /** The parameters as libtorch's optimizers take them. */
+    /** The trained parameters in the form for libtorch's optimizers. */
     public TensorVector trained() {
         return new TensorVector(parameters().values().toArray(Tensor[]::new));
     }

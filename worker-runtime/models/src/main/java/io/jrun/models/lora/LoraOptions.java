@@ -3,12 +3,12 @@ package io.jrun.models.lora;
 import java.util.List;
 
 /**
- * How adapters are made.
+ * The options of adapters.
  *
  * @param rank inner size of an adapter, at least 1
  * @param alpha the output of an adapter is multiplied by {@code alpha / rank}
  * @param targets last words of the names of the projections, for example {@code q_proj}
- * @param seed of the inner matrices
+ * @param seed seed of the random values of the inner matrices
  */
 public record LoraOptions(long rank, double alpha, List<String> targets, long seed) {
     /** Checks the rank. */

@@ -15,8 +15,9 @@ import org.bytedeco.pytorch.Tensor;
 import org.bytedeco.pytorch.global.torch;
 
 /**
- * A model that gives logits for the tokens of a text. Parameters have Hugging Face's names and are zero until they are loaded or
- * {@link #initialize initialised}. Shapes: B texts, S tokens, V vocabulary, D width. Confined to one thread at a time.
+ * A model that gives logits for the tokens of a text. Parameters have Hugging Face's names. The parameters are zero
+ * until the program loads or {@link #initialize initialises} the model. Shapes: B texts, S tokens, V vocabulary, D
+ * width. Confined to one thread at a time.
  */
 public abstract class LanguageModel extends CompositeModule {
     private static final double DEVIATION = 0.02;
@@ -27,14 +28,14 @@ public abstract class LanguageModel extends CompositeModule {
     protected LanguageModel() {}
 
     /**
-     * Logits [B, S, V]. For a {@link #isCausal() causal} model the logits at a position are for the next token. For BERT they are
-     * for the token of the position.
+     * Logits [B, S, V]. For a {@link #isCausal() causal} model the logits at a position are for the next token. For
+     * BERT the logits are for the token of the position.
      *
      * @param tokens_BS token numbers of type Long, from 0 to V - 1; S at most the context of the model
      */
     public abstract Tensor forward(Tensor tokens_BS);
 
-    /** Whether a position sees only the positions before. */
+    /** Whether the output of a position depends only on this position and earlier positions. */
     public abstract boolean isCausal();
 
     /** The number of different tokens. */
@@ -46,7 +47,7 @@ public abstract class LanguageModel extends CompositeModule {
     /** The text of config.json. */
     public abstract String configJson();
 
-    /** The names of this module for the names that Hugging Face's and other files have. */
+    /** Maps the names in files of Hugging Face and others to the names of this module. */
     public abstract NameMapping mapping();
 
     /**

@@ -10,8 +10,8 @@ import org.bytedeco.pytorch.global.torch;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A linear map, optionally with a low-rank adapter: {@code x W^T + b + scale (x A^T) B^T}. Source of the adapter: Hu et al.
- * 2021, LoRA, section 4.1; names as in Hugging Face's PEFT.
+ * A linear map, optionally with a low-rank adapter: {@code x W^T + b + scale (x A^T) B^T}. Source of the adapter: Hu et
+ * al. 2021, LoRA, section 4.1; names as in Hugging Face's PEFT.
  */
 public final class Projection extends LinearLayer {
     /** The beginning of the names of an adapter's parameters. */
@@ -72,9 +72,9 @@ public final class Projection extends LinearLayer {
     }
 
     /**
-     * Adds the product of the adapter's matrices to the weight, or subtracts the product again. Nothing happens without an
-     * adapter, or if the state is as wanted already. Merging and unmerging rounds: the weight comes back to about 1e-7 of its
-     * size.
+     * Adds the product of the adapter's matrices to the weight, or subtracts the product again. Without an adapter, or
+     * if the map is already in the requested state, the method does nothing. The operations round: after a merge and an
+     * unmerge the relative error of the weight is about 1e-7.
      */
     public void setMerged(boolean merged) {
         Matrix a = down;

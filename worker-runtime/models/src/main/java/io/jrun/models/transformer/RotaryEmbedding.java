@@ -6,9 +6,9 @@ import org.bytedeco.pytorch.TensorVector;
 import org.bytedeco.pytorch.global.torch;
 
 /**
- * Rotary position embedding (Su et al. 2021, RoFormer, 3.4.2). Position p turns pair i of a head by the angle
- * p * theta^(-2i/E). Meta's and Hugging Face's files of the same model differ in the pairs, and in the order of the rows of
- * the query and key projections. Stateless.
+ * Rotary position embedding (Su et al. 2021, RoFormer, 3.4.2). The embedding rotates pair i of a head at position p by
+ * the angle p * theta^(-2i/E). Meta's and Hugging Face's files of the same model differ in the pairs, and in the order
+ * of the rows of the query and key projections. Stateless.
  *
  * @param width E, the even width of a head
  * @param theta the base of the angles

@@ -13,21 +13,21 @@ public interface AutogradBridge {
     }
 
     /**
-     * Calls {@code accumulated} with the index of a leaf each time a backward pass has added to the {@code .grad} of the
-     * leaf: torch's post-accumulate-grad hook. The call runs on the thread that runs the backward pass, before
-     * {@code backward} returns. {@link #backward} rethrows what the call throws.
+     * Calls {@code accumulated} with the index of a leaf each time a backward pass has added to the {@code .grad} of
+     * the leaf: torch's post-accumulate-grad hook. The call runs on the thread that runs the backward pass, before
+     * {@code backward} returns. {@link #backward} rethrows the exception of the call.
      *
-     * @param leaves tensors that require a gradient and have no history; the returned object keeps them alive
+     * @param leaves tensors that require a gradient and have no history; the returned object keeps the tensors alive
      */
     LeafHooks watch(List<Tensor> leaves, IntConsumer accumulated);
 
     /**
-     * Runs the forward method of {@code function} and records the call in the autograd graph, so that a backward pass through
-     * the outputs runs the backward method. The call is not recorded if no input requires a gradient or if gradients are
-     * disabled on this thread ({@code NoGradGuard}).
+     * Runs the forward method of {@code function} and records the call in the autograd graph, so that a backward pass
+     * through the outputs runs the backward method. The call is not recorded if no input requires a gradient or if
+     * gradients are disabled on this thread ({@code NoGradGuard}).
      *
-     * @return the outputs of the forward method, in its order. As results of torch's own operations, the outputs belong to
-     *     the innermost {@code PointerScope} of this thread.
+     * @return the outputs of the forward method, in its order. The outputs belong to the innermost {@code PointerScope}
+     *     of this thread, like results of torch's own operations.
      */
     List<Tensor> apply(AutogradFunction function, List<Tensor> inputs);
 
@@ -36,23 +36,27 @@ public interface AutogradBridge {
      *
      * @param roots the tensors to start from
      * @param gradients the gradient of each root; empty if each root has one element and its gradient is 1
-     * @throws RuntimeException the exception that a hook or a backward method in Java threw, the object itself. (A direct call
-     *     of {@code Tensor.backward} throws an exception that has only the text.)
+     * @throws RuntimeException the exception object that a hook or a backward method in Java threw. (A direct call of
+     *     {@code Tensor.backward} throws an exception that has only the text.)
      */
     void backward(List<Tensor> roots, List<Tensor> gradients);
 
     /**
-     * Runs a backward pass that adds to no {@code .grad}: torch's {@code autograd.grad}. Hooks of {@link #watch} do not run. The
-     * pass frees the graph.
+     * Runs a backward pass that adds to no {@code .grad}: torch's {@code autograd.grad}. Hooks of {@link #watch} do not
+     * run. The pass frees the graph.
      *
      * @param roots the tensors to start from
      * @param gradients the gradient of each root
      * @param inputs leaves that require a gradient
-     * @return the gradient of each input, in the innermost {@code PointerScope}; null where no root depends on the input
+     * @return the gradient of each input, in the innermost {@code PointerScope}; null where no root depends on the
+     *     input
      * @throws RuntimeException as {@link #backward}
      */
     List<@Nullable Tensor> gradients(List<Tensor> roots, List<Tensor> gradients, List<Tensor> inputs);
 
-    /** How many leaves that require a gradient the graph behind {@code roots} reaches, {@code known} leaves not counted. */
+    /**
+     * Counts the leaves that require a gradient and that a backward pass from {@code roots} reaches, without
+     * {@code known}.
+     */
     int countOtherLeaves(List<Tensor> roots, List<Tensor> known);
 }

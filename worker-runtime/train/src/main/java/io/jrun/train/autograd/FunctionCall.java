@@ -18,22 +18,25 @@ import org.bytedeco.pytorch.global.torch;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The Java side of one recorded call. The node itself computes nothing: a hook before the node takes the gradients of the
- * outputs away, and a hook after the node puts the gradients of the inputs in place of the node's results.
+ * The Java side of one recorded call. The node itself computes nothing: a hook before the node removes the gradients of
+ * the outputs, and a hook after the node replaces the node's results by the gradients of the inputs.
  */
 final class FunctionCall implements AutoCloseable {
     private final AutogradFunction function;
     private final FunctionContext context;
-    /** Type and shape of each input, which its gradient must have. */
+    /** Type and shape of each input. The gradient of the input must have the same type and shape. */
     private final List<String> forms;
-    /** Output number of each gradient that the engine brings. */
+    /** The output number of each gradient that the engine passes. */
     private final int[] differentiable;
 
     private final int outputCount;
     private long markerNode;
     private final TakeGradients before = new TakeGradients();
     private final PutGradients after = new PutGradients();
-    /** Between the two hooks, which run one after the other on one thread. Several threads may run passes at once. */
+    /**
+     * The gradients between the two hooks, by thread. Both hooks of a pass run on one thread. Several threads may run
+     * passes at once.
+     */
     private final Map<Thread, List<Tensor>> taken = new ConcurrentHashMap<>();
 
     FunctionCall(
@@ -58,20 +61,20 @@ final class FunctionCall implements AutoCloseable {
         markerNode = address;
     }
 
-    /** The node then owns the native halves of the hooks. */
+    /** Adds the two hooks. The node then owns the native halves of the hooks. */
     void addHooks(Node node) {
         node.add_pre_hook(before);
         long _ = node.add_post_hook(after);
     }
 
-    /** The node is gone. */
+    /** Frees the call after libtorch has freed the node. */
     @Override
     public void close() {
         context.free();
     }
 
     private final class TakeGradients extends FunctionPreHook {
-        /** Changes the engine's own list: a new one would need an owner until the engine has read it. */
+        /** Changes the engine's own list: a new list would need an owner until the engine has read the list. */
         @Override
         public TensorVector apply(TensorVector gradients) {
             List<Tensor> owned = new ArrayList<>();
@@ -88,7 +91,7 @@ final class FunctionCall implements AutoCloseable {
     }
 
     private final class PutGradients extends FunctionPostHook {
-        /** Changes the engine's own list, as {@link TakeGradients}. */
+        /** Changes the engine's own list, like {@link TakeGradients}. */
         @Override
         public TensorVector apply(TensorVector results, TensorVector undefined) {
             List<Tensor> gradients = Objects.requireNonNull(taken.remove(Thread.currentThread()));

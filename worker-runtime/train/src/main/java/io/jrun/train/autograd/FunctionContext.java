@@ -9,8 +9,8 @@ import java.util.Set;
 import org.bytedeco.pytorch.Tensor;
 
 /**
- * The state of one call of an {@link AutogradFunction}: what the forward method leaves for the backward method. The saved
- * tensors are freed after a backward pass that does not retain the graph, and at the latest with the graph.
+ * The state of one call of an {@link AutogradFunction}: the forward method saves tensors for the backward method. A
+ * backward pass that does not retain the graph frees the saved tensors. Else the tensors are freed with the graph.
  */
 public final class FunctionContext {
     private record SavedTensor(Tensor tensor, long version) {}
@@ -28,18 +28,19 @@ public final class FunctionContext {
         }
     }
 
-    /** Whether an input requires a gradient; the backward method may return null for all others. */
+    /** Whether an input requires a gradient; the backward method may return null for any other input. */
     public boolean needsGradient(int input) {
         return needed.get(input);
     }
 
     /**
-     * Keeps tensors for the backward method, after those of earlier calls. The tensors may be inputs, outputs or others. The
-     * elements are not copied and must not change before the backward pass.
+     * Keeps tensors for the backward method, after the tensors of earlier calls. The tensors may be inputs, outputs or
+     * other tensors. The elements are not copied and must not change before the backward pass.
      */
     public void save(Tensor... tensors) {
         for (Tensor tensor : tensors) {
-            // Without history: an output that is saved with its history would keep its own graph alive for ever.
+            // The copy has no history: an output that is saved with its history would keep its own graph alive for
+            // ever.
             try (Tensor detached = tensor.detach()) {
                 saved.add(new SavedTensor(TensorMemory.own(detached), detached._version()));
             }
@@ -55,12 +56,14 @@ public final class FunctionContext {
      * A saved tensor.
      *
      * @param index the place in the order of {@link #save}
-     * @throws IllegalStateException if an earlier backward pass has freed the tensor, or if its elements were changed in place
+     * @throws IllegalStateException if an earlier backward pass has freed the tensor, or if its elements were changed
+     *     in place
      */
     public Tensor saved(int index) {
         if (isFreed) {
             throw new IllegalStateException("the tensors that " + function
-                    + " saved are freed: a backward pass has run through this graph before. Pass retain_graph = true to all"
+                    + " saved are freed: a backward pass has run through this graph before."
+                    + " Pass retain_graph = true to all"
                     + " backward passes but the last.");
         }
         SavedTensor wanted = saved.get(index);
@@ -73,7 +76,7 @@ public final class FunctionContext {
         return wanted.tensor();
     }
 
-    /** Outputs of the forward method that get no gradient and require none. */
+    /** Marks outputs of the forward method that get no gradient and require no gradient. */
     public void markNonDifferentiable(Tensor... outputs) {
         for (Tensor output : outputs) {
             nonDifferentiable.add(output.unsafeGetTensorImpl().address());

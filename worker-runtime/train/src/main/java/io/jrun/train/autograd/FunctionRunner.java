@@ -17,9 +17,10 @@ import org.bytedeco.pytorch.TensorVector;
 import org.bytedeco.pytorch.global.torch;
 
 /**
- * Runs the forward method of an {@link AutogradFunction} and makes the call a node of the graph. The presets cannot create a
- * node. So the node of a concatenation is taken: a node of any number of edges that has no saved tensors. Its edges are turned
- * to the inputs of the call, and its outputs replaced by those of the call.
+ * Runs the forward method of an {@link AutogradFunction} and makes the call a node of the graph. The presets cannot
+ * create a node. This class therefore uses the node of a concatenation, which has any number of edges and no saved
+ * tensors. The class points the edges of the node to the inputs of the call, and replaces the node's outputs by the
+ * outputs of the call.
  */
 final class FunctionRunner {
     private FunctionRunner() {}
@@ -61,7 +62,10 @@ final class FunctionRunner {
         return Collections.unmodifiableList(outputs);
     }
 
-    /** A tensor that no other output is, no input, and that has no history: each output gets a history of its own. */
+    /**
+     * A tensor that differs from all inputs and all other outputs and has no history: each output gets a history of its
+     * own.
+     */
     private static Tensor fresh(FunctionContext context, Tensor output, Set<Long> used) {
         boolean isNew = used.add(output.unsafeGetTensorImpl().address());
         if (isNew && !output.requires_grad()) {
@@ -74,7 +78,7 @@ final class FunctionRunner {
         return alias;
     }
 
-    /** False if no output is differentiable: there is nothing to record. */
+    /** Records the call. Returns false if no output is differentiable. */
     private static boolean record(
             AutogradFunction function, FunctionContext context, List<Tensor> inputs, List<Tensor> outputs) {
         int[] differentiable = IntStream.range(0, outputs.size())
@@ -95,7 +99,7 @@ final class FunctionRunner {
         return true;
     }
 
-    /** One edge for each input, and one more that keeps the leaf {@code marker} alive. */
+    /** A node with one edge for each input, and one more edge that keeps the leaf {@code marker} alive. */
     private static Node node(Tensor marker, List<Tensor> inputs) {
         Tensor[] sources = Collections.nCopies(inputs.size() + 1, marker).toArray(Tensor[]::new);
         Node node = torch.cat(new TensorVector(sources)).grad_fn();

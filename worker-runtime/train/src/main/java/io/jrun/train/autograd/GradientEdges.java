@@ -11,11 +11,11 @@ import org.bytedeco.pytorch.Edge;
 import org.bytedeco.pytorch.Node;
 import org.bytedeco.pytorch.Tensor;
 
-/** Where the gradient of a tensor goes in the graph. */
+/** Finds the nodes and edges of the autograd graph that take the gradient of a tensor. Stateless. */
 final class GradientEdges {
     private GradientEdges() {}
 
-    /** The edge to the node that takes the tensor's gradient; an invalid edge if the tensor requires none. */
+    /** The edge to the node that takes the tensor's gradient; an invalid edge if the tensor requires no gradient. */
     static Edge of(Tensor tensor) {
         if (!tensor.requires_grad()) {
             return new Edge();
@@ -25,7 +25,10 @@ final class GradientEdges {
                 : new Edge(tensor.grad_fn(), Math.toIntExact(tensor.output_nr()));
     }
 
-    /** The node that adds to the {@code .grad} of a leaf. The presets map no accessor; the history of any view ends there. */
+    /**
+     * The node that adds to the {@code .grad} of a leaf. The presets map no accessor. The method finds the node at the
+     * end of the history of a view of the leaf.
+     */
     static Node accumulateNode(Tensor leaf) {
         try (AutoGradMode _ = new AutoGradMode(true)) {
             return leaf.view_as(leaf).grad_fn().next_edge(0).function();

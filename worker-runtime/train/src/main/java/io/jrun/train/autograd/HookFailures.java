@@ -11,7 +11,10 @@ import org.jspecify.annotations.Nullable;
  * therefore ends with a number, and the number finds the exception again.
  */
 final class HookFailures {
-    /** A program that catches the exceptions of {@code Tensor.backward} itself never claims them. */
+    /**
+     * The largest number of exceptions that wait to be claimed. A program that catches exceptions of
+     * {@code Tensor.backward} itself never claims them.
+     */
     private static final int MAX_UNCLAIMED = 64;
 
     private static final Pattern NUMBER = Pattern.compile("\\[failure (\\d+) of an autograd hook]");
@@ -39,7 +42,10 @@ final class HookFailures {
         return new IllegalStateException(failure + " [failure " + number + " of an autograd hook]", failure);
     }
 
-    /** The exception of the hook that {@code fromEngine} tells of; {@code fromEngine} itself if it tells of none. */
+    /**
+     * The exception whose number {@code fromEngine} has in its text; {@code fromEngine} itself if the text has no
+     * number.
+     */
     static RuntimeException original(RuntimeException fromEngine) {
         Throwable failure = claim(String.valueOf(fromEngine.getMessage()));
         return switch (failure) {

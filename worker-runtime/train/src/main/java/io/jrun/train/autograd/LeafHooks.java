@@ -3,9 +3,14 @@ package io.jrun.train.autograd;
 import java.util.BitSet;
 import org.bytedeco.pytorch.Tensor;
 
-/** Hooks on a set of leaves. Must stay strongly reachable: the engine itself holds hooks only weakly. */
+/**
+ * Hooks on a set of leaves. The caller must keep this object strongly reachable: the engine holds hooks only weakly.
+ */
 public interface LeafHooks extends AutoCloseable {
-    /** Which leaves a backward pass from {@code root} can reach. Costs one visit per graph node, about a microsecond each. */
+    /**
+     * The indexes of the leaves that a backward pass from {@code root} can reach. Visits each graph node once; a visit
+     * takes about 1 us.
+     */
     BitSet reachableFrom(Tensor root);
 
     /** Removes the hooks. */

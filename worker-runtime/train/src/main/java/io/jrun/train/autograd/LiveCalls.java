@@ -12,9 +12,10 @@ import org.bytedeco.pytorch.TensorOptions;
 import org.bytedeco.pytorch.global.torch;
 
 /**
- * Keeps the Java side of each call of an {@link AutogradFunction} alive as long as its node. The engine refers to Java hooks
- * only weakly, and the presets report no node's end. So each node holds a marker: an empty tensor whose storage has the number
- * of the call as its address. Torch frees the storage together with the node, and calls the deleter with that address.
+ * Keeps the Java side of each call of an {@link AutogradFunction} alive as long as its node. The engine refers to Java
+ * hooks only weakly, and the presets do not report when a node is freed. So each node holds a marker: an empty tensor
+ * whose storage has the number of the call as its address. Torch frees the storage together with the node, and calls
+ * the deleter with the address.
  */
 final class LiveCalls {
     private static final long[] EMPTY = {0};
@@ -32,7 +33,10 @@ final class LiveCalls {
         return CALLS.size();
     }
 
-    /** A new marker: a leaf. Whatever holds the marker keeps {@code call} alive; with the marker the call is closed. */
+    /**
+     * A new marker, which is a leaf. A reference to the marker keeps {@code call} alive. The call is closed when the
+     * marker is freed.
+     */
     static Tensor mark(FunctionCall call) {
         long number = LAST.incrementAndGet();
         CALLS.put(number, call);
@@ -42,7 +46,7 @@ final class LiveCalls {
         }
     }
 
-    /** Remembers the node of the marker of {@code call}: the marker is no leaf of the program. */
+    /** Stores the node of the marker of {@code call}: the program's leaves do not include the marker. */
     static void markerNode(FunctionCall call, Node node) {
         call.setMarkerNode(node.address());
         MARKER_NODES.add(node.address());
@@ -59,10 +63,10 @@ final class LiveCalls {
         }
     }
 
-    /** Runs wherever the last reference to a node is dropped; must not throw into native code. */
+    /** Runs on the thread that drops the last reference to a node. Must not throw into native code. */
     private static final class Deleter extends PointerConsumer {
         Deleter() {
-            // Created in whatever PointerScope the first caller has open.
+            // The first caller may have a PointerScope open. The scope must not free this object.
             retainReference();
         }
 

@@ -12,9 +12,12 @@ import org.bytedeco.pytorch.Node;
 import org.bytedeco.pytorch.Tensor;
 import org.bytedeco.pytorch.TensorVector;
 
-/** Hooks after the nodes that add to the {@code .grad} of leaves, as c10d's own Reducer has them. */
+/** Hooks after the nodes that add to the {@code .grad} of leaves, like the hooks of c10d's Reducer. */
 final class NodeHooks implements LeafHooks {
-    /** A leaf refers to its node only weakly, and a node to the Java half of a hook: these lists keep both alive. */
+    /**
+     * A leaf refers to its node only weakly. A node refers to the Java half of a hook only weakly. These lists keep
+     * both alive.
+     */
     private final List<Node> nodes = new ArrayList<>();
 
     private final List<AfterAccumulate> hooks = new ArrayList<>();

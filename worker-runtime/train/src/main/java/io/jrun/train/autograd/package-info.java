@@ -1,7 +1,7 @@
 /**
- * The few places where training reaches into libtorch's autograd engine: hooks after gradients, and differentiable operations
- * written in Java. All of it is behind {@code AutogradBridge}, since the next version of the presets hides graph nodes: then
- * only the implementation changes.
+ * The places where training uses libtorch's autograd engine: hooks after gradients, and differentiable operations
+ * written in Java. {@code AutogradBridge} hides these places, because the next version of the presets hides graph
+ * nodes.
  */
 @NullMarked
 package io.jrun.train.autograd;

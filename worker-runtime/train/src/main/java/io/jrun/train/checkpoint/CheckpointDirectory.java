@@ -26,11 +26,12 @@ import org.bytedeco.pytorch.Tensor;
 
 /**
  * Checkpoints of one run, each a folder {@code step-00000100} with {@code model.safetensors} and
- * {@code optimizer.safetensors}. A folder appears under that name only when all of it is on disk, so a run that is
- * killed while saving leaves its earlier checkpoints as they were, also the one of the same step. The newest two are kept; those of later steps than the
- * one just saved are of another run and are never removed.
+ * {@code optimizer.safetensors}. A folder gets its name when all its files are on disk. A run that is killed while
+ * saving therefore leaves its earlier checkpoints unchanged, also the checkpoint of the same step. Saving keeps the
+ * newest two checkpoints up to the saved step. A checkpoint of a later step belongs to another run and is never
+ * removed.
  *
- * <p>Saving is one rank's task (ranks of a DDP model hold equal states); loading is everybody's.
+ * <p>One rank saves, because the ranks of a DDP model hold equal states. All ranks load.
  */
 public final class CheckpointDirectory {
     private static final int KEPT = 2;
@@ -45,26 +46,26 @@ public final class CheckpointDirectory {
     private final Runnable replacing;
 
     /**
-     * For tests, which stop a saver in the middle of replacing a checkpoint.
+     * For tests that stop a save while a checkpoint is replaced.
      *
-     * @param replacing runs when the earlier checkpoint of a step is set aside and the new one has no name yet
+     * @param replacing runs when the earlier checkpoint of a step is renamed and the new checkpoint has no name yet
      */
     CheckpointDirectory(Path folder, Runnable replacing) {
         this.folder = folder;
         this.replacing = replacing;
     }
 
-    /** The checkpoints in {@code folder}, which need not exist yet. */
+    /** The checkpoints in {@code folder}. The folder need not exist yet. */
     public static CheckpointDirectory of(Path folder) {
         return new CheckpointDirectory(folder, () -> {});
     }
 
     /**
-     * Saves the state after {@code step} steps and removes earlier checkpoints but one.
+     * Saves the state after {@code step} steps. Removes all earlier checkpoints except the newest.
      *
-     * @param metadata the program's own, such as its configuration; returned by {@link #load}
+     * @param metadata texts of the program, such as its configuration; {@link #load} returns the texts
      * @return the new checkpoint's folder
-     * @throws CheckpointException if it cannot be written; nothing is changed then
+     * @throws CheckpointException if the checkpoint cannot be written; the folder is then unchanged
      */
     public Path save(long step, Module module, Optimizer optimizer, Map<String, String> metadata) {
         Libtorch.load();
@@ -72,9 +73,9 @@ public final class CheckpointDirectory {
     }
 
     /**
-     * As {@link #save(long, Module, Optimizer, Map)}.
+     * Like {@link #save(long, Module, Optimizer, Map)}.
      *
-     * @param optimizerState copies by name; they are freed
+     * @param optimizerState copies by name; the method frees the copies
      */
     public Path save(long step, Module module, Map<String, Tensor> optimizerState, Map<String, String> metadata) {
         Libtorch.load();
@@ -98,30 +99,30 @@ public final class CheckpointDirectory {
         return target;
     }
 
-    /** The newest complete checkpoint's step; empty if there is none. */
+    /** The step of the newest complete checkpoint; empty if there is none. */
     public OptionalLong latest() {
         return steps().stream().mapToLong(Long::longValue).max();
     }
 
     /**
-     * Puts a checkpoint's values into the module and the optimizer.
+     * Copies the values of a checkpoint into the module and the optimizer.
      *
-     * @return the metadata it was saved with
-     * @throws CheckpointException if it does not exist, is damaged, or is of another model
+     * @return the metadata of the checkpoint
+     * @throws CheckpointException if the checkpoint does not exist, is damaged, or is of another model
      */
     public Map<String, String> load(long step, Module module, Optimizer optimizer) {
         return load(step, module, state -> OptimizerState.load(optimizer, ModuleTensors.parameters(module), state));
     }
 
     /**
-     * As {@link #load(long, Module, Optimizer)}.
+     * Like {@link #load(long, Module, Optimizer)}.
      *
-     * @param optimizer takes the state that was saved; the tensors are freed afterwards
+     * @param optimizer takes the saved state; the method frees the tensors afterwards
      */
     public Map<String, String> load(long step, Module module, Consumer<Map<String, Tensor>> optimizer) {
         Path source = find(step);
         if (!Files.isDirectory(source)) {
-            throw new CheckpointException("there is no checkpoint " + source + ". It has to be visible on every node;"
+            throw new CheckpointException("there is no checkpoint " + source + ". Every node must see the checkpoint;"
                     + " steps found in " + folder + ": " + steps());
         }
         Safetensors.Content model = Safetensors.read(source.resolve(MODEL_FILE));
@@ -152,7 +153,9 @@ public final class CheckpointDirectory {
         return checkpoint.resolveSibling("." + checkpoint.getFileName() + REPLACED);
     }
 
-    /** Where a checkpoint is: under its name, or set aside by a saver that was killed before it had replaced it. */
+    /**
+     * The folder of a checkpoint: its own name, or the name that a killed save gave the checkpoint before replacing it.
+     */
     private Path find(long step) {
         Path named = path(step);
         Path aside = setAside(named);
@@ -193,7 +196,7 @@ public final class CheckpointDirectory {
         delete(replaced);
     }
 
-    /** Tidies up after a saver that was killed; only one rank saves, so none is at work now. */
+    /** Repairs the folder after a killed save. One rank saves, so no other save runs now. */
     private void recover() throws IOException {
         for (String name : names()) {
             if (UNFINISHED.matcher(name).matches()) {
@@ -213,7 +216,7 @@ public final class CheckpointDirectory {
         steps().headSet(saved, true).descendingSet().stream().skip(KEPT).forEach(step -> delete(path(step)));
     }
 
-    /** Best effort: what cannot be deleted is in nobody's way. */
+    /** Deletes as much as possible. Files that remain disturb no later save or load. */
     private static void delete(Path folder) {
         if (!Files.exists(folder)) {
             return;

@@ -4,7 +4,7 @@ import io.jrun.train.json.OneLine;
 import java.io.Serial;
 import org.jspecify.annotations.Nullable;
 
-/** A checkpoint cannot be written, read or applied. The message names the file or tensor, what is wrong and what to do. */
+/** A checkpoint cannot be written, read or applied. The message names the file or tensor, the cause and the remedy. */
 public final class CheckpointException extends RuntimeException {
     @Serial
     private static final long serialVersionUID = 1L;

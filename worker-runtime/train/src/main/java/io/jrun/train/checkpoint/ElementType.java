@@ -4,9 +4,9 @@ import java.util.Optional;
 import org.bytedeco.pytorch.global.torch.ScalarType;
 
 /**
- * The element types of safetensors that libtorch has too. The order is the reference writer's ({@code tensor.rs}, enum
- * Dtype): it sorts tensors by it, highest first, so that alignment only ever falls. The packed types of 4 and 6 bits (F4,
- * F6_E2M3, F6_E3M2) are not supported.
+ * The element types of safetensors that libtorch has too. The order is the order of the reference writer
+ * ({@code tensor.rs}, enum Dtype). The writer sorts tensors by type, the last type first, so that the alignment never
+ * grows from one tensor to the next. The packed types of 4 and 6 bits (F4, F6_E2M3, F6_E3M2) are not supported.
  */
 public enum ElementType {
     BOOL(1, ScalarType.Bool),
@@ -57,7 +57,7 @@ public enum ElementType {
         return Optional.empty();
     }
 
-    /** The type that a safetensors header calls {@code name}. */
+    /** The type with the name {@code name} in a safetensors header. */
     public static Optional<ElementType> named(String name) {
         for (ElementType candidate : values()) {
             if (candidate.name().equals(name)) {

@@ -9,7 +9,7 @@ import org.bytedeco.pytorch.Module;
 import org.bytedeco.pytorch.NoGradGuard;
 import org.bytedeco.pytorch.Tensor;
 
-/** Puts saved tensors back into a module's parameters and buffers. */
+/** Copies saved tensors into a module's parameters and buffers. */
 public final class ModelState {
     private ModelState() {}
 
@@ -19,8 +19,8 @@ public final class ModelState {
     }
 
     /**
-     * Copies values into the module; its tensors keep their memory, so optimizers and DDP go on with the same ones.
-     * Nothing is changed unless everything fits.
+     * Copies values into the module. The module's tensors keep their memory, so optimizers and DDP continue with the
+     * same tensors. If one tensor does not fit, the module is unchanged.
      *
      * @throws CheckpointException naming the tensors that are missing, unknown, or of another shape or type
      */
@@ -38,7 +38,7 @@ public final class ModelState {
         String have = TensorMemory.form(saved);
         if (!want.equals(have)) {
             throw new CheckpointException("tensor '" + name + "' is " + have + " in the checkpoint but " + want
-                    + " in the program. Use the configuration the checkpoint was made with.");
+                    + " in the program. Use the configuration of the run that saved the checkpoint.");
         }
     }
 
@@ -48,8 +48,8 @@ public final class ModelState {
         Set<String> unknown = new TreeSet<>(saved);
         unknown.removeAll(own);
         if (!missing.isEmpty() || !unknown.isEmpty()) {
-            throw new CheckpointException("the checkpoint is of another model: it lacks " + missing
-                    + " and has unknown " + unknown + ". Use the configuration it was made with.");
+            throw new CheckpointException("the checkpoint is of another model: the checkpoint lacks " + missing
+                    + " and has unknown " + unknown + ". Use the configuration of the run that saved the checkpoint.");
         }
     }
 

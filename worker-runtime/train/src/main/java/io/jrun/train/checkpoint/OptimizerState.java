@@ -19,9 +19,10 @@ import org.bytedeco.pytorch.Tensor;
 import org.bytedeco.pytorch.global.torch;
 
 /**
- * The state of an optimizer for each parameter (AdamW: exp_avg, exp_avg_sq, step; SGD: momentum_buffer) as named tensors:
- * {@code PARAMETER.exp_avg}. The presets do not map the state. So the optimizer saves itself to an archive in memory, which
- * names parameters by their address. Options such as the learning rate belong to the program and do not change.
+ * The state of an optimizer for each parameter (AdamW: exp_avg, exp_avg_sq, step; SGD: momentum_buffer) as named
+ * tensors: {@code PARAMETER.exp_avg}. The presets do not map the state. The optimizer therefore saves itself to an
+ * archive in memory. The archive names parameters by their address. Options such as the learning rate belong to the
+ * program and do not change.
  */
 public final class OptimizerState {
     private static final String STATE = "state";
@@ -31,10 +32,10 @@ public final class OptimizerState {
     private OptimizerState() {}
 
     /**
-     * Copies the state out; empty before the first step.
+     * Returns a copy of the state; empty before the first step.
      *
      * @param parameters the optimizer's parameters by name
-     * @throws CheckpointException if it has a parameter that {@code parameters} lacks
+     * @throws CheckpointException if the optimizer has a parameter that {@code parameters} lacks
      */
     public static Map<String, Tensor> of(Optimizer optimizer, Map<String, Tensor> parameters) {
         Map<String, String> names = new LinkedHashMap<>();
@@ -45,8 +46,8 @@ public final class OptimizerState {
             for (String key : keys(perParameter)) {
                 String name = names.get(key);
                 if (name == null) {
-                    throw new CheckpointException("the optimizer has a parameter that the model has not."
-                            + " Save an optimizer together with the model whose parameters it was given.");
+                    throw new CheckpointException("the optimizer has a parameter that the model lacks."
+                            + " Save an optimizer together with the model of its parameters.");
                 }
                 InputArchive fields = child(perParameter, key);
                 for (String field : keys(fields)) {
@@ -58,10 +59,10 @@ public final class OptimizerState {
     }
 
     /**
-     * Gives the optimizer a saved state; all later steps are as if it had never been interrupted.
+     * Gives the optimizer a saved state. Later steps equal the steps of an optimizer without an interruption.
      *
-     * @param parameters its parameters by name
-     * @throws CheckpointException naming state that belongs to no parameter, or does not fit its shape
+     * @param parameters the optimizer's parameters by name
+     * @throws CheckpointException if a state belongs to no parameter or has another shape; the message names the state
      */
     public static void load(Optimizer optimizer, Map<String, Tensor> parameters, Map<String, Tensor> state) {
         TreeSet<String> unclaimed = new TreeSet<>(state.keySet());
@@ -83,7 +84,7 @@ public final class OptimizerState {
             });
             if (!unclaimed.isEmpty()) {
                 throw new CheckpointException(
-                        "the checkpoint has optimizer state for parameters that the model has not: " + unclaimed);
+                        "the checkpoint has optimizer state for parameters that the model lacks: " + unclaimed);
             }
             OutputArchive root = new OutputArchive();
             root.write(VERSION, value(current, VERSION));
@@ -95,7 +96,7 @@ public final class OptimizerState {
         }
     }
 
-    /** Field names have no dot, parameter names may: "a.b" must not claim the state of "a.b.c". */
+    /** Field names have no dot, but parameter names may have dots: "a.b" must not get the state of "a.b.c". */
     private static Set<String> fieldsOf(String parameter, Map<String, Tensor> state) {
         TreeSet<String> fields = new TreeSet<>();
         for (String full : state.keySet()) {
@@ -191,7 +192,7 @@ public final class OptimizerState {
         return keys;
     }
 
-    /** How an optimizer's archive calls a parameter. */
+    /** The name of a parameter in an optimizer's archive. */
     private static String key(Tensor parameter) {
         return Long.toUnsignedString(parameter.unsafeGetTensorImpl().address());
     }

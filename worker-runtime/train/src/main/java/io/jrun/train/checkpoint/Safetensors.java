@@ -22,11 +22,12 @@ import org.bytedeco.pytorch.NoGradGuard;
 import org.bytedeco.pytorch.Tensor;
 
 /**
- * Reads and writes safetensors files: named tensors plus text metadata. Files are byte-equal to the reference writer's
- * for the same content. Source: https://github.com/huggingface/safetensors, README "Format" and {@code tensor.rs}.
+ * Reads and writes safetensors files: named tensors plus text metadata. For the same content, the files equal the
+ * reference writer's files byte for byte. Source: https://github.com/huggingface/safetensors, README "Format" and
+ * {@code tensor.rs}.
  */
 public final class Safetensors {
-    /** One write call per this many bytes: a channel may copy through a direct buffer of the call's size. */
+    /** Bytes of one write call: a channel may copy through a direct buffer of the size of the call. */
     private static final long WRITE_CHUNK_BYTES = 4 << 20;
 
     private Safetensors() {}
@@ -46,11 +47,11 @@ public final class Safetensors {
     }
 
     /**
-     * Writes a file, replacing an earlier one in a single step.
+     * Writes a file. One rename replaces an earlier file.
      *
-     * @param tensors any layout on the CPU; written row-major
-     * @throws CheckpointException if a tensor is not on the CPU, if its type has no name in the format, or if the file cannot
-     *     be written
+     * @param tensors tensors of any layout on the CPU; the file has the tensors in row-major order
+     * @throws CheckpointException if a tensor is not on the CPU, if its type has no name in the format, or if the file
+     *     cannot be written
      */
     public static void write(Path file, Map<String, Tensor> tensors, Map<String, String> metadata) {
         try {
@@ -90,7 +91,7 @@ public final class Safetensors {
     /**
      * Opens a file for reading.
      *
-     * @throws CheckpointException if it cannot be read or breaks a rule of the format; the message says which
+     * @throws CheckpointException if the file cannot be read or breaks a rule of the format; the message names the rule
      */
     public static TensorFile open(Path file) {
         return TensorFile.open(file, "safetensors", Safetensors::describe);
@@ -99,7 +100,7 @@ public final class Safetensors {
     /**
      * Reads a whole file.
      *
-     * @throws CheckpointException as {@link #open}
+     * @throws CheckpointException like {@link #open}
      */
     public static Content read(Path file) {
         try (TensorFile source = open(file)) {
@@ -110,9 +111,9 @@ public final class Safetensors {
     }
 
     /**
-     * Reads what a file says about itself in text, and checks its header, but reads no tensor.
+     * Reads the metadata of a file and checks its header. Reads no tensor.
      *
-     * @throws CheckpointException as {@link #open}
+     * @throws CheckpointException like {@link #open}
      */
     public static Map<String, String> readMetadata(Path file) {
         try (TensorFile source = open(file)) {
@@ -123,18 +124,18 @@ public final class Safetensors {
     private static TensorFile.Content describe(FileChannel channel) throws IOException {
         long fileBytes = channel.size();
         if (fileBytes < SafetensorsHeader.LENGTH_BYTES) {
-            throw new IllegalArgumentException("it has " + fileBytes + " bytes, but the header length alone takes 8");
+            throw new IllegalArgumentException("the file has " + fileBytes + " bytes; the header length takes 8");
         }
         ByteBuffer length = read(channel, 0, SafetensorsHeader.LENGTH_BYTES).order(ByteOrder.LITTLE_ENDIAN);
         long headerBytes = length.getLong(0);
         if (headerBytes < 0 || headerBytes > SafetensorsHeader.MAX_BYTES) {
-            throw new IllegalArgumentException("it claims a header of " + Long.toUnsignedString(headerBytes)
+            throw new IllegalArgumentException("the file claims a header of " + Long.toUnsignedString(headerBytes)
                     + " bytes, the format allows " + SafetensorsHeader.MAX_BYTES);
         }
         long dataStart = SafetensorsHeader.LENGTH_BYTES + headerBytes;
         if (dataStart > fileBytes) {
-            throw new IllegalArgumentException("it claims a header of " + headerBytes + " bytes, but has " + fileBytes
-                    + " bytes in all; it is truncated or of another format");
+            throw new IllegalArgumentException("the file claims a header of " + headerBytes + " bytes, but has "
+                    + fileBytes + " bytes in all; the file is truncated or of another format");
         }
         ByteBuffer header = read(channel, SafetensorsHeader.LENGTH_BYTES, Math.toIntExact(headerBytes));
         SafetensorsHeader decoded = SafetensorsHeader.decode(text(header), fileBytes - dataStart);
@@ -153,7 +154,7 @@ public final class Safetensors {
         try {
             return StandardCharsets.UTF_8.newDecoder().decode(header).toString();
         } catch (CharacterCodingException e) {
-            throw new IllegalArgumentException("its header is not UTF-8", e);
+            throw new IllegalArgumentException("the header is not UTF-8", e);
         }
     }
 

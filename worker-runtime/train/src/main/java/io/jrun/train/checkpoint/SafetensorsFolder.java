@@ -23,10 +23,10 @@ import org.bytedeco.pytorch.Tensor;
  * distributed/checkpoint/_hf_utils.py}.
  */
 public final class SafetensorsFolder {
-    /** The file of a model that fits into one file. */
+    /** The name of the file if the model has one file. */
     public static final String SINGLE_FILE = "model.safetensors";
 
-    /** The index of a model in several files. */
+    /** The name of the index if the model has several files. */
     public static final String INDEX_FILE = SINGLE_FILE + ".index.json";
 
     /** Hugging Face's default size of one file. */
@@ -35,11 +35,11 @@ public final class SafetensorsFolder {
     private SafetensorsFolder() {}
 
     /**
-     * Writes a model. The index, or the single file, is renamed into its place last: a folder that a killed writer leaves has
-     * the earlier model, or none.
+     * Writes a model. The index, or the single file, gets its name last: after a kill the folder has the earlier model
+     * or no model.
      *
-     * @param shardBytes a file gets no further tensor when its tensors would exceed this many bytes
-     * @throws CheckpointException as {@link Safetensors#write}
+     * @param shardBytes limit for the tensors of one file in bytes; a larger tensor gets a file of its own
+     * @throws CheckpointException like {@link Safetensors#write}
      */
     public static void write(Path folder, Map<String, Tensor> tensors, Map<String, String> metadata, long shardBytes) {
         List<Map<String, Tensor>> shards = split(tensors, shardBytes);
@@ -71,7 +71,7 @@ public final class SafetensorsFolder {
     }
 
     /**
-     * Reads an index, of safetensors files or of {@code torch.save}'s files: which file has which tensor.
+     * Reads an index of safetensors files or of {@code torch.save}'s files. The result maps a tensor to its file.
      *
      * @throws CheckpointException if the index cannot be read, is malformed, or names a file outside its folder
      */
@@ -82,7 +82,7 @@ public final class SafetensorsFolder {
             weightMap.forEach((tensor, file) -> {
                 if (file.isEmpty() || file.contains("/") || file.startsWith(".") || !isPath(file)) {
                     throw new IllegalArgumentException(index + ": tensor '" + tensor + "' is in '" + file
-                            + "', expected the name of a file beside");
+                            + "', expected the name of a file in the same folder");
                 }
             });
             return weightMap;

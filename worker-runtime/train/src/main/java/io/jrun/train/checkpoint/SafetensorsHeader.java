@@ -13,11 +13,14 @@ import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The header of a safetensors file: free text metadata, and the tensors in the order of their bytes.
- * Serialised as the reference writer does: metadata first, compact JSON, padded with spaces to a multiple of 8.
+ * The header of a safetensors file: free text metadata, and the tensors in the order of their bytes. The serialised
+ * form equals the reference writer's: metadata first, compact JSON, padded with spaces to a multiple of 8 bytes.
  */
 record SafetensorsHeader(Map<String, String> metadata, List<TensorEntry> entries) {
-    /** The format's own limit. It also bounds what a file with a senseless length makes us allocate. */
+    /**
+     * The format's own limit. The limit also bounds the memory that a file with a wrong length makes the reader
+     * allocate.
+     */
     static final long MAX_BYTES = 100_000_000;
 
     static final int LENGTH_BYTES = 8;
@@ -60,8 +63,8 @@ record SafetensorsHeader(Map<String, String> metadata, List<TensorEntry> entries
      * Reads a header and checks every rule of the format.
      *
      * @param json text of the header
-     * @param dataBytes length of what follows it in the file
-     * @throws IllegalArgumentException naming the tensor and the rule it breaks
+     * @param dataBytes bytes that follow the header in the file
+     * @throws IllegalArgumentException if the header breaks a rule; the message names the tensor and the rule
      */
     static SafetensorsHeader decode(String json, long dataBytes) {
         if (!json.startsWith("{")) {
@@ -117,13 +120,16 @@ record SafetensorsHeader(Map<String, String> metadata, List<TensorEntry> entries
         }
     }
 
-    /** No overlap, no hole, nothing beyond: otherwise one file could mean different things to different readers. */
+    /**
+     * Checks that the tensors cover the data section without overlap and without gap: else readers could disagree on
+     * the content.
+     */
     private static void checkCoverage(List<TensorEntry> entries, long dataBytes) {
         long end = 0;
         String before = "the header";
         for (TensorEntry entry : entries) {
             if (entry.beginBytes() != end) {
-                String how = entry.beginBytes() < end ? "overlaps " : "leaves a hole after ";
+                String how = entry.beginBytes() < end ? "overlaps " : "leaves a gap after ";
                 throw new IllegalArgumentException("tensor '" + entry.name() + "' begins at byte " + entry.beginBytes()
                         + " and " + how + before + ", which ends at " + end);
             }
@@ -132,7 +138,7 @@ record SafetensorsHeader(Map<String, String> metadata, List<TensorEntry> entries
         }
         if (end != dataBytes) {
             throw new IllegalArgumentException("the tensors take " + end + " bytes, but the file has " + dataBytes
-                    + " after the header" + (end > dataBytes ? "; it is truncated" : ""));
+                    + " after the header" + (end > dataBytes ? "; the file is truncated" : ""));
         }
     }
 

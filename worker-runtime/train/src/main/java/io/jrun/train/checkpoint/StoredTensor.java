@@ -5,7 +5,7 @@ import java.util.Collections;
 import java.util.List;
 
 /**
- * Where a tensor lies in a file. Immutable.
+ * The position and layout of a tensor in a file. Immutable.
  *
  * @param shape sizes of the dimensions; empty for a single element
  * @param strides steps in elements from one index of a dimension to the next; as many as {@code shape}
@@ -15,7 +15,8 @@ public record StoredTensor(String name, ElementType type, List<Long> shape, List
     /**
      * Checks that the sizes can be computed.
      *
-     * @throws IllegalArgumentException naming the tensor, if a size or stride is negative or the bytes are beyond 64 bits
+     * @throws IllegalArgumentException if a size or stride is negative, or if the count of bytes exceeds 64 bits; the
+     *     message names the tensor
      */
     public StoredTensor {
         shape = List.copyOf(shape);

@@ -6,8 +6,8 @@ import java.util.List;
  * One tensor in a safetensors header.
  *
  * @param shape row-major; empty for a single element
- * @param beginBytes where its elements begin in the data section
- * @param endBytes one past their last byte
+ * @param beginBytes offset of the first element in the data section, in bytes
+ * @param endBytes offset of the byte after the last element
  */
 record TensorEntry(String name, ElementType type, List<Long> shape, long beginBytes, long endBytes) {
     TensorEntry {

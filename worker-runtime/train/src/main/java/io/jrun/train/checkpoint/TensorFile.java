@@ -27,9 +27,9 @@ import org.bytedeco.pytorch.global.torch;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A file with named tensors, open for reading: a safetensors file or a file of {@code torch.save}. {@link #map} gives a tensor
- * over the mapped file without a copy. {@link #read} reads into a tensor of the program; each call reads each needed byte of
- * the file once, and nothing else. Thread-safe.
+ * A file with named tensors, open for reading: a safetensors file or a file of {@code torch.save}. {@link #map} gives a
+ * tensor over the mapped file without a copy. {@link #read} reads into a tensor of the program. Each call reads each
+ * needed byte of the file once, and no other byte. Thread-safe.
  */
 public final class TensorFile implements AutoCloseable {
     /** Bytes of one read call: large enough for a network file system, small enough for the page cache. */
@@ -53,17 +53,17 @@ public final class TensorFile implements AutoCloseable {
         this.order = order;
     }
 
-    /** The content of a file, as the reader of its format found it. Names of tensors are unique. */
+    /** The content of a file. The reader of the format makes this record. Names of tensors are unique. */
     public record Content(List<StoredTensor> tensors, Map<String, String> metadata, ByteOrder order) {}
 
-    /** Reads what a file says about its tensors. */
+    /** Reads a file's description of its tensors. */
     @FunctionalInterface
     public interface Format {
         /**
          * Reads and checks the description of the tensors, not the tensors.
          *
          * @throws IOException if the file cannot be read
-         * @throws IllegalArgumentException if the file breaks a rule of the format; the message says which
+         * @throws IllegalArgumentException if the file breaks a rule of the format; the message names the rule
          */
         Content describe(FileChannel channel) throws IOException;
     }
@@ -121,7 +121,7 @@ public final class TensorFile implements AutoCloseable {
         return bytesRead.get();
     }
 
-    /** Where a tensor lies. Throws {@link CheckpointException} if the file lacks the tensor. */
+    /** The position and layout of a tensor. Throws {@link CheckpointException} if the file lacks the tensor. */
     public StoredTensor stored(String name) {
         StoredTensor tensor = tensors.get(name);
         if (tensor == null) {
@@ -131,9 +131,9 @@ public final class TensorFile implements AutoCloseable {
     }
 
     /**
-     * A tensor over the mapped file, without a copy. It is valid until this file is closed. The memory is read-only: an
-     * operation that changes the tensor in place ends the process. A tensor whose position is not a multiple of its element
-     * size, or whose bytes are in the other order, is a copy instead.
+     * A tensor over the mapped file, without a copy. The tensor is valid until this file is closed. The memory is
+     * read-only: an operation that changes the tensor in place ends the process. A tensor whose position is not a
+     * multiple of its element size, or whose bytes are in the other byte order, is a copy.
      */
     public Tensor map(String name) {
         StoredTensor stored = stored(name);
@@ -239,13 +239,14 @@ public final class TensorFile implements AutoCloseable {
         }
     }
 
-    /** Fills a buffer from a position of a file; throws if the file ends before. */
+    /** Fills a buffer from a position of a file. Throws if the file ends before the buffer is full. */
     public static void readFully(FileChannel channel, long position, ByteBuffer destination) throws IOException {
         long at = position;
         while (destination.hasRemaining()) {
             int count = channel.read(destination, at);
             if (count < 0) {
-                throw new IOException("the file ends at byte " + at + "; it became shorter while it was read");
+                throw new IOException("the file ends at byte " + at + "; another process has shortened the file"
+                        + " during the read");
             }
             at += count;
         }
@@ -263,7 +264,7 @@ public final class TensorFile implements AutoCloseable {
             try {
                 channel.close();
             } catch (IOException e) {
-                throw new CheckpointException("cannot close a file that was read: " + e, e);
+                throw new CheckpointException("cannot close a checkpoint file: " + e, e);
             }
         }
     }

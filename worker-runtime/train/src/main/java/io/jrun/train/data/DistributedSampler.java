@@ -4,11 +4,11 @@ import io.jrun.comm.ProcessGroup;
 import java.util.stream.LongStream;
 
 /**
- * Divides the sample numbers 0..n-1 among ranks: rank r of R takes every R-th of one common order, beginning at place r.
- * The order of an epoch is libtorch's {@code randperm} under a generator seeded with seed + epoch, so that it equals that
- * of {@code torch.utils.data.DistributedSampler} for equal arguments, on any machine.
+ * Divides the sample numbers 0..n-1 among ranks: rank r of R takes every R-th of one common order, beginning at place
+ * r. The order of an epoch is libtorch's {@code randperm} under a generator seeded with seed + epoch, so that the order
+ * equals the order of {@code torch.utils.data.DistributedSampler} for equal arguments, on any machine.
  *
- * <p>Not thread-safe. The state of a training run is {epoch, samples taken}; nothing else need be saved.
+ * <p>Not thread-safe. The state of a training run is {epoch, samples taken}. A checkpoint needs these two numbers only.
  */
 public final class DistributedSampler {
     private final long sampleCount;
@@ -41,8 +41,8 @@ public final class DistributedSampler {
     }
 
     /**
-     * Chooses the epoch whose order {@link #indices()} gives. Without it, and without {@link #nextEpoch}, every epoch has the order of
-     * epoch 0.
+     * Chooses the epoch whose order {@link #indices()} gives. Without a call of this method or of {@link #nextEpoch},
+     * every epoch has the order of epoch 0.
      *
      * @param newEpoch at least 0
      */
@@ -54,8 +54,8 @@ public final class DistributedSampler {
     }
 
     /**
-     * This rank's sample numbers of the epoch, in order; the sampler then stands at the next epoch, so that no epoch repeats the
-     * order of another because {@link #setEpoch} was forgotten.
+     * This rank's sample numbers of the epoch, in order. The method then sets the next epoch: epochs have different
+     * orders also without a call of {@link #setEpoch}.
      */
     public LongStream nextEpoch() {
         LongStream samples = indices();
@@ -63,7 +63,7 @@ public final class DistributedSampler {
         return samples;
     }
 
-    /** How many samples this rank takes per epoch. */
+    /** The number of samples that this rank takes per epoch. */
     public long size() {
         return switch (options.remainder()) {
             case REPEAT -> Math.ceilDiv(sampleCount, ranks);

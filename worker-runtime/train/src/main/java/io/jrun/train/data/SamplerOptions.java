@@ -1,29 +1,29 @@
 package io.jrun.train.data;
 
 /**
- * How a {@link DistributedSampler} orders and divides samples.
+ * The order and the division of the samples of a {@link DistributedSampler}.
  *
  * @param shuffle a new random order every epoch, equal on all ranks
  * @param seed equal on all ranks; epoch e is shuffled with {@code seed + e}
  */
 public record SamplerOptions(boolean shuffle, long seed, Remainder remainder) {
-    /** Shuffled with seed 0, the remainder repeated: torch's defaults. */
+    /** For training: shuffled with seed 0, the remainder repeated. These are torch's defaults. */
     public static final SamplerOptions TRAINING = new SamplerOptions(true, 0, Remainder.REPEAT);
 
-    /** In order, each sample exactly once over all ranks. */
+    /** For evaluation: not shuffled, each sample exactly once over all ranks. */
     public static final SamplerOptions EVALUATION = new SamplerOptions(false, 0, Remainder.EXACT);
 
-    /** The same with another seed. */
+    /** A copy of these options with another seed. */
     public SamplerOptions withSeed(long newSeed) {
         return new SamplerOptions(shuffle, newSeed, remainder);
     }
 
-    /** The same in another order. */
+    /** A copy of these options with or without shuffling. */
     public SamplerOptions withShuffle(boolean newShuffle) {
         return new SamplerOptions(newShuffle, seed, remainder);
     }
 
-    /** The same with another treatment of the remainder. */
+    /** A copy of these options with another treatment of the remainder. */
     public SamplerOptions withRemainder(Remainder newRemainder) {
         return new SamplerOptions(shuffle, seed, newRemainder);
     }

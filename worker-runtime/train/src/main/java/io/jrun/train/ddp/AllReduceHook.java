@@ -5,11 +5,11 @@ import io.jrun.comm.ProcessGroup;
 import io.jrun.comm.ReduceOp;
 import io.jrun.comm.Work;
 
-/** The mean over ranks by one all-reduce for each bucket: what DDP does without another hook. Stateless. */
+/** The mean over ranks by one all-reduce for each bucket. DDP uses this hook by default. Stateless. */
 public final class AllReduceHook implements CommunicationHook {
     /**
-     * All buckets are reduced behind the backward pass but the last one. The last one is reduced on this thread, which has
-     * nothing left to do and the gradients in the cache of its core.
+     * Reduces all buckets except the last during the backward pass. This thread reduces the last bucket: the thread has
+     * no other work, and the gradients are in the cache of its core.
      */
     @Override
     public BucketReduction reduce(GradientBucket bucket, ProcessGroup group) {

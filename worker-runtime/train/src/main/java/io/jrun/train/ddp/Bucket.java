@@ -7,7 +7,7 @@ import org.bytedeco.pytorch.Tensor;
 /**
  * Gradients of one type that are reduced in one operation.
  *
- * @param parameters whose gradients they are
+ * @param parameters the numbers of the parameters of the gradients
  * @param buffer neighbouring slices of the gradient memory, the padding between them included
  * @param flat the same memory as a tensor of one dimension
  */

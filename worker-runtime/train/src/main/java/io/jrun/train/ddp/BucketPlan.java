@@ -23,10 +23,10 @@ public record BucketPlan(List<List<Integer>> buckets) {
     public record Item(DataType type, long bytes) {}
 
     /**
-     * Fills buckets in {@code order}. A bucket holds one element type and is full once it has reached its limit, so one
-     * parameter may carry it beyond. Each type's n-th bucket has the n-th limit; buckets beyond the list have the last
-     * one. Buckets are ordered by their last parameter: that is when they become ready. Source: c10d reducer.cpp,
-     * {@code compute_bucket_assignment_by_size}.
+     * Fills buckets in {@code order}. A bucket holds one element type. A bucket is full when its bytes reach or exceed
+     * its limit. The n-th bucket of each type has the n-th limit; later buckets have the last limit. Buckets are
+     * ordered by their last parameter, because a bucket is ready when its last gradient is ready. Source: c10d
+     * reducer.cpp, {@code compute_bucket_assignment_by_size}.
      */
     public static BucketPlan of(List<Item> items, List<Integer> order, List<Long> limits) {
         Map<DataType, Filling> open = new EnumMap<>(DataType.class);

@@ -6,8 +6,9 @@ import io.jrun.comm.Work;
 @FunctionalInterface
 public interface BucketReduction {
     /**
-     * Returns when the bucket holds its result. DDP calls it once, when all buckets of the pass have begun, in the order of
-     * the buckets. It may run further collectives: all ranks run them in the same order.
+     * Returns when the bucket holds its result. DDP calls this method once for each bucket, in the order of the
+     * buckets, after the reductions of all buckets have begun. The method may run further collectives: all ranks run
+     * these collectives in the same order.
      */
     void finish();
 

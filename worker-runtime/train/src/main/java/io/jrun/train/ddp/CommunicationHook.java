@@ -3,15 +3,15 @@ package io.jrun.train.ddp;
 import io.jrun.comm.ProcessGroup;
 
 /**
- * How the gradients of a bucket are exchanged: torch's communication hook. One object serves one
+ * Exchanges the gradients of a bucket: torch's communication hook. One object serves one
  * {@link DistributedDataParallel} on one rank, and may keep state between passes. Confined to the training thread.
  */
 @FunctionalInterface
 public interface CommunicationHook {
     /**
-     * Begins the exchange of a bucket, during the backward pass. DDP calls it for all buckets of a pass, in order of their
-     * index, which is the same on all ranks. Afterwards the bucket's memory must hold the same values on all ranks: usually
-     * the sum over ranks divided by {@link GradientBucket#divisor}.
+     * Begins the exchange of a bucket, during the backward pass. DDP calls this method for all buckets of a pass, in
+     * the order of their index. The order is the same on all ranks. After the exchange the bucket's memory must hold
+     * the same values on all ranks: usually the sum over ranks divided by {@link GradientBucket#divisor}.
      *
      * @param group all ranks of the model
      */

@@ -2,7 +2,7 @@ package io.jrun.train.ddp;
 
 import java.io.Serial;
 
-/** The ranks' models do not fit together, or a backward pass did not give every rank the gradients it must have. */
+/** The models of the ranks differ, or a backward pass did not produce all gradients of a rank. */
 public final class DdpException extends RuntimeException {
     @Serial
     private static final long serialVersionUID = 1L;

@@ -3,16 +3,16 @@ package io.jrun.train.ddp;
 import java.util.List;
 
 /**
- * How gradients are grouped and what a step may leave out.
+ * Options of DDP: the sizes of buckets, and the parameters that a step may leave out.
  *
- * @param bucketBytes sizes in bytes at which buckets are full: the first bucket has the first size, the next one the next
- *     size, and all further ones the last size. A small first size lets communication begin early.
- * @param findUnusedParameters some parameters may get no gradient in some passes, differently on different ranks. Costs
- *     a walk over the graph and one small all-reduce per pass, and buckets keep their first order
- * @param staticGraph every pass uses the same parameters equally often. The first pass, which must be run by
- *     {@link Step#backward}, records them and is reduced at its end. Later passes need no walk over the graph, may leave
- *     parameters out and may add several times to one gradient, as activation checkpointing does
- * @param syncBuffers every step begins by copying rank 0's buffers (such as running means) to all ranks
+ * @param bucketBytes sizes in bytes at which buckets are full: the n-th bucket has the n-th size, and all further
+ *     buckets have the last size. A small first size lets communication begin early.
+ * @param findUnusedParameters parameters may get no gradient in a pass, different parameters on different ranks. Each
+ *     pass then visits the graph and runs one small all-reduce, and the buckets keep their first order
+ * @param staticGraph every pass uses the same parameters equally often. {@link Step#backward} must run the first pass.
+ *     The first pass records the uses and is reduced at its end. Later passes do not visit the graph, may leave
+ *     parameters out, and may add several times to one gradient, for example under activation checkpointing
+ * @param syncBuffers each step begins with a copy of rank 0's buffers (such as running means) to all ranks
  */
 public record DdpOptions(
         List<Long> bucketBytes, boolean findUnusedParameters, boolean staticGraph, boolean syncBuffers) {
@@ -22,37 +22,40 @@ public record DdpOptions(
     public DdpOptions {
         bucketBytes = List.copyOf(bucketBytes);
         if (bucketBytes.isEmpty() || bucketBytes.stream().anyMatch(bytes -> bytes < 1)) {
-            throw new IllegalArgumentException("bucketBytes must be one size or more of at least 1 byte each, was "
-                    + bucketBytes + ". The last size holds for all further buckets.");
+            throw new IllegalArgumentException("bucketBytes must have at least one size, each of at least 1 byte, was "
+                    + bucketBytes + ". The last size is the size of all further buckets.");
         }
     }
 
-    /** The same with other bucket sizes, in bytes: of the first bucket, and of all later ones. */
+    /** A copy with other bucket sizes in bytes: the size of the first bucket, and the size of all later buckets. */
     public DdpOptions withBuckets(long newFirstBucketBytes, long newBucketBytes) {
         return withBuckets(List.of(newFirstBucketBytes, newBucketBytes));
     }
 
-    /** The same with other bucket sizes, in bytes; the last one holds for all further buckets. */
+    /** A copy with other bucket sizes in bytes. The last size is the size of all further buckets. */
     public DdpOptions withBuckets(List<Long> newBucketBytes) {
         return new DdpOptions(newBucketBytes, findUnusedParameters, staticGraph, syncBuffers);
     }
 
-    /** The same with or without tolerance for unused parameters. */
+    /** A copy that finds unused parameters or does not. */
     public DdpOptions withFindUnusedParameters(boolean newFindUnusedParameters) {
         return new DdpOptions(bucketBytes, newFindUnusedParameters, staticGraph, syncBuffers);
     }
 
-    /** The same with or without the promise that every pass uses the same parameters equally often. */
+    /** A copy with or without a static graph. */
     public DdpOptions withStaticGraph(boolean newStaticGraph) {
         return new DdpOptions(bucketBytes, findUnusedParameters, newStaticGraph, syncBuffers);
     }
 
-    /** The same with or without copying rank 0's buffers. */
+    /** A copy that copies rank 0's buffers in each step or does not. */
     public DdpOptions withSyncBuffers(boolean newSyncBuffers) {
         return new DdpOptions(bucketBytes, findUnusedParameters, staticGraph, newSyncBuffers);
     }
 
-    /** Whether a pass looks for the parameters that it leaves out. A static graph knows them from its first pass. */
+    /**
+     * Whether each pass searches the unused parameters. With a static graph the first pass has recorded the used
+     * parameters.
+     */
     boolean searchesUnused() {
         return findUnusedParameters && !staticGraph;
     }

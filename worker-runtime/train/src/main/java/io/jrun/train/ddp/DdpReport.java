@@ -12,13 +12,13 @@ import java.util.Map;
  * @param reductions synchronised backward passes so far
  * @param hook the name of the communication hook
  * @param parameterTensors trained parameters
- * @param parameterBytes their bytes of each element type
+ * @param parameterBytes bytes of the trained parameters for each element type
  * @param isRebuilt whether the buckets follow the order in which gradients became ready
  * @param buckets parameter names per bucket, in the order of reduction
  * @param unusedParameters names of the parameters that this rank left out of its last reduction
  * @param canSetStaticGraph whether all reductions so far used the same parameters on this rank
- * @param last of the last step with a reduction, with one span for each bucket
- * @param mean of all steps with a reduction
+ * @param last times of the last step with a reduction, with one span for each bucket
+ * @param mean mean times of all steps with a reduction
  */
 public record DdpReport(
         int rank,
@@ -41,7 +41,9 @@ public record DdpReport(
         unusedParameters = List.copyOf(unusedParameters);
     }
 
-    /** For each bucket of the last reduction, the part of its communication that ran behind the backward pass, 0 to 1. */
+    /**
+     * For each bucket of the last reduction, the part of its communication that ran during the backward pass, 0 to 1.
+     */
     public List<Double> overlapPerBucket() {
         return last.buckets().stream()
                 .map(span -> {

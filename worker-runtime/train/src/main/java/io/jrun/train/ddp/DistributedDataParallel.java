@@ -17,15 +17,15 @@ import org.bytedeco.pytorch.Tensor;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Trains a module on all ranks of a group at once: after each backward pass every {@code .grad} is the mean over ranks,
- * so equal optimizers keep equal parameters. Construction is collective; it checks that all ranks built the same model
- * and copies rank 0's parameters and buffers to the others.
+ * Trains a module on all ranks of a group. After each backward pass every {@code .grad} is the mean over ranks, so
+ * equal optimizers keep equal parameters. Construction is collective. The constructor checks that all ranks have built
+ * the same model, and copies rank 0's parameters and buffers to the other ranks.
  *
- * <p>Gradients live in the group's registered memory: close this object before the group, or do not touch gradients
- * afterwards. With a deterministic group the result equals, bit for bit, one process that adds up the ranks' gradients
- * in rank order and divides by their number.
+ * <p>Gradients lie in the group's registered memory. Close this object before the group; after the group is closed,
+ * gradients of an open object must not be used. With a deterministic group the result equals, bit for bit, the result
+ * of one process that adds the ranks' gradients in rank order and divides by the number of ranks.
  *
- * <p>Confined to one thread: the one that runs the steps. All ranks must run synchronised backward passes equally often.
+ * <p>Confined to the thread that runs the steps. All ranks must run synchronised backward passes equally often.
  *
  * @param <M> the user's module; its forward method is called on {@link #module()}
  */
@@ -47,7 +47,8 @@ public final class DistributedDataParallel<M extends Module> implements AutoClos
     /**
      * Wraps {@code module}.
      *
-     * @throws DdpException if the ranks' models differ (naming the tensor and both shapes), or cannot be reduced
+     * @throws DdpException if the models of the ranks differ, or if a gradient cannot be reduced; the message names the
+     *     tensor and both shapes
      */
     public DistributedDataParallel(M module, ProcessGroup group, DdpOptions options) {
         this(module, group, options, GradientReducer::new);
@@ -76,13 +77,14 @@ public final class DistributedDataParallel<M extends Module> implements AutoClos
             });
             if (!own.equals(device)) {
                 throw new DdpException(
-                        "tensor '" + name + "' is on the device " + own + ", but others of the module are on " + device
+                        "tensor '" + name + "' is on the device " + own + ", but other tensors of the module"
+                                + " are on " + device
                                 + ". Move the module to one device with to(device, false).");
             }
         });
     }
 
-    /** How the reducer is made; tests put faulty ones in to see that they are noticed. */
+    /** Makes the reducer. Tests pass faulty reducers. */
     @FunctionalInterface
     interface ReducerFactory {
         GradientReducer create(List<Parameter> parameters, ProcessGroup group, DdpOptions options);
@@ -93,7 +95,7 @@ public final class DistributedDataParallel<M extends Module> implements AutoClos
         return module;
     }
 
-    /** Opens a step: see {@link Step}. With {@link DdpOptions#syncBuffers()} all ranks take over rank 0's buffers. */
+    /** Opens a step, see {@link Step}. With {@link DdpOptions#syncBuffers()} all ranks copy rank 0's buffers. */
     public Step step() {
         reducer.requireIdle();
         if (reducer.isSyncing()) {
@@ -106,21 +108,23 @@ public final class DistributedDataParallel<M extends Module> implements AutoClos
         return new Step(reducer);
     }
 
-    /** Opens a scope without reduction, to add up the gradients of several batches. */
+    /** Opens a scope without reduction, for the sum of the gradients of several batches. */
     public NoSync noSync() {
         return new NoSync(reducer);
     }
 
     /**
-     * Runs training whose ranks have unequal numbers of inputs; collective. A rank on which {@code training} has returned takes
-     * part in the steps of the other ranks with gradients of zero, until they have returned too. So all ranks make the same
-     * updates and end with the same parameters, buffers and optimizer states.
+     * Runs training whose ranks have unequal numbers of inputs; collective. A rank on which {@code training} has
+     * returned takes part in the steps of the other ranks with gradients of zero, until {@code training} has returned
+     * on all ranks. All ranks therefore make the same updates and end with the same parameters, buffers and optimizer
+     * states.
      *
-     * <p>Each step of {@code training} has exactly one synchronised backward pass and one update. A module whose forward
-     * pass communicates ({@link SyncBatchNorm}) needs {@link JoinOptions#throwOnEarlyTermination}.
+     * <p>Each step of {@code training} has exactly one synchronised backward pass and one update. A module whose
+     * forward pass communicates ({@link SyncBatchNorm}) needs {@link JoinOptions#throwOnEarlyTermination}.
      *
-     * @param update what a step does after its backward pass, such as {@code optimizer::step}; runs on ranks without inputs
-     * @param training steps with the inputs of this rank, also none
+     * @param update the work of a step after its backward pass, such as {@code optimizer::step}; runs on ranks without
+     *     inputs
+     * @param training runs the steps with the inputs of this rank; may run no step
      * @throws DdpException with {@link JoinOptions#throwOnEarlyTermination}, on all ranks
      */
     public <E extends Exception> void join(JoinOptions joinOptions, Runnable update, Training<E> training) throws E {
@@ -145,7 +149,7 @@ public final class DistributedDataParallel<M extends Module> implements AutoClos
     }
 
     /**
-     * Exchanges gradients in another way from now on; on all ranks alike, before the first backward pass.
+     * Replaces the exchange of gradients. All ranks register the same hook before the first backward pass.
      *
      * @throws IllegalStateException if a gradient was reduced before, or if a hook was registered before
      */
@@ -161,16 +165,17 @@ public final class DistributedDataParallel<M extends Module> implements AutoClos
     }
 
     /**
-     * The memory of all gradients, in which each begins on a cache line and is padded with zeros to a whole one. A flat
-     * optimizer reads the gradients there, without a copy. It stays in place until the group is closed.
+     * The memory of all gradients. Each gradient begins on a cache line and is padded with zeros to a whole cache line.
+     * A flat optimizer reads the gradients from this memory without a copy. The memory keeps its address until the
+     * group is closed.
      *
      * @throws DdpException if the gradients are not in host memory
      */
     public List<MemorySegment> gradientMemory() {
         Device device = TensorMemory.device(reducer.parameters().getFirst().tensor());
         if (!device.isCpu()) {
-            throw new DdpException("the gradients are on the device " + device + "; only host memory can be shared with"
-                    + " a flat optimizer");
+            throw new DdpException(
+                    "the gradients are on the device " + device + "; a flat optimizer can share" + " host memory only");
         }
         return List.of(reducer.memory());
     }
@@ -180,12 +185,12 @@ public final class DistributedDataParallel<M extends Module> implements AutoClos
         return reducer.clock().last();
     }
 
-    /** Time that steps have stood still for communication since construction. */
+    /** The sum over all steps since construction of the time for which the step waited for communication. */
     public Duration exposedCommunication() {
         return Duration.ofNanos(reducer.clock().exposedNanos());
     }
 
-    /** Parameter names per bucket, in the order in which buckets are reduced. */
+    /** Parameter names of each bucket, in the order in which the buckets are reduced. */
     public List<List<String>> buckets() {
         return reducer.buckets().stream()
                 .map(bucket -> bucket.parameters().stream()
@@ -224,7 +229,7 @@ public final class DistributedDataParallel<M extends Module> implements AutoClos
                         .toList();
     }
 
-    /** Removes the hooks; the module and its gradients stay usable on their own. */
+    /** Removes the hooks. The module and its gradients stay usable. */
     @Override
     public void close() {
         reducer.close();

@@ -5,18 +5,18 @@ import java.util.List;
 import org.bytedeco.pytorch.Tensor;
 
 /**
- * Gradients of one element type that are reduced together, as a {@link CommunicationHook} sees them. torch's
+ * Gradients of one element type that are reduced together: the input of a {@link CommunicationHook}. torch's
  * {@code GradBucket}. Valid until the reduction ends.
  *
  * @param index 0 for the bucket that is ready first
  * @param isLast whether no further bucket follows in this pass
- * @param buffer all gradients one behind the other; zeros between them fill each up to a multiple of 64 bytes
+ * @param buffer all gradients in order; zeros after each gradient pad the gradient to a multiple of 64 bytes
  * @param flat the same memory as a tensor of one dimension
  * @param names of the parameters, in the order of their gradients
  * @param parameters the parameters themselves
  * @param gradients of the shapes of the parameters, in the memory of {@code flat}
- * @param divisor what the sum over ranks must be divided by: the size of the group, or inside a join the number of ranks
- *     that have inputs
+ * @param divisor the number by which the sum over ranks must be divided: the size of the group, or inside a join the
+ *     number of ranks that have inputs
  */
 public record GradientBucket(
         int index,

@@ -17,20 +17,22 @@ import org.bytedeco.pytorch.TensorOptions;
 import org.bytedeco.pytorch.global.torch;
 
 /**
- * The memory of all gradients, on the device of the parameters. The memory consists of buckets, and each bucket of one slice
- * for each parameter. A gradient in a bucket is a {@code from_blob} tensor over its slice, not a view of a bucket tensor,
- * because {@code optimizer.zero_grad()} detaches gradients and torch forbids that for views.
+ * The memory of all gradients, on the device of the parameters. The memory consists of buckets, and each bucket of one
+ * slice for each parameter. A gradient in a bucket is a {@code from_blob} tensor over its slice, not a view of a bucket
+ * tensor, because {@code optimizer.zero_grad()} detaches gradients and torch forbids that for views.
  *
- * <p>Host memory is the group's registered memory and lives until the group is closed. Confined to the training thread of the
- * rank.
+ * <p>Host memory is the group's registered memory and lives until the group is closed. Confined to the training thread
+ * of the rank.
  */
 final class GradientMemory {
-    /** Every slice begins on a cache line. It also makes the sum of sizes independent of the order of slices. */
+    /**
+     * Every slice begins on a cache line. With this padding the sum of sizes does not depend on the order of slices.
+     */
     private static final long ALIGNMENT_BYTES = 64;
 
     private final List<Parameter> parameters;
     private final Device device;
-    /** All bytes; owns memory that is not the group's. */
+    /** All bytes. The tensor owns the memory unless the memory is the group's. */
     private final Tensor storage;
 
     private final MemorySegment memory;
@@ -65,7 +67,7 @@ final class GradientMemory {
         }
     }
 
-    /** In the order in which they are reduced. */
+    /** The buckets in the order in which they are reduced. */
     List<Bucket> buckets() {
         return buckets;
     }
@@ -75,7 +77,7 @@ final class GradientMemory {
         return memory;
     }
 
-    /** A bucket as hooks see it. */
+    /** The form of a bucket for hooks. */
     GradientBucket view(int index, int divisor) {
         Bucket bucket = buckets.get(index);
         List<Parameter> members =
@@ -91,14 +93,14 @@ final class GradientMemory {
                 divisor);
     }
 
-    /** Whether this parameter's gradient exists, here or elsewhere. */
+    /** Whether this parameter has a gradient, in its slice or in other memory. */
     boolean hasGradient(int parameter) {
         return parameters.get(parameter).tensor().mutable_grad().defined();
     }
 
     /**
-     * Puts the parameter's gradient into its slice. After {@code zero_grad()} has dropped a gradient, the autograd engine makes
-     * a new one outside the bucket. This method copies the values of such a gradient and replaces it.
+     * Moves the parameter's gradient into its slice. After {@code zero_grad()} has dropped a gradient, the autograd
+     * engine makes a new gradient outside the bucket. This method copies the values of such a gradient and replaces it.
      */
     void moveIntoBucket(int parameter) {
         Tensor gradient = parameters.get(parameter).tensor().mutable_grad();
@@ -112,12 +114,12 @@ final class GradientMemory {
         }
     }
 
-    /** Makes the slice the parameter's gradient with the values it has. */
+    /** Makes the slice the parameter's gradient. The values of the slice do not change. */
     void install(int parameter) {
         parameters.get(parameter).tensor().mutable_grad().put(slices[parameter]);
     }
 
-    /** Leaves the parameter without a gradient. */
+    /** Removes the parameter's gradient. */
     void drop(int parameter) {
         parameters.get(parameter).tensor().mutable_grad().reset();
     }
@@ -129,7 +131,7 @@ final class GradientMemory {
         }
     }
 
-    /** Divides the memory again. Gradients in the buckets move with their values. */
+    /** Divides the memory by a new plan. Gradients in the buckets move with their values. */
     void recut(BucketPlan plan) {
         try (NoGradGuard _ = new NoGradGuard()) {
             Map<Integer, Tensor> saved = new HashMap<>();
@@ -150,7 +152,7 @@ final class GradientMemory {
         }
     }
 
-    /** Moves gradients out, so that they outlive the registered memory. */
+    /** Copies the gradients into memory of their own. The copies outlive the registered memory. */
     void release() {
         try (NoGradGuard _ = new NoGradGuard()) {
             for (int i = 0; i < slices.length; i++) {

@@ -15,14 +15,15 @@ import org.bytedeco.pytorch.Tensor;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Averages gradients over the ranks while the backward pass runs. A hook per parameter marks it ready; when all of a
- * bucket are ready its reduction is launched, strictly in bucket order, which is the same on all ranks although
- * gradients may appear in another order on each. The hook of the last gradient waits for all buckets, so that
- * {@code backward()} returns with means in every {@code .grad}.
+ * Averages gradients over the ranks while the backward pass runs. A hook on each parameter marks the parameter ready.
+ * When all parameters of a bucket are ready, the reducer launches the reduction of the bucket. Reductions are launched
+ * in bucket order. The bucket order is the same on all ranks, although the order of gradients may differ between ranks.
+ * The hook of the last gradient waits for all buckets, so that {@code backward()} returns with means in every
+ * {@code .grad}.
  *
- * <p>After the first reduction the buckets are cut anew in the order in which gradients really became ready on rank 0.
+ * <p>After the first reduction the reducer makes new buckets by the order in which gradients became ready on rank 0.
  *
- * <p>Confined to the rank's training thread (hooks run on it). Source: c10d reducer.cpp.
+ * <p>Confined to the rank's training thread. Hooks run on this thread. Source: c10d reducer.cpp.
  */
 class GradientReducer implements AutoCloseable {
     private final List<Parameter> parameters;
@@ -105,22 +106,22 @@ class GradientReducer implements AutoCloseable {
     }
 
     /**
-     * Sets who takes part in the next reductions.
+     * Sets the members of the next reductions.
      *
      * @param newRoot the rank whose order of gradients counts
-     * @param newDivisor what sums are divided by
+     * @param newDivisor the number by which sums are divided
      */
     void setMembers(int newRoot, int newDivisor) {
         root = newRoot;
         divisor = newDivisor;
     }
 
-    /** The rank whose order of gradients counts, and whose buffers. */
+    /** The rank whose order of gradients and whose buffers count. */
     int root() {
         return root;
     }
 
-    /** Runs a backward pass and makes sure that it has reduced every gradient. */
+    /** Runs a backward pass. Throws if the pass did not reduce every gradient. */
     void backward(Tensor loss) {
         requireIdle();
         long before = reductions;
@@ -150,7 +151,7 @@ class GradientReducer implements AutoCloseable {
         }
     }
 
-    /** The engine has finished, but not every gradient is there. */
+    /** Runs when the engine has finished and some gradients are missing. */
     private void endPass() {
         if (uses.isRecording()) {
             uses.endRecording().forEach(this::gradientIsReady);
@@ -158,12 +159,12 @@ class GradientReducer implements AutoCloseable {
             throw unfinished();
         }
         if (isInPass) {
-            // Reachable, but the engine had no gradient to give them.
+            // The graph reaches these parameters, but the engine had no gradient for them.
             markUnused(ready.parameters());
         }
     }
 
-    /** The first failure, which the other ranks hear of too: they would wait for this rank's buckets. */
+    /** Keeps the first failure and aborts the group: the other ranks would wait for this rank's buckets. */
     private RuntimeException failed(RuntimeException e) {
         if (failure == null) {
             failure = e;
@@ -176,7 +177,7 @@ class GradientReducer implements AutoCloseable {
         return failure != null;
     }
 
-    /** A reduction that has begun must have ended: otherwise gradients are partly means and partly this rank's own. */
+    /** Throws if a reduction has not ended: some gradients would be means and some this rank's own gradients. */
     void requireIdle() {
         if (failure != null) {
             throw failure;
@@ -217,12 +218,12 @@ class GradientReducer implements AutoCloseable {
         markReady(parameter);
     }
 
-    /** Puts the gradient into its bucket. */
+    /** Moves the gradient into its bucket. */
     void moveIntoBucket(int parameter) {
         memory.moveIntoBucket(parameter);
     }
 
-    /** Marks all parameters but these ready, with what they have: an earlier sum, or zeros. */
+    /** Marks all other parameters ready with their present gradients: an earlier sum, or zeros. */
     private void markUnused(BitSet others) {
         for (int i = others.nextClearBit(0); i < parameters.size(); i = others.nextClearBit(i + 1)) {
             gradientIsReady(i);
@@ -269,7 +270,10 @@ class GradientReducer implements AutoCloseable {
         ready.reset(memory.buckets());
     }
 
-    /** A parameter unused here but used elsewhere has a mean; one that nobody used keeps what it had, also nothing. */
+    /**
+     * A parameter that another rank has used gets the mean. A parameter that no rank has used keeps its gradient, or
+     * has no gradient.
+     */
     private void adoptMeansOfOthers() {
         for (int i = 0; i < parameters.size(); i++) {
             if (uses.isUsedAnywhere(i) && !memory.hasGradient(i)) {
@@ -286,8 +290,8 @@ class GradientReducer implements AutoCloseable {
     }
 
     /**
-     * Takes part in a reduction of the other ranks without a pass of its own. Afterwards this rank has the gradients that
-     * the other ranks have.
+     * Takes part in a reduction of the other ranks without a pass of its own. Afterwards this rank has the gradients
+     * that the other ranks have.
      */
     void shadow() {
         requireIdle();
@@ -317,7 +321,10 @@ class GradientReducer implements AutoCloseable {
         return BucketPlan.of(items, order, options.bucketBytes());
     }
 
-    /** Tells this rank by the exception and the others through the group, which would wait for the rest for ever. */
+    /**
+     * Returns the exception for this rank, and aborts the group: the other ranks would wait for the missing buckets for
+     * ever.
+     */
     private RuntimeException unfinished() {
         List<String> missing = IntStream.range(0, parameters.size())
                 .filter(parameter -> !ready.contains(parameter))
@@ -333,7 +340,7 @@ class GradientReducer implements AutoCloseable {
         return "rank " + group.worldRank(group.groupRank());
     }
 
-    /** Removes the hooks and moves gradients out of the group's memory. */
+    /** Removes the hooks and copies the gradients out of the group's memory. */
     @Override
     public void close() {
         watch.close();

@@ -10,9 +10,10 @@ import org.bytedeco.javacpp.PointerScope;
 import org.bytedeco.pytorch.Tensor;
 
 /**
- * Training in which ranks have unequal numbers of inputs. A rank without inputs takes part in the steps of the others with
- * gradients of zero. Each step begins with a list of the ranks that have inputs. Source: torch's
- * {@code algorithms/join.py}; there the joined ranks get the others' parameters at the end, here they make the same updates.
+ * Training in which ranks have unequal numbers of inputs. A rank without inputs takes part in the steps of the other
+ * ranks with gradients of zero. Each step begins with a list of the ranks that have inputs. Source: torch's
+ * {@code algorithms/join.py}. In torch the joined ranks get the parameters of the other ranks at the end. In jrun the
+ * joined ranks make the same updates.
  */
 final class Join {
     private final ProcessGroup group;
@@ -21,7 +22,7 @@ final class Join {
     private final Collection<Tensor> buffers;
     private final JoinOptions options;
 
-    /** {@code buffers} are those that follow the first rank with inputs. */
+    /** {@code buffers} are the buffers that each step copies from the first rank with inputs. */
     Join(ProcessGroup group, GradientReducer reducer, Collection<Tensor> buffers, JoinOptions options) {
         this.group = group;
         this.reducer = reducer;
@@ -30,14 +31,14 @@ final class Join {
         this.options = options;
     }
 
-    /** This rank has inputs for one more step. */
+    /** Announces that this rank has inputs for one more step. */
     void stepBegins() {
         BitSet active = exchange(true);
         throwIfAsked(active);
         begin(active);
     }
 
-    /** This rank has no inputs left: takes part in the steps of the others until they have none either. */
+    /** Runs on a rank without inputs. Takes part in the steps of the other ranks until no rank has inputs. */
     void shadow(Runnable update) {
         BitSet active = exchange(false);
         throwIfAsked(active);

@@ -1,7 +1,7 @@
 package io.jrun.train.ddp;
 
 /**
- * A scope in which backward passes add to this rank's own gradients without reducing them; the first pass after it
+ * A scope in which backward passes add to this rank's own gradients without a reduction. The first pass after the scope
  * reduces the sum. Scopes nest.
  */
 public final class NoSync implements AutoCloseable {

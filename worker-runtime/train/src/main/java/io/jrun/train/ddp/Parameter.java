@@ -24,7 +24,7 @@ record Parameter(String name, Tensor tensor, DataType type, long elements) {
             }
         });
         if (trained.isEmpty()) {
-            throw new DdpException("the model has no parameter that requires a gradient; there is nothing to reduce."
+            throw new DdpException("the model has no parameter that requires a gradient; DDP has no gradient to reduce."
                     + " Register parameters with register_parameter or register_module.");
         }
         return trained;

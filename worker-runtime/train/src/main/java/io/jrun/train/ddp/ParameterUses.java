@@ -13,18 +13,18 @@ import java.util.List;
 import java.util.Set;
 
 /**
- * Which parameters this rank uses, and which ones any rank uses. With a static graph also how often a pass adds to each
- * gradient, as the first pass has shown. Confined to the training thread.
+ * Records the parameters that this rank uses and the parameters that any rank uses. With a static graph, records also
+ * how often the first pass added to each gradient. Confined to the training thread.
  */
 final class ParameterUses {
     private final int parameterCount;
     private final boolean isStatic;
     private final boolean isSearching;
-    /** One I32 per parameter: how many ranks used it. */
+    /** One I32 for each parameter: the number of ranks that used the parameter. */
     private final MemorySegment counts;
     /** Parameters that got a gradient since the last reduction, passes under noSync included. */
     private final BitSet usedHere = new BitSet();
-    /** How often the current pass has added to each gradient. */
+    /** The number of additions of the current pass to each gradient. */
     private final int[] uses;
     /** Parameters of the first pass, each at its last use. */
     private final Set<Integer> lastUses = new LinkedHashSet<>();
@@ -57,12 +57,12 @@ final class ParameterUses {
         }
     }
 
-    /** Whether this is the pass that shows what a static graph uses. */
+    /** Whether the current pass records the uses of a static graph. */
     boolean isRecording() {
         return isStatic && !isRecorded;
     }
 
-    /** Ends the recording; the parameters used, in the order of their last use. */
+    /** Ends the recording. Returns the used parameters in the order of their last use. */
     List<Integer> endRecording() {
         System.arraycopy(uses, 0, expected, 0, parameterCount);
         isRecorded = true;
@@ -83,7 +83,7 @@ final class ParameterUses {
         return set;
     }
 
-    /** Whether the ranks must tell each other in this reduction what they used. All ranks decide alike. */
+    /** Whether the ranks must exchange their used parameters in this reduction. All ranks get the same result. */
     boolean needsExchange() {
         return isSearching || (isStatic && !isAgreed);
     }
@@ -95,7 +95,7 @@ final class ParameterUses {
         return group.allReduceAsync(counts, DataType.I32, parameterCount, ReduceOp.SUM);
     }
 
-    /** Reads what {@link #exchange} has brought. */
+    /** Reads the result of {@link #exchange}. */
     void exchanged() {
         usedAnywhere = new BitSet();
         for (int i = 0; i < parameterCount; i++) {
@@ -127,7 +127,7 @@ final class ParameterUses {
         return unused;
     }
 
-    /** Forgets the current pass. */
+    /** Clears the state of the current pass. */
     void reductionEnds(boolean isFirst) {
         hasChanged |= !isFirst && !usedBefore.equals(usedHere);
         usedBefore = (BitSet) usedHere.clone();

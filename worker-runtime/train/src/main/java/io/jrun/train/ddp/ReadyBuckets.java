@@ -4,7 +4,7 @@ import java.util.ArrayList;
 import java.util.BitSet;
 import java.util.List;
 
-/** Which gradients and buckets of the current reduction are ready. Confined to the training thread. */
+/** Records the ready gradients and buckets of the current reduction. Confined to the training thread. */
 final class ReadyBuckets {
     private final BitSet ready = new BitSet();
     private final List<Integer> order = new ArrayList<>();
@@ -16,7 +16,7 @@ final class ReadyBuckets {
         bucketOf = new int[parameterCount];
     }
 
-    /** Begins anew, with no gradient ready. */
+    /** Begins a reduction: no gradient is ready. */
     void reset(List<Bucket> buckets) {
         ready.clear();
         order.clear();
@@ -36,7 +36,10 @@ final class ReadyBuckets {
         missing[bucketOf[parameter]]--;
     }
 
-    /** Whether the next bucket in order is complete; if so, it counts as launched. */
+    /**
+     * Returns whether the next bucket in order is complete. If the bucket is complete, the method marks the bucket as
+     * launched.
+     */
     boolean launchNext() {
         boolean isComplete = launched < missing.length && missing[launched] == 0;
         if (isComplete) {
@@ -57,12 +60,12 @@ final class ReadyBuckets {
         return ready.get(parameter);
     }
 
-    /** A copy. */
+    /** A copy of the set of ready parameters. */
     BitSet parameters() {
         return (BitSet) ready.clone();
     }
 
-    /** A copy: parameters in the order in which they became ready. */
+    /** A copy of the parameters in the order in which they became ready. */
     List<Integer> order() {
         return List.copyOf(order);
     }

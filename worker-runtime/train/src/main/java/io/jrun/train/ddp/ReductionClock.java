@@ -3,7 +3,7 @@ package io.jrun.train.ddp;
 import java.util.ArrayList;
 import java.util.List;
 
-/** Takes the times of steps. Confined to the training thread. */
+/** Measures the times of steps. Confined to the training thread. */
 final class ReductionClock {
     private record Launch(long bytes, long nanos) {}
 
@@ -28,7 +28,7 @@ final class ReductionClock {
         launched.add(new Launch(bytes, System.nanoTime()));
     }
 
-    /** The next bucket, in order of launch, holds its result. */
+    /** Records that the next bucket in order of launch holds its result. */
     void finished(BucketReduction reduction) {
         Launch launch = launched.get(spans.size());
         long known = reduction instanceof WorkReduction work ? work.endedNanos() : 0;

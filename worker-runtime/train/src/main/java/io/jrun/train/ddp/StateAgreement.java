@@ -16,16 +16,19 @@ import java.util.Optional;
 import org.bytedeco.pytorch.Tensor;
 
 /**
- * Checks that all ranks have built the same model, before tensors are exchanged by position. If the models differ, every rank
- * throws the same message. The check costs one small collective for lengths and digests, and a second one for the lists if the
- * digests differ.
+ * Checks that all ranks have built the same model, before tensors are exchanged by position. If the models differ,
+ * every rank throws the same message. The check costs one small collective for lengths and digests, and a second one
+ * for the lists if the digests differ.
  */
 final class StateAgreement {
     private static final int DIGEST_LONGS = 4;
 
     private StateAgreement() {}
 
-    /** @throws DdpException naming the first tensor that differs, the ranks, and what each has */
+    /**
+     * @throws DdpException if the models differ; the message names the first tensor that differs, the ranks, and the
+     *     tensors of both ranks
+     */
     static void verify(ProcessGroup group, Map<String, Tensor> state) {
         byte[] mine = describe(state).getBytes(StandardCharsets.UTF_8);
         long[] summary = new long[1 + DIGEST_LONGS];
@@ -33,7 +36,7 @@ final class StateAgreement {
         System.arraycopy(digest(mine), 0, summary, 1, DIGEST_LONGS);
         long[] all = new long[summary.length * group.size()];
         group.allGather(MemorySegment.ofArray(summary), MemorySegment.ofArray(all), DataType.I64, summary.length);
-        // Every rank compares all ranks with rank 0. So all ranks have the same result.
+        // Every rank compares all ranks with rank 0, so all ranks have the same result.
         if (!allEqualToFirst(all, summary.length)) {
             throw new DdpException(explain(group, exchange(group, mine, all, summary.length)));
         }

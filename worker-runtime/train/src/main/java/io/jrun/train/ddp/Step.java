@@ -4,9 +4,9 @@ import org.bytedeco.javacpp.PointerScope;
 import org.bytedeco.pytorch.Tensor;
 
 /**
- * One training step. The end of the step frees all objects of libtorch that were created in the step. The garbage collector
- * does not see native memory and would free them too late. An object that must live longer is created before the step or gets
- * {@code retainReference()}. The thread that runs the step opens and closes it.
+ * One training step. The end of the step frees all objects of libtorch that were created in the step. The garbage
+ * collector does not count native memory and would free the objects too late. Create an object that must live longer
+ * before the step, or call {@code retainReference()}. The thread that runs the step opens and closes it.
  *
  * <pre>{@code
  * try (var step = model.step()) {
@@ -29,10 +29,10 @@ public final class Step implements AutoCloseable {
 
     /**
      * Computes gradients and returns when every {@code .grad} is the mean over ranks (inside noSync(): this rank's own
-     * sum). Plain {@code loss.backward()} does the same as long as every parameter is used; this method moreover finds
-     * unused parameters before an optimizer uses the gradients.
+     * sum). A plain {@code loss.backward()} does the same if every parameter is used. This method also finds unused
+     * parameters before an optimizer uses the gradients.
      *
-     * @throws DdpException naming the parameters that got no gradient, if they had to
+     * @throws DdpException if a parameter without a gradient must have a gradient; the message names the parameters
      * @throws io.jrun.comm.CommException if the reduction fails
      */
     public void backward(Tensor loss) {
@@ -47,7 +47,7 @@ public final class Step implements AutoCloseable {
     @Override
     public void close() {
         try {
-            // The caller already gets the exception of a failed pass.
+            // The caller already has the exception of a failed pass.
             if (!reducer.hasFailed()) {
                 reducer.requireIdle();
             }

@@ -3,13 +3,13 @@ package io.jrun.train.ddp;
 import java.time.Duration;
 
 /**
- * Where the time of a step went, as in torch's {@code DDPLoggingData}.
+ * The times of the parts of a step, like torch's {@code DDPLoggingData}.
  *
  * @param forward from the begin of the step to the begin of the backward pass
- * @param backward from there to the last gradient
- * @param communication from the launch of the first bucket to the end of the last one
+ * @param backward from the begin of the backward pass to the last gradient
+ * @param communication from the launch of the first bucket to the end of the last bucket
  * @param overlap the part of the communication that ran before the last gradient
- * @param exposed the part of the communication after it, for which the step stood still
+ * @param exposed the part of the communication after the last gradient, for which the step waited
  */
 public record StepTimes(
         Duration forward, Duration backward, Duration communication, Duration overlap, Duration exposed) {

@@ -13,14 +13,14 @@ import org.bytedeco.pytorch.TensorOptions;
 import org.bytedeco.pytorch.global.torch;
 
 /**
- * Batch normalisation with the statistics of all ranks' samples: torch's {@code SyncBatchNorm}, also on the CPU. The ranks may
- * have different numbers of samples, also none. In training each forward pass gathers 2C + 1 numbers of each rank, and each
- * backward pass reduces 2C. In evaluation the module uses its running statistics and communicates nothing. Source: Ioffe and
- * Szegedy, arXiv:1502.03167; the statistics are combined as in Chan, Golub and LeVeque, "Updating Formulae and a Pairwise
- * Algorithm for Computing Sample Variances", 1979.
+ * Batch normalisation with the statistics of all ranks' samples: torch's {@code SyncBatchNorm}, also on the CPU. The
+ * ranks may have different numbers of samples, also none. In training each forward pass gathers 2C + 1 numbers of each
+ * rank, and each backward pass reduces 2C. In evaluation the module uses its running statistics and communicates
+ * nothing. Source: Ioffe and Szegedy, arXiv:1502.03167; the statistics are combined as in Chan, Golub and LeVeque,
+ * "Updating Formulae and a Pairwise Algorithm for Computing Sample Variances", 1979.
  *
- * <p>Use it in place of {@code BatchNorm1dImpl} to {@code BatchNorm3dImpl}; the names of parameters and buffers are theirs. All
- * ranks run forward and backward passes equally often.
+ * <p>Use this module in place of {@code BatchNorm1dImpl} to {@code BatchNorm3dImpl}. The names of parameters and
+ * buffers are the same. All ranks run forward and backward passes equally often.
  */
 public final class SyncBatchNorm extends Module {
     /** torch's default of {@code eps}. */
@@ -48,7 +48,7 @@ public final class SyncBatchNorm extends Module {
      * A module with weights of 1 and biases of 0.
      *
      * @param epsilon added to the variance
-     * @param momentum the part of the new statistics in the running ones
+     * @param momentum weight of the new statistics in the running statistics, 0 to 1
      */
     public SyncBatchNorm(long channels, ProcessGroup group, double epsilon, double momentum) {
         this.group = group;
@@ -66,8 +66,8 @@ public final class SyncBatchNorm extends Module {
     /**
      * Normalises each channel. Collective in training.
      *
-     * @param x of shape [N, C] or [N, C, ...]
-     * @return of the shape of {@code x}
+     * @param x a tensor of shape [N, C] or [N, C, ...]
+     * @return a tensor of the shape of {@code x}
      */
     public Tensor forward(Tensor x) {
         if (x.dim() < 2 || x.size(1) != channels) {

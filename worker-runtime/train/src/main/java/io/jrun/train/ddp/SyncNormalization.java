@@ -17,8 +17,8 @@ import org.bytedeco.pytorch.global.torch;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Normalisation of each channel by the statistics of all ranks. Inputs: x [N, C, ...], weight [C], bias [C]. Outputs: y of the
- * shape of x, and the mean [C] and the unbiased variance [C] of all samples.
+ * Normalisation of each channel by the statistics of all ranks. Inputs: x [N, C, ...], weight [C], bias [C]. Outputs: y
+ * of the shape of x, and the mean [C] and the unbiased variance [C] of all samples.
  */
 final class SyncNormalization implements AutogradFunction {
     private final ProcessGroup group;
@@ -82,7 +82,7 @@ final class SyncNormalization implements AutogradFunction {
         return Arrays.asList(x, weightGradient, biasGradient);
     }
 
-    /** All dimensions but that of the channels. */
+    /** All dimensions except the dimension of the channels. */
     private static long[] dimsOfSamples(Tensor x) {
         return LongStream.range(0, x.dim()).filter(dim -> dim != 1).toArray();
     }

@@ -3,7 +3,7 @@ package io.jrun.train.ddp;
 import java.util.List;
 import java.util.stream.Collectors;
 
-/** The error of a backward pass that did not give every parameter its gradient, or gave one too often. */
+/** The error of a backward pass that did not compute all gradients, or that added to a reduced gradient. */
 final class UnfinishedReduction {
     private static final int NAMES_SHOWN = 8;
 
@@ -25,13 +25,14 @@ final class UnfinishedReduction {
     private static String advice(DdpOptions options) {
         if (options.staticGraph()) {
             return "staticGraph promises that every pass uses the same parameters equally often: run the first pass by"
-                    + " step.backward(loss), which sees its end, or build DistributedDataParallel without staticGraph.";
+                    + " step.backward(loss), or build DistributedDataParallel without staticGraph.";
         }
         if (options.findUnusedParameters()) {
-            return "Run step.backward(loss) instead of loss.backward(): findUnusedParameters has to see the graph.";
+            return "Run step.backward(loss) instead of loss.backward(): findUnusedParameters needs the graph.";
         }
-        return "Leave no parameter out of the loss, freeze those (requires_grad false), or build"
+        return "Use all parameters in the loss, freeze the unused parameters (requires_grad false), or build"
                 + " DistributedDataParallel with findUnusedParameters and run step.backward(loss). Two backward"
-                + " passes over one parameter in one reduction need noSync() around all but the last, or staticGraph.";
+                + " passes over one parameter in one reduction need noSync() around all passes except the last, or"
+                + " staticGraph.";
     }
 }

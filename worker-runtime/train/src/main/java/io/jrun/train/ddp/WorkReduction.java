@@ -2,7 +2,10 @@ package io.jrun.train.ddp;
 
 import io.jrun.comm.Work;
 
-/** A reduction that is one operation of the group. Knows when the operation ended, also if nobody waited for the end. */
+/**
+ * A reduction that is one operation of the group. Records when the operation ended, also if no thread waited for the
+ * end.
+ */
 final class WorkReduction implements BucketReduction {
     private final Work work;
     private volatile long endedNanos;
@@ -17,7 +20,7 @@ final class WorkReduction implements BucketReduction {
         work.await();
     }
 
-    /** When the operation ended, in {@link System#nanoTime}; 0 while the operation runs. */
+    /** The time at which the operation ended, as a value of {@link System#nanoTime}; 0 while the operation runs. */
     long endedNanos() {
         return endedNanos;
     }

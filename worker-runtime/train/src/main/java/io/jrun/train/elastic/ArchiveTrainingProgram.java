@@ -18,9 +18,9 @@ import org.bytedeco.pytorch.Tensor;
 import org.bytedeco.pytorch.global.torch;
 
 /**
- * A worker's program that trains some steps, loses a rank, and goes on with one that comes instead: what the workers' archive
- * of classes is made from should hold the thousand and more that every use of libtorch loads, those that join ranks together,
- * and those that a failure needs in a hurry.
+ * A worker's program that trains some steps, loses a rank, and continues with a new rank. jrun makes the class-data
+ * archive of the workers from the classes that this program loads: more than a thousand classes of libtorch, the
+ * classes that join ranks, and the classes that a failure needs.
  */
 public final class ArchiveTrainingProgram {
     private static final int WIDTH = 4;
@@ -35,7 +35,8 @@ public final class ArchiveTrainingProgram {
         try {
             Libtorch.load();
         } catch (UncheckedIOException | LinkageError e) {
-            System.err.println("jrun: " + e.getMessage()); // the archive will hold what is loaded without it
+            // The archive then holds the classes that are loaded without libtorch.
+            System.err.println("jrun: " + e.getMessage());
             try (World world = Distributed.init()) {
                 world.group().barrier();
             }

@@ -8,7 +8,7 @@ import io.jrun.train.checkpoint.sharded.StateDict;
 import java.util.Map;
 import org.bytedeco.pytorch.Tensor;
 
-/** When a training state is written to disk, and how it comes back from there. Confined to the training thread. */
+/** Decides when a training state is written to disk, and loads the state. Confined to the training thread. */
 final class CheckpointSchedule {
     private static final String MODEL = "model.";
     private static final String OPTIMIZER = "optimizer.";
@@ -20,13 +20,14 @@ final class CheckpointSchedule {
 
     CheckpointSchedule(CheckpointManager manager, long everySteps) {
         if (everySteps < 1) {
-            throw new IllegalArgumentException("a checkpoint every " + everySteps + " steps: give 1 or more");
+            throw new IllegalArgumentException(
+                    "a checkpoint every " + everySteps + " steps is not possible; give" + " at least 1 step");
         }
         this.manager = manager;
         this.everySteps = everySteps;
     }
 
-    /** Makes the newest checkpoint the present of {@code state}; without one nothing changes. */
+    /** Loads the newest checkpoint into {@code state}. Without a checkpoint the state does not change. */
     void load(TrainingState<?, ?> state) {
         manager.latest().ifPresent(step -> {
             SavedCheckpoint saved = manager.open(step);

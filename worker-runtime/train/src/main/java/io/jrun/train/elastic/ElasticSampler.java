@@ -7,11 +7,11 @@ import io.jrun.train.data.SamplerOptions;
 import java.util.Arrays;
 
 /**
- * Gives each step the same samples whatever the number of ranks: a global batch of constant size, of which every rank takes
- * its part. The order of an epoch is that of {@link DistributedSampler} for one rank; what is left of an epoch that is no
- * whole batch is dropped. Not thread-safe.
+ * Gives each step the same samples for any number of ranks. The global batch has a constant size, and every rank takes
+ * its part. The order of an epoch is the order of {@link DistributedSampler} for one rank. The last samples of an epoch
+ * that fill no batch are dropped. Not thread-safe.
  *
- * <p>Its state is the number of batches taken. Samples of a step that was not committed are taken again.
+ * <p>The state of the sampler is the number of batches taken. Samples of a step that was not committed are taken again.
  */
 public final class ElasticSampler {
     private final int batchSize;
@@ -25,13 +25,13 @@ public final class ElasticSampler {
      * A sampler at the beginning of the first epoch.
      *
      * @param sampleCount at least {@code batchSize}
-     * @param batchSize over all ranks
-     * @param seed epoch e is shuffled with seed + e
+     * @param batchSize samples of a step over all ranks
+     * @param seed the shuffle of epoch e has the seed {@code seed + e}
      */
     public ElasticSampler(long sampleCount, int batchSize, long seed) {
         if (batchSize < 1 || sampleCount < batchSize) {
             throw new IllegalArgumentException(
-                    sampleCount + " samples make no batch of " + batchSize + "; take a smaller batch");
+                    sampleCount + " samples are fewer than one batch of " + batchSize + "; choose a smaller batch");
         }
         this.batchSize = batchSize;
         this.batchesPerEpoch = sampleCount / batchSize;
@@ -49,34 +49,34 @@ public final class ElasticSampler {
             this.weight = weight;
         }
 
-        /** Their numbers, at least one. */
+        /** The numbers of the samples, at least one. */
         public long[] samples() {
             return samples.clone();
         }
 
         /**
-         * The factor of the mean loss over these samples. With this factor the mean over the ranks is the mean
-         * over the batch; exactly 1 where all ranks have equally many.
+         * The factor for the mean loss over these samples. With this factor the mean over the ranks is the mean over
+         * the batch. The factor is exactly 1 if all ranks have equally many samples.
          */
         public double weight() {
             return weight;
         }
     }
 
-    /** This rank's part of the next batch; every rank of the group takes its own. */
+    /** This rank's part of the next batch. Every rank of the group calls this method. */
     public Share next(ProcessGroup group) {
         return next(group.groupRank(), group.size());
     }
 
     /**
-     * The part of {@code rank} among {@code ranks} of the next batch.
+     * The part of the next batch for {@code rank} among {@code ranks} ranks.
      *
      * @throws IllegalArgumentException if there are more ranks than samples in a batch
      */
     public Share next(int rank, int ranks) {
         if (ranks > batchSize) {
             throw new IllegalArgumentException("a batch of " + batchSize + " samples cannot be divided among " + ranks
-                    + " ranks; take a larger batch or fewer workers");
+                    + " ranks; choose a larger batch or fewer workers");
         }
         if (taken / batchesPerEpoch != epoch) {
             epoch = taken / batchesPerEpoch;
@@ -90,12 +90,12 @@ public final class ElasticSampler {
         return new Share(Arrays.copyOfRange(order, from, to), (double) (to - from) * ranks / batchSize);
     }
 
-    /** How many batches were taken. */
+    /** The number of batches taken. */
     public long taken() {
         return taken;
     }
 
-    /** Goes to the place after {@code batches} batches. */
+    /** Sets the number of batches taken. */
     public void goTo(long batches) {
         taken = batches;
     }

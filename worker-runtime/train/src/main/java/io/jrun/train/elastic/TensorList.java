@@ -11,13 +11,18 @@ import org.bytedeco.pytorch.Tensor;
 import org.bytedeco.pytorch.TensorOptions;
 import org.bytedeco.pytorch.global.torch;
 
-/** Names, types and shapes of tensors as text, a line each: {@code Float 2,3 fc.weight.exp_avg}. */
+/**
+ * Names, types and shapes of tensors as text, one line for each tensor: {@code Float 2,3 fc.weight.exp_avg}. Stateless.
+ */
 final class TensorList {
     private static final int FIELDS = 3;
 
     private TensorList() {}
 
-    /** Fills an empty map with uninitialised tensors like those that {@code root} has in its own; collective. */
+    /**
+     * Fills an empty map with uninitialised tensors that have the names, types and shapes of the tensors of
+     * {@code root}. Collective.
+     */
     static void share(ProcessGroup group, int root, Map<String, Tensor> tensors) {
         String text = group.objects().broadcast(describe(tensors), root, Codec.STRING);
         if (group.groupRank() != root) {

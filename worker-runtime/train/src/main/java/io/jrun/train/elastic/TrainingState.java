@@ -23,10 +23,10 @@ import org.bytedeco.pytorch.Tensor;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The state that a training run needs to continue after a failure: parameters, buffers, the state of the optimizer, the place in the data
- * and the number of steps. The memory of this process holds the present state and a copy, the last commit. A rank that joins
- * later gets the state from another rank. If no rank has a commit, the state comes from a checkpoint ({@link #checkpointed}).
- * Confined to the training thread.
+ * The state that a training run needs to continue after a failure: parameters, buffers, the state of the optimizer, the
+ * place in the data and the number of steps. The memory of this process holds the present state and a copy, the last
+ * commit. A rank that joins later gets the state from another rank. If no rank has a commit, the state comes from a
+ * checkpoint ({@link #checkpointed}). Confined to the training thread.
  *
  * @param <M> the model
  * @param <O> the optimizer
@@ -46,10 +46,10 @@ public final class TrainingState<M extends Module, O extends Optimizer> implemen
     private @Nullable CheckpointSchedule checkpoints;
 
     /**
-     * The state of a run that begins here.
+     * The state of a new run.
      *
-     * @param newOptimizer makes an optimizer of the model's parameters that has made no step; options that change while
-     *     training, such as the learning rate, are the program's to set in each step
+     * @param newOptimizer makes an optimizer of the model's parameters without any step; the program sets options that
+     *     change, such as the learning rate, in each step
      */
     public TrainingState(M model, Supplier<O> newOptimizer, ElasticSampler sampler) {
         Libtorch.load();
@@ -69,7 +69,8 @@ public final class TrainingState<M extends Module, O extends Optimizer> implemen
      *
      * @param manager of a process that saves alone ({@link CheckpointManager#alone}); the program closes the manager
      * @param everySteps at least 1
-     * @throws CheckpointException if the checkpoint is damaged or of another program, at a commit if it cannot be written
+     * @throws CheckpointException if the checkpoint is damaged or of another program; at a commit, if a checkpoint
+     *     cannot be written
      */
     public TrainingState<M, O> checkpointed(CheckpointManager manager, long everySteps) {
         checkpoints = new CheckpointSchedule(manager, everySteps);
@@ -82,27 +83,27 @@ public final class TrainingState<M extends Module, O extends Optimizer> implemen
         return model;
     }
 
-    /** The optimizer; another one in each round. */
+    /** The optimizer. Each round has a new optimizer. */
     public O optimizer() {
         return optimizer;
     }
 
-    /** Where the run stands in its data. */
+    /** The position of the run in its data. */
     public ElasticSampler sampler() {
         return sampler;
     }
 
-    /** Steps done. */
+    /** The number of steps done. */
     public long step() {
         return step;
     }
 
-    /** A step is done. */
+    /** Adds one to the number of steps done. */
     public void stepDone() {
         step++;
     }
 
-    /** Sets the number of steps done, and of batches taken; after a checkpoint was loaded, for instance. */
+    /** Sets the numbers of steps done and of batches taken, for example after a checkpoint was loaded. */
     public void goTo(long steps, long batches) {
         step = steps;
         sampler.goTo(batches);

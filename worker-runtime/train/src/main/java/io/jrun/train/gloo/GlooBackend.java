@@ -35,11 +35,12 @@ import org.bytedeco.pytorch.Work;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A group on a ProcessGroupGloo. Gloo moves native memory in place; it folds f16 and bf16 in their own precision. An
- * operation that is given up (a poisoned group) still holds its buffers until Gloo's own timeout, which is the operation's.
+ * A group on a ProcessGroupGloo. Gloo reads and writes native memory in place, and reduces f16 and bf16 in their own
+ * precision. After the group is poisoned, a pending operation of Gloo holds its buffers until the timeout of the
+ * operation.
  */
 final class GlooBackend implements Backend {
-    /** How soon a waiting operation sees that its group is poisoned. */
+    /** Time between two checks whether the group of a waiting operation is poisoned. */
     private static final Duration TURN = Duration.ofSeconds(1);
 
     private static final long ALIGNMENT = 64;
@@ -63,8 +64,7 @@ final class GlooBackend implements Backend {
             await(begin(call, connected, buffers), call);
             finish(call, buffers);
             buffers.deliver();
-            // Not after a failure: an operation that was given up goes on in Gloo, and works on them until its own
-            // timeout.
+            // After a failure the buffers stay: a pending operation of Gloo uses the buffers until its timeout.
             buffers.close();
         } catch (CommException e) {
             throw e;
@@ -182,7 +182,7 @@ final class GlooBackend implements Backend {
                             ErrorCode.COLLECTIVE_TIMEOUT,
                             call.describe() + " on group " + context.name() + " was not done within "
                                     + call.deadline().timeout().toSeconds()
-                                    + " s over Gloo, which does not say which rank is missing. Compare the ranks' logs,"
+                                    + " s over Gloo. Gloo does not name the missing rank. Compare the ranks' logs,"
                                     + " or run with --backend jrun.",
                             failure);
                 }
@@ -212,7 +212,7 @@ final class GlooBackend implements Backend {
         return new TensorVector(blocks);
     }
 
-    /** An empty list of lists; null would crash. */
+    /** An empty list of lists: null would end the process. */
     private static TensorVector none() {
         return (TensorVector) new TensorVector().limit(0);
     }
@@ -230,7 +230,7 @@ final class GlooBackend implements Backend {
                     context.addresses(),
                     mine -> rendezvous.fromFirst(context, () -> mine, call.deadline()),
                     call.deadline().timeout());
-            await(barrier(current.group(), left(call)), call); // From now on nobody needs the store, which is rank 0's.
+            await(barrier(current.group(), left(call)), call); // After the barrier no rank needs the store of rank 0.
             meeting = current;
         }
         return current.group();
@@ -245,8 +245,8 @@ final class GlooBackend implements Backend {
     public void healthChanged() {}
 
     /**
-     * Where the group has failed, an operation may go on in Gloo, up to its timeout: such a one, and the memory that it uses,
-     * ends with the process.
+     * In a failed group an operation of Gloo may run until its timeout. The operation and its memory then end with the
+     * process.
      */
     @Override
     public synchronized void close() {

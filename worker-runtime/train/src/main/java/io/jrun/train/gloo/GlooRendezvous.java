@@ -19,30 +19,30 @@ import org.bytedeco.pytorch.TCPStore;
 import org.bytedeco.pytorch.TCPStoreOptions;
 
 /**
- * A ProcessGroupGloo and the libtorch store its ranks met through.
+ * A ProcessGroupGloo and the libtorch store by which its ranks have met.
  *
  * @param group connected
- * @param store may be handed over any number of times
- * @param made what these two are made of, and they, in this order
+ * @param store a store that other objects of libtorch may take any number of times
+ * @param made the objects of libtorch in the order of their creation, the store and the group last
  */
 public record GlooRendezvous(ProcessGroupGloo group, Store store, List<Pointer> made) implements AutoCloseable {
     /**
-     * Everything of c10d that was made here and is not closed: where the garbage collector chooses the order, JavaCPP's
-     * destructor of a store that has been handed over fails an assertion of libtorch, which ends the process.
+     * All open objects of c10d that this class made. The set keeps the objects from the garbage collector: if the
+     * collector destroys a store that another object uses, an assertion of libtorch ends the process.
      */
     private static final Set<Pointer> KEPT =
             Collections.synchronizedSet(Collections.newSetFromMap(new IdentityHashMap<>()));
 
-    /** Gloo's threads for one group: what torch.distributed takes. */
+    /** Gloo's threads for one group; torch.distributed uses the same number. */
     private static final int THREADS = 2;
 
     /**
-     * Meets the other ranks of a group. Collective; rank 0 opens a store on a free port.
+     * Connects the ranks of a group. Collective. Rank 0 opens a store on a free port.
      *
      * @param addresses numeric, by rank
-     * @param announce gives everybody what rank 0 passes
-     * @param timeout of the meeting, and of an operation that does not name one
-     * @throws RuntimeException of libtorch, if they do not all come in time
+     * @param announce gives all ranks the value that rank 0 passes
+     * @param timeout of the connection, and the default of an operation
+     * @throws RuntimeException of libtorch, if a rank does not connect before the timeout
      */
     public static GlooRendezvous open(
             int rank, List<String> addresses, UnaryOperator<byte[]> announce, Duration timeout) {
@@ -66,7 +66,8 @@ public record GlooRendezvous(ProcessGroupGloo group, Store store, List<Pointer> 
             options.port((short) Integer.parseInt(port));
             tcpStore = kept(new TCPStore(addresses.getFirst(), options));
         }
-        // A store made in Java can be handed over only once; the one inside a PrefixStore any number of times.
+        // One object of libtorch can take a store that Java made. Any number of objects can take the store inside a
+        // PrefixStore.
         PrefixStore first = kept(new PrefixStore("", tcpStore));
         Store shared = kept(first.getUnderlyingStore());
         ProcessGroupGloo.Options glooOptions =
@@ -78,7 +79,10 @@ public record GlooRendezvous(ProcessGroupGloo group, Store store, List<Pointer> 
         return new GlooRendezvous(group, shared, List.of(tcpStore, first, shared, glooOptions, own, group));
     }
 
-    /** Ends the connections and the store, the youngest object first. Nothing may be under way, here or on other ranks. */
+    /**
+     * Closes the connections and the store, the youngest object first. No operation may be pending, on this rank or on
+     * other ranks.
+     */
     @Override
     public void close() {
         for (Pointer object : made.reversed()) {
@@ -87,7 +91,7 @@ public record GlooRendezvous(ProcessGroupGloo group, Store store, List<Pointer> 
         }
     }
 
-    /** Keeps {@code object} from being collected, and from ending with a PointerScope that is open. */
+    /** Keeps {@code object} from the garbage collector and from an open PointerScope. */
     public static <P extends Pointer> P kept(P object) {
         object.retainReference();
         KEPT.add(object);

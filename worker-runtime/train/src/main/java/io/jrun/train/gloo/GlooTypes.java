@@ -8,16 +8,16 @@ import io.jrun.train.tensor.TensorTypes;
 import org.bytedeco.pytorch.ReduceOp;
 import org.bytedeco.pytorch.global.torch;
 
-/** libtorch's names for our types and reductions. Stateless. */
+/** libtorch's names of jrun's types and reductions. Stateless. */
 final class GlooTypes {
     private GlooTypes() {}
 
-    /** The element type; a truth value is a byte, since Gloo does not know it. */
+    /** The element type. A truth value is a byte, since Gloo has no type for truth values. */
     static torch.ScalarType scalar(DataType type) {
         return TensorTypes.scalarType(type == DataType.BOOL ? DataType.U8 : type);
     }
 
-    /** The reduction; AVG is a sum that the caller divides. */
+    /** The reduction. For AVG the result is SUM, and the caller divides. */
     static ReduceOp reduceOp(Call call) {
         return new ReduceOp(call.type() == DataType.BOOL ? logical(call) : numeric(call));
     }

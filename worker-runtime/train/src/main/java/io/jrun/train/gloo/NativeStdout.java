@@ -6,7 +6,7 @@ import java.lang.foreign.ValueLayout;
 import java.lang.invoke.MethodHandle;
 import java.util.function.Supplier;
 
-/** Keeps this process's stdout free of what native code prints there: libtorch's Gloo announces each connection. */
+/** Keeps output of native code away from this process's stdout: libtorch's Gloo prints a line for each connection. */
 final class NativeStdout {
     private static final int STDOUT = 1;
     private static final int STDERR = 2;
@@ -23,8 +23,8 @@ final class NativeStdout {
     private NativeStdout() {}
 
     /**
-     * Runs {@code action} with stdout sent to stderr; the whole process sees it. May run on several threads at once: the
-     * first one in changes stdout, the last one out changes it back.
+     * Runs {@code action} while stdout of the whole process goes to stderr. Several threads may call the method at
+     * once: the first call changes stdout, and the end of the last call restores stdout.
      */
     static <T> T toStderr(Supplier<T> action) {
         enter();

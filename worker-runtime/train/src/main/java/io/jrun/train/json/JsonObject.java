@@ -15,11 +15,11 @@ import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A JSON object with a source, for example the file {@code config.json}. Errors name the source and the key. A key whose value
- * is null counts as absent. Immutable.
+ * A JSON object with a source, for example the file {@code config.json}. Errors name the source and the key. A key
+ * whose value is null counts as absent. Immutable.
  */
 public final class JsonObject {
-    /** An index of a model of a million tensors has about 100 MB. */
+    /** The index of a model with a million tensors has about 100 MB. */
     private static final long MAX_FILE_BYTES = 256L << 20;
 
     private final String source;
@@ -56,7 +56,7 @@ public final class JsonObject {
      * Reads a text.
      *
      * @param source the name of the text in errors
-     * @throws IllegalArgumentException as {@link #read}
+     * @throws IllegalArgumentException like {@link #read}
      */
     public static JsonObject parse(String source, String text) {
         try {
@@ -71,7 +71,7 @@ public final class JsonObject {
         return members.keySet();
     }
 
-    /** Whether the key has a value other than null. */
+    /** Returns whether the key has a value other than null. */
     public boolean has(String key) {
         return members.get(key) != null;
     }
@@ -115,7 +115,7 @@ public final class JsonObject {
         return texts;
     }
 
-    /** The object of a key that must exist. Its errors name this source and the key. */
+    /** The object of a key that must exist. Errors of the object name this source and the key. */
     public JsonObject object(String key) {
         Map<String, @Nullable Object> inner = new LinkedHashMap<>();
         Map<?, ?> map = required(key, Map.class, "an object");

@@ -7,10 +7,10 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A strict reader of JSON (RFC 8259) for the headers, indexes and configurations of model files. A key that comes twice is an
- * error, since readers would disagree on its value. Values are Map, List, String, Long, Double, Boolean or null. A whole
- * number without fraction and exponent is a Long. The class path of a worker has no JSON library: jrun's version would come
- * before the version of the program. Stateless.
+ * A strict reader of JSON (RFC 8259) for the headers, indexes and configurations of model files. A key that occurs
+ * twice is an error, since readers would disagree on its value. Values are Map, List, String, Long, Double, Boolean or
+ * null. A whole number without fraction and exponent is a Long. The class path of a worker has no JSON library: jrun's
+ * version would come before the version of the program. Stateless.
  */
 public final class JsonReader {
     /** Configurations of models need about five levels. The limit keeps a hostile file from exhausting the stack. */
@@ -26,7 +26,8 @@ public final class JsonReader {
     /**
      * Reads a text that is one object.
      *
-     * @throws IllegalArgumentException saying what was expected at which position, or which key came twice
+     * @throws IllegalArgumentException if the text is malformed; the message names the expected text and the position,
+     *     or the key that occurs twice
      */
     public static Map<String, @Nullable Object> readObject(String text) {
         JsonReader reader = new JsonReader(text);
@@ -72,7 +73,7 @@ public final class JsonReader {
             skipSpace();
             expect(':');
             if (object.containsKey(key)) {
-                throw new IllegalArgumentException("key '" + key + "' comes twice");
+                throw new IllegalArgumentException("key '" + key + "' occurs twice");
             }
             object.put(key, value(depth + 1));
             skipSpace();

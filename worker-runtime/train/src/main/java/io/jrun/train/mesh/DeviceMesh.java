@@ -11,9 +11,9 @@ import java.util.Set;
 import java.util.TreeSet;
 
 /**
- * All ranks of a world as a mesh with named axes, seen from one rank. Groups along one axis or several are made when they are
- * first asked for. All members of a group must ask for their groups in the same order. Source of the order of ranks: Narayanan
- * et al. 2021 (Megatron-LM, arXiv 2104.04473). Not thread-safe.
+ * All ranks of a world as a mesh with named axes. Each rank has an object of its own. The first request for a group
+ * along one or several axes makes the group. All members of a group must request their groups in the same order. Source
+ * of the order of ranks: Narayanan et al. 2021 (Megatron-LM, arXiv 2104.04473). Not thread-safe.
  */
 public final class DeviceMesh implements AutoCloseable {
     private final World world;
@@ -26,11 +26,12 @@ public final class DeviceMesh implements AutoCloseable {
     }
 
     /**
-     * The mesh with these axes, the slowest first: {@code DeviceMesh.of(world, "pp", 2, "dp", 2, "tp", 2)}. Put {@code tp} last:
-     * its ranks are neighbours, so jrun starts them on one node.
+     * The mesh with these axes, the slowest first: {@code DeviceMesh.of(world, "pp", 2, "dp", 2, "tp", 2)}. Put
+     * {@code tp} last: its ranks are neighbours, so jrun starts the ranks on one node.
      *
-     * @param namesAndSizes name and size of each axis in turn
-     * @throws IllegalArgumentException if the product of the sizes is not the size of the world; the message has the equation
+     * @param namesAndSizes the name and the size of each axis, alternately
+     * @throws IllegalArgumentException if the product of the sizes is not the size of the world; the message has the
+     *     equation
      */
     public static DeviceMesh of(World world, Object... namesAndSizes) {
         Map<String, Integer> axes = new LinkedHashMap<>();
@@ -38,7 +39,7 @@ public final class DeviceMesh implements AutoCloseable {
             if (i + 1 == namesAndSizes.length
                     || !(namesAndSizes[i] instanceof String name)
                     || !(namesAndSizes[i + 1] instanceof Integer size)) {
-                throw new IllegalArgumentException("axes are names and sizes in turn, as in \"dp\", 2, \"tp\", 4");
+                throw new IllegalArgumentException("axes are alternating names and sizes, as in \"dp\", 2, \"tp\", 4");
             }
             if (axes.put(name, size) != null) {
                 throw new IllegalArgumentException("axis '" + name + "' is given twice");
@@ -50,7 +51,8 @@ public final class DeviceMesh implements AutoCloseable {
     /**
      * The mesh of this shape.
      *
-     * @throws IllegalArgumentException if the shape has more or fewer ranks than the world; the message has the equation
+     * @throws IllegalArgumentException if the shape has more or fewer ranks than the world; the message has the
+     *     equation
      */
     public static DeviceMesh of(World world, MeshShape shape) {
         if (shape.ranks() != world.size()) {
@@ -76,8 +78,8 @@ public final class DeviceMesh implements AutoCloseable {
     }
 
     /**
-     * The group of the ranks that differ from this rank on {@code axes} only, ordered by world rank. The mesh owns the group. The
-     * order of the names does not matter. The group along all axes is the world's.
+     * The group of the ranks that differ from this rank on {@code axes} only, ordered by world rank. The mesh owns the
+     * group. The order of the names does not matter. The group along all axes is the world's.
      *
      * @throws IllegalArgumentException if the mesh has no such axis
      * @throws CommException if the group cannot be made

@@ -3,7 +3,7 @@ package io.jrun.train.mesh;
 import io.jrun.comm.ProcessGroup;
 
 /**
- * One axis of a mesh, as one rank sees it.
+ * One axis of a mesh, with the group and the number of one rank.
  *
  * @param name such as {@code dp} or {@code tp}
  * @param group the ranks that differ from this rank on this axis alone

@@ -10,9 +10,10 @@ import java.util.Set;
 import java.util.stream.Collectors;
 
 /**
- * Names and sizes of the axes of a mesh. Ranks are numbered as the elements of an array in row-major order: the last axis
- * changes fastest, so ranks that differ on the last axis only are neighbours. With the axes {@code pp, dp, cp, tp} this is
- * Megatron's order tp-cp-dp-pp and torchtitan's mesh. A pure function of the axes; no group is made.
+ * Names and sizes of the axes of a mesh. Ranks have the numbers of the elements of an array in row-major order. The
+ * last axis changes fastest, so ranks that differ on the last axis only are neighbours. With the axes
+ * {@code pp, dp, cp, tp} this is Megatron's order tp-cp-dp-pp and torchtitan's mesh. A pure function of the axes. The
+ * class makes no group.
  */
 public final class MeshShape {
     private final Map<String, Integer> axes;
@@ -68,14 +69,14 @@ public final class MeshShape {
         return rank / stride(axis) % size(axis);
     }
 
-    /** Position of {@code rank} in words, as {@code pp=1 dp=0 tp=1}. */
+    /** The position of {@code rank} as text, such as {@code pp=1 dp=0 tp=1}. */
     public String place(int rank) {
         return axes.keySet().stream()
                 .map(axis -> axis + "=" + coordinate(rank, axis))
                 .collect(Collectors.joining(" "));
     }
 
-    /** All groups along {@code along}: each group's ranks ascend, and groups are ordered by their first rank. */
+    /** All groups along {@code along}. The ranks of each group ascend, and groups are ordered by their first rank. */
     public List<List<Integer>> groups(String... along) {
         List<List<Integer>> groups = new ArrayList<>();
         for (int rank = 0; rank < ranks(); rank++) {
@@ -87,7 +88,7 @@ public final class MeshShape {
         return List.copyOf(groups);
     }
 
-    /** The ranks whose coordinates equal those of {@code rank} on all axes but {@code along}; ascending, {@code rank} included. */
+    /** The ranks that differ from {@code rank} on the axes {@code along} only; ascending, {@code rank} included. */
     public List<Integer> groupOf(int rank, Collection<String> along) {
         along.forEach(this::size);
         List<Integer> group = new ArrayList<>();
@@ -114,7 +115,7 @@ public final class MeshShape {
         return stride;
     }
 
-    /** The sizes as an equation, as {@code pp 2 x dp 3 x tp 2 = 12}. */
+    /** The sizes as an equation, such as {@code pp 2 x dp 3 x tp 2 = 12}. */
     @Override
     public String toString() {
         return axes.entrySet().stream()

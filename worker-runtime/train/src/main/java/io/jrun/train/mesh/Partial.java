@@ -5,6 +5,6 @@ import io.jrun.comm.ReduceOp;
 /**
  * Each rank holds a contribution of the size of the whole tensor; the value is the reduction over the ranks.
  *
- * @param op such as SUM
+ * @param op the reduction, such as SUM
  */
 public record Partial(ReduceOp op) implements TensorPlacement {}

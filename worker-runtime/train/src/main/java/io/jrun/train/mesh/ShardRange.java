@@ -1,8 +1,8 @@
 package io.jrun.train.mesh;
 
 /**
- * The part of a dimension that one rank holds. The rule is that of {@code torch.chunk}: all parts have
- * {@code ceil(size / ranks)} elements, but the last ones, which have what is left: fewer, or none.
+ * The part of a dimension that one rank holds. The rule is the rule of {@code torch.chunk}: the parts have
+ * {@code ceil(size / ranks)} elements until no element is left. The last parts have fewer elements, or none.
  *
  * @param offset index of the first element in the whole dimension
  * @param length number of elements
@@ -11,8 +11,8 @@ public record ShardRange(long offset, long length) {
     /**
      * The part of one rank.
      *
-     * @param size of the whole dimension, 0 or more
-     * @param ranks on the axis
+     * @param size elements of the whole dimension, 0 or more
+     * @param ranks the number of ranks on the axis
      * @param coordinate number of the rank on the axis
      */
     public static ShardRange of(long size, int ranks, int coordinate) {

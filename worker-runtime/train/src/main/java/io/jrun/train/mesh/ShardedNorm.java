@@ -8,14 +8,18 @@ import org.bytedeco.javacpp.PointerScope;
 import org.bytedeco.pytorch.NoGradGuard;
 import org.bytedeco.pytorch.global.torch;
 
-/** The 2-norm of tensors of a mesh as one vector: parts of all ranks count, replicas count once. */
+/**
+ * The 2-norm of tensors of a mesh as one vector: the norm includes the parts of all ranks, and a replicated tensor
+ * once.
+ */
 public final class ShardedNorm {
     private ShardedNorm() {}
 
     /**
      * Returns the norm, the same on all ranks of the axis; squares are summed in float64. Collective on the axis.
      *
-     * @throws IllegalArgumentException if a tensor is partial: its value is not known before it is reduced
+     * @throws IllegalArgumentException if a tensor is partial: the value of a partial tensor is not known before its
+     *     reduction
      */
     public static double of(Collection<ShardedTensor> tensors, MeshAxis axis) {
         double[] sharded = {0};
@@ -26,7 +30,7 @@ public final class ShardedNorm {
                 case Replicate() -> replicated += squares(tensor);
                 case Partial _ ->
                     throw new IllegalArgumentException("tensor '" + tensor.name() + "' is partial on the axis "
-                            + axis.name() + ". Reduce it before its norm is taken.");
+                            + axis.name() + ". Reduce the tensor before the norm.");
             }
         }
         axis.group().allReduce(MemorySegment.ofArray(sharded), DataType.F64, 1, ReduceOp.SUM);

@@ -12,13 +12,13 @@ import org.bytedeco.pytorch.TensorVector;
 import org.bytedeco.pytorch.global.torch;
 
 /**
- * One rank's part of a tensor that is spread over a mesh. Replicated along all axes that {@code placements} does not name.
- * Dimensions and coordinates count from 0.
+ * One rank's part of a tensor that is spread over a mesh. The tensor is replicated along all axes that
+ * {@code placements} does not name. Dimensions and coordinates count from 0.
  *
- * @param name of the parameter, unique in the model
+ * @param name name of the parameter, unique in the model
  * @param globalShape the shape of the whole tensor
- * @param placements by the name of the axis; today at most one axis
- * @param local the part that this rank holds: of the global shape, but shorter along a sharded dimension
+ * @param placements placement by the name of the axis; at most one axis is supported
+ * @param local the part that this rank holds: the global shape, but shorter along a sharded dimension
  */
 public record ShardedTensor(
         String name, List<Long> globalShape, Map<String, TensorPlacement> placements, Tensor local) {
@@ -41,7 +41,10 @@ public record ShardedTensor(
         }
     }
 
-    /** A copy of this rank's part of a tensor that every rank has in full. A partial tensor keeps the whole as it is. */
+    /**
+     * A copy of this rank's part of a tensor that every rank has completely. For a partial placement the part is the
+     * whole tensor.
+     */
     public static ShardedTensor distribute(String name, Tensor whole, TensorPlacement placement, MeshAxis axis) {
         List<Long> shape = Arrays.stream(TensorMemory.sizes(whole)).boxed().toList();
         try (NoGradGuard _ = new NoGradGuard()) {

@@ -1,4 +1,4 @@
 package io.jrun.train.mesh;
 
-/** How a tensor is spread over the ranks of one mesh axis; torch's {@code DTensor} placements. */
+/** The distribution of a tensor over the ranks of one mesh axis: torch's {@code DTensor} placements. */
 public sealed interface TensorPlacement permits Shard, Replicate, Partial {}

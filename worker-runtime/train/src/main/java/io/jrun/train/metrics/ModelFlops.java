@@ -1,11 +1,11 @@
 package io.jrun.train.metrics;
 
 /**
- * Floating point operations that a model needs, for model FLOPs utilisation (MFU): achieved operations over the peak of the
- * device. Recomputed activations do not count.
+ * Floating point operations that a model needs, for model FLOPs utilisation (MFU): achieved operations over the peak of
+ * the device. Recomputed activations do not count.
  *
- * @param perToken forward and backward pass
- * @param formula which formula gave {@code perToken}
+ * @param perToken operations of the forward and the backward pass for one token
+ * @param formula the name of the formula of {@code perToken}
  */
 public record ModelFlops(double perToken, String formula) {
     public ModelFlops {
@@ -15,10 +15,10 @@ public record ModelFlops(double perToken, String formula) {
     }
 
     /**
-     * A transformer: {@code 6 P + 12 L W S} for each token. Source: Chowdhery and others, PaLM, arXiv:2204.02311, appendix B, where
-     * heads times the width of a head is W. The causal mask does not lower the number.
+     * A transformer: {@code 6 P + 12 L W S} for each token. Source: Chowdhery and others, PaLM, arXiv:2204.02311,
+     * appendix B, with W as the number of heads times the width of a head. The causal mask does not lower the number.
      *
-     * @param parameters P, without embeddings that are only looked up
+     * @param parameters P, without embeddings that the model uses for look-ups only
      * @param layers L
      * @param width W of the hidden state
      * @param sequence S tokens
@@ -30,8 +30,8 @@ public record ModelFlops(double perToken, String formula) {
     /**
      * The part of a device's peak that a training achieves.
      *
-     * @param tokensPerSecond of all ranks
-     * @param peakFlopsPerSecond of all ranks' devices together
+     * @param tokensPerSecond tokens of all ranks in a second
+     * @param peakFlopsPerSecond the sum of the peaks of all ranks' devices
      */
     public double utilisation(double tokensPerSecond, double peakFlopsPerSecond) {
         return tokensPerSecond * perToken / peakFlopsPerSecond;

@@ -23,7 +23,7 @@ public final class SpanRing {
         added++;
     }
 
-    /** The spans that are kept, the oldest first. */
+    /** The kept spans, the oldest first. */
     public synchronized List<PhaseSpan> spans() {
         List<PhaseSpan> kept = new ArrayList<>();
         for (long i = Math.max(0, added - spans.length); i < added; i++) {

@@ -36,9 +36,10 @@ public final class StepMetrics {
     private long reportedNanos = System.nanoTime();
 
     /**
-     * Metrics of a training that begins now.
+     * Metrics of a training. The training begins with this call.
      *
-     * @param totalSteps the number of the last step: jrun shows the remaining time. 0 if it is not known
+     * @param totalSteps the number of the last step, 0 if the number is not known; jrun computes the remaining time
+     *     from the number
      * @param reports takes a step and its values, such as {@code world.metrics()::report}
      */
     public StepMetrics(long totalSteps, BiConsumer<Long, Map<String, Double>> reports) {
@@ -46,7 +47,7 @@ public final class StepMetrics {
         this.reports = reports;
     }
 
-    /** A phase that ends when it is closed. */
+    /** A phase. The method {@code close} ends the phase. */
     public final class OpenPhase implements AutoCloseable {
         private final StepPhase phase;
         private final long beginNanos = System.nanoTime();
@@ -61,7 +62,7 @@ public final class StepMetrics {
         }
     }
 
-    /** A step begins. */
+    /** Begins a step. */
     public void begin(long number) {
         step = number;
     }
@@ -72,8 +73,8 @@ public final class StepMetrics {
     }
 
     /**
-     * Records a phase whose times are known. Time in which the rank stood still for communication belongs to the backward pass
-     * that waited: it is taken from {@link StepPhase#BACKWARD}.
+     * Records a phase whose times are known. The time of {@link StepPhase#EXPOSED_COMMUNICATION} is subtracted from
+     * {@link StepPhase#BACKWARD}, because the backward pass has waited for the communication.
      */
     public void record(StepPhase phase, long beginNanos, long endNanos, long bytes) {
         spans.add(new PhaseSpan(phase.label(), step, beginNanos, endNanos, bytes));
@@ -83,7 +84,7 @@ public final class StepMetrics {
         }
     }
 
-    /** A step has ended, which has trained on {@code tokens} tokens of all ranks. */
+    /** Ends a step. The step has trained on {@code tokens} tokens of all ranks. */
     public void end(long tokens) {
         stepsSinceReport++;
         tokensSinceReport += tokens;
@@ -95,19 +96,19 @@ public final class StepMetrics {
     }
 
     /**
-     * Reports the steps since the last report: {@code values}, and {@code step_seconds}, {@code PHASE_seconds} of each phase
-     * (means over the steps), {@code tokens_per_second} and {@code steps_total}.
+     * Reports the steps since the last report: {@code values}, and {@code step_seconds}, {@code PHASE_seconds} of each
+     * phase (means over the steps), {@code tokens_per_second} and {@code steps_total}.
      *
-     * @return what was reported
+     * @return the reported values
      */
     public Map<String, Double> report(Map<String, Double> values) {
         return report(values, _ -> {});
     }
 
     /**
-     * As {@link #report(Map)}.
+     * Like {@link #report(Map)}.
      *
-     * @param derive adds values that follow from the others, such as MFU from tokens a second
+     * @param derive adds values that follow from other values, such as MFU from tokens a second
      */
     public Map<String, Double> report(Map<String, Double> values, Consumer<Map<String, Double>> derive) {
         long now = System.nanoTime();

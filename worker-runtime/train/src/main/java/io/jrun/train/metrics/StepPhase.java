@@ -2,12 +2,12 @@ package io.jrun.train.metrics;
 
 /** A part of a step. */
 public enum StepPhase {
-    /** Waits for samples and makes tensors of them. */
+    /** Waits for samples and makes tensors of the samples. */
     DATA("data"),
     FORWARD("forward"),
     /** The backward pass, without {@link #EXPOSED_COMMUNICATION}. */
     BACKWARD("backward"),
-    /** Stands still until gradients of other ranks have come. */
+    /** Waits for the gradients of other ranks. */
     EXPOSED_COMMUNICATION("exposed_communication"),
     /** Clips gradients and updates parameters. */
     OPTIMIZER("optimizer");

@@ -13,11 +13,11 @@ import java.util.concurrent.TimeUnit;
 import java.util.zip.CRC32C;
 
 /**
- * Writes scalars as a TensorBoard event file: TFRecords of {@code tensorflow.Event} messages. A record is the length (8 bytes,
- * little-endian), the masked CRC-32C of the length, the message, and its masked CRC-32C. Source: tensorflow/core/lib/io/record_writer.h
- * and tensorflow/core/util/event.proto.
+ * Writes scalars as a TensorBoard event file: TFRecords of {@code tensorflow.Event} messages. A record is the length (8
+ * bytes, little-endian), the masked CRC-32C of the length, the message, and its masked CRC-32C. Source:
+ * tensorflow/core/lib/io/record_writer.h and tensorflow/core/util/event.proto.
  *
- * <p>Confined to one thread. Each call of {@link #write} is flushed: TensorBoard shows a job that still runs.
+ * <p>Confined to one thread. Each call of {@link #write} flushes the file: TensorBoard also shows running jobs.
  */
 public final class TensorBoardWriter implements AutoCloseable {
     private static final int MASK_DELTA = 0xa282ead8;
@@ -31,7 +31,8 @@ public final class TensorBoardWriter implements AutoCloseable {
     }
 
     /**
-     * Creates the event file {@code events.out.tfevents.SECONDS.HOST.PID.0} in {@code folder}, which is made where it is missing.
+     * Creates the event file {@code events.out.tfevents.SECONDS.HOST.PID.0} in {@code folder}, and creates the folder
+     * if the folder is missing.
      *
      * @throws IOException if the file cannot be written
      */
@@ -75,7 +76,7 @@ public final class TensorBoardWriter implements AutoCloseable {
         out.flush();
     }
 
-    /** The CRC of a text that has CRCs in it would be weak: so it is rotated and shifted. */
+    /** A CRC of data that contains CRCs would be weak. The format therefore rotates the CRC and adds a constant. */
     static int maskedCrc(byte[] bytes, int length) {
         CRC32C crc = new CRC32C();
         crc.update(bytes, 0, length);

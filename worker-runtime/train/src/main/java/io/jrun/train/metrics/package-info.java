@@ -1,6 +1,7 @@
 /**
- * Metrics of a training: where the time of a step goes, tokens a second, model FLOPs utilisation, loss and gradient norm, for
- * jrun ({@code World.metrics()}) and as TensorBoard event files. Begin with {@link io.jrun.train.metrics.StepMetrics}.
+ * Metrics of a training: where the time of a step goes, tokens a second, model FLOPs utilisation, loss and gradient
+ * norm, for jrun ({@code World.metrics()}) and as TensorBoard event files. Begin with
+ * {@link io.jrun.train.metrics.StepMetrics}.
  */
 @NullMarked
 package io.jrun.train.metrics;

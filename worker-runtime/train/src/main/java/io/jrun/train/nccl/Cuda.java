@@ -11,14 +11,14 @@ import java.lang.foreign.StructLayout;
 import java.lang.invoke.MethodHandle;
 import java.util.List;
 
-/** The few functions of the CUDA runtime that a group needs. Failures are IllegalStateException. */
+/** The functions of the CUDA runtime that a group needs. A failed function throws IllegalStateException. */
 final class Cuda {
     static final int SUCCESS = 0;
     static final int NOT_READY = 600;
     static final int HOST_TO_DEVICE = 1;
     static final int DEVICE_TO_HOST = 2;
 
-    /** cudaPointerAttributes, whose type 0 is host memory that CUDA does not know. */
+    /** cudaPointerAttributes. Type 0 is host memory that is not registered with CUDA. */
     static final StructLayout POINTER_ATTRIBUTES = MemoryLayout.structLayout(
             JAVA_INT.withName("type"),
             JAVA_INT.withName("device"),
@@ -30,7 +30,7 @@ final class Cuda {
     private static final int NON_BLOCKING_STREAM = 1;
     private static final int WITHOUT_TIMES = 2;
 
-    /** The legacy default stream of the device: PyTorch's stream as long as the program chooses no other. */
+    /** The legacy default stream of the device: PyTorch uses this stream if the program chooses no other stream. */
     static final MemorySegment DEFAULT_STREAM = MemorySegment.NULL;
 
     /** The type of device memory in cudaPointerAttributes; 1 is pinned host memory, 3 managed memory. */
@@ -82,7 +82,7 @@ final class Cuda {
                                 + "). Install CUDA 12 or 13, or put its folder on LD_LIBRARY_PATH")));
     }
 
-    /** GPUs of this process; 0 where there is no driver either. */
+    /** The number of GPUs that this process sees; 0 without a driver. */
     int devices() {
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment count = arena.allocate(JAVA_INT);
@@ -111,22 +111,22 @@ final class Cuda {
         int _ = call(destroyEvent, event);
     }
 
-    /** {@code event} stands for everything that is queued on {@code stream} now. */
+    /** Makes {@code event} stand for all work that is queued on {@code stream} now. */
     void record(MemorySegment event, MemorySegment stream) {
         check(call(recordEvent, event, stream), "cudaEventRecord");
     }
 
-    /** Makes later work of {@code stream} run after the work before {@code event}. Does not wait. */
+    /** Makes later work of {@code stream} run after the work before {@code event}. The caller does not wait. */
     void await(MemorySegment stream, MemorySegment event) {
         check(call(awaitEvent, stream, event, 0), "cudaStreamWaitEvent");
     }
 
-    /** Whether everything that the event stands for is done. */
+    /** Whether all work that the event stands for is done. */
     boolean hasHappened(MemorySegment event) {
         return isDone(call(queryEvent, event), "cudaEventQuery");
     }
 
-    /** Whether everything on the stream is done. */
+    /** Whether all work on the stream is done. */
     boolean isDone(MemorySegment stream) {
         return isDone(call(queryStream, stream), "cudaStreamQuery");
     }
@@ -147,7 +147,7 @@ final class Cuda {
         int _ = call(freeDevice, memory);
     }
 
-    /** Host memory that GPUs reach. */
+    /** Allocates host memory that GPUs can reach. */
     MemorySegment pinned(long bytes) {
         return made(allocatePinned, "cudaHostAlloc of " + bytes + " bytes", bytes, PORTABLE_AND_MAPPED)
                 .reinterpret(bytes);

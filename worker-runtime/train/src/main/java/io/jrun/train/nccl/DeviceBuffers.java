@@ -5,7 +5,10 @@ import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
 import java.util.List;
 
-/** A call's buffers where GPUs reach them: as they are, or as copies in device memory. Confined to the calling thread. */
+/**
+ * The buffers of a call in memory that GPUs can reach: the buffers themselves, or copies in device memory. Confined to
+ * the calling thread.
+ */
 final class DeviceBuffers implements AutoCloseable {
     private final Cuda cuda;
     private final MemorySegment stream;
@@ -20,7 +23,7 @@ final class DeviceBuffers implements AutoCloseable {
         this.stream = stream;
     }
 
-    /** Queues the copies that are needed. */
+    /** Queues the necessary copies to device memory. */
     static DeviceBuffers of(Cuda cuda, NativeBuffers callers, MemorySegment stream) {
         DeviceBuffers buffers = new DeviceBuffers(cuda, callers, stream);
         try {
@@ -34,7 +37,7 @@ final class DeviceBuffers implements AutoCloseable {
 
     private void bring() {
         input = brought(callers.input());
-        // Segments of one address are equal whatever their sizes.
+        // The comparison is by address: segments with the same address are equal, also with different sizes.
         boolean inPlace = callers.output().equals(callers.input())
                 && callers.output().byteSize() == callers.input().byteSize();
         output = inPlace ? input : brought(callers.output());

@@ -7,8 +7,8 @@ import java.lang.foreign.MemorySegment;
 import java.util.concurrent.locks.LockSupport;
 
 /**
- * Memory of a GPU for programs that do not have libtorch's CUDA build: tests and checks of the collectives. Every method
- * throws {@link IllegalStateException} if the CUDA runtime reports an error. Not thread-safe.
+ * Memory of a GPU for programs that do not have libtorch's CUDA build: tests and checks of the collectives. Every
+ * method throws {@link IllegalStateException} if the CUDA runtime reports an error. Not thread-safe.
  */
 public final class DeviceMemory implements AutoCloseable {
     private static final long ASK_NANOS = 5_000;

@@ -27,7 +27,7 @@ final class NativeLibrary {
             try {
                 return Optional.of(new NativeLibrary(file, SymbolLookup.libraryLookup(file, Arena.global())));
             } catch (IllegalArgumentException notThere) {
-                // the next one
+                // The dynamic linker does not find this file: try the next file.
             }
         }
         return Optional.empty();
@@ -36,14 +36,14 @@ final class NativeLibrary {
     /**
      * A function.
      *
-     * @throws NcclMissingException if this version of the library has none of that name
+     * @throws NcclMissingException if this version of the library lacks the function
      */
     MethodHandle function(String name, MemoryLayout... arguments) {
         return Linker.nativeLinker()
                 .downcallHandle(
                         symbols.find(name)
                                 .orElseThrow(() -> new NcclMissingException(
-                                        file + " has no function " + name + ". Install a newer one")),
+                                        file + " has no function " + name + ". Install a newer version")),
                         FunctionDescriptor.of(JAVA_INT, arguments));
     }
 }

@@ -18,11 +18,11 @@ final class Nccl {
     static final int IN_PROGRESS = 7;
     static final int ID_BYTES = 128;
 
-    /** Passed by value. */
+    /** ncclUniqueId, which is passed by value. */
     static final StructLayout UNIQUE_ID = MemoryLayout.structLayout(
             MemoryLayout.sequenceLayout(ID_BYTES, JAVA_BYTE).withName("internal"));
 
-    /** The first with non-blocking communicators and ncclCommSplit's configuration. */
+    /** The first version with non-blocking communicators and the configuration of ncclCommSplit. */
     private static final int OLDEST = 21800;
 
     private static final String FILE = "libnccl.so.2";
@@ -64,7 +64,9 @@ final class Nccl {
         receive = library.function("ncclRecv", ADDRESS, JAVA_LONG, JAVA_INT, JAVA_INT, ADDRESS, ADDRESS);
     }
 
-    /** @throws NcclMissingException if there is no NCCL, or one that is too old */
+    /**
+     * @throws NcclMissingException if NCCL is missing or too old
+     */
     static Nccl open() {
         NativeLibrary library = NativeLibrary.open(List.of(FILE))
                 .orElseThrow(() -> new NcclMissingException(FILE
@@ -78,7 +80,7 @@ final class Nccl {
         return nccl;
     }
 
-    /** As 22304 for 2.23.4. */
+    /** The version as a number, such as 22304 for 2.23.4. */
     int version() {
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment found = arena.allocate(JAVA_INT);
@@ -95,7 +97,7 @@ final class Nccl {
         }
     }
 
-    /** Begins a communicator; {@link #state} tells when it is there. */
+    /** Begins to make a communicator. {@link #state} returns SUCCESS when the communicator is ready. */
     MemorySegment begin(byte[] id, int rank, int size) {
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment idMemory = arena.allocate(UNIQUE_ID);
@@ -109,7 +111,7 @@ final class Nccl {
         }
     }
 
-    /** SUCCESS, IN_PROGRESS, or an error of an earlier call. */
+    /** The state of a communicator: SUCCESS, IN_PROGRESS, or an error of an earlier call. */
     int state(MemorySegment communicator) {
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment state = arena.allocate(JAVA_INT);
@@ -118,19 +120,19 @@ final class Nccl {
         }
     }
 
-    /** Ends a communicator and what runs on it. */
+    /** Ends a communicator and its operations. */
     void abort(MemorySegment communicator) {
         int _ = call(abort, communicator);
     }
 
-    /** Several calls that run as one. */
+    /** Runs several calls as one NCCL group. */
     void together(Runnable calls) {
         check(call(groupStart), "ncclGroupStart");
         int code = SUCCESS;
         try {
             calls.run();
         } finally {
-            code = call(groupEnd); // or every later call of this thread waits for it
+            code = call(groupEnd); // Without the end of the group, every later call of this thread would wait.
         }
         if (code != IN_PROGRESS) {
             check(code, "ncclGroupEnd");
@@ -147,8 +149,8 @@ final class Nccl {
 
     static void check(int code, String what) {
         if (code != SUCCESS) {
-            throw new IllegalStateException(
-                    what + " failed with NCCL error " + code + " (" + name(code) + "). NCCL_DEBUG=INFO says more");
+            throw new IllegalStateException(what + " failed with NCCL error " + code + " (" + name(code)
+                    + "). Set NCCL_DEBUG=INFO for the" + " reason");
         }
     }
 

@@ -14,8 +14,9 @@ import java.util.concurrent.ConcurrentHashMap;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A group on NCCL: a communicator for its collectives and one for each direction between two members that exchange
- * messages, made when first used. On one communicator two ranks that send to each other would wait for each other.
+ * A group on NCCL. The group has one communicator for its collectives, and one communicator for each direction between
+ * two members that exchange messages. The first use makes a communicator. If two ranks sent to each other on one
+ * communicator, they would wait for each other.
  */
 final class NcclBackend implements Backend {
     private final Nccl nccl;
@@ -47,7 +48,10 @@ final class NcclBackend implements Backend {
         }
     }
 
-    /** An operation of which all buffers are device memory; any other runs on copies or in memory that the host reads next. */
+    /**
+     * Begins an operation whose buffers are all device memory. Other operations run on copies, or in memory that the
+     * host reads next.
+     */
     @Override
     public @Nullable DeviceOperation onDevice(MemorySegment input, MemorySegment output) {
         boolean isOnDevice =

@@ -9,12 +9,12 @@ import io.jrun.comm.backend.OpKind;
 import java.lang.foreign.MemorySegment;
 
 /**
- * Queues calls on a communicator and a stream. NCCL has no functions for gather, scatter, all-to-all (but in new versions) and
- * for blocks of different sizes: these are one message, broadcast or reduction for each block, in one NCCL group. Source:
- * NCCL's user guide.
+ * Queues calls on a communicator and a stream. NCCL 2.18 has no functions for gather, scatter, all-to-all and blocks of
+ * different sizes. This class makes such a call from one message, broadcast or reduction for each block, in one NCCL
+ * group. Source: NCCL's user guide.
  */
 record NcclCalls(Nccl nccl, GroupContext group) {
-    /** Where a call runs and on which memory. */
+    /** The communicator, the stream and the memory of a call. */
     private record Target(Call call, MemorySegment in, MemorySegment out, MemorySegment comm, MemorySegment stream) {
         MemorySegment block(MemorySegment whole, Blocks blocks, int rank) {
             int size = call.type().sizeBytes();

@@ -15,24 +15,25 @@ import java.util.concurrent.locks.LockSupport;
 import org.jspecify.annotations.Nullable;
 
 /**
- * An NCCL communicator with a stream of its own. An operation runs behind what the program has queued on the default stream. An
- * operation on host memory runs on copies in device memory, and its thread waits until it is done. An operation on device
- * memory is only queued; {@link NcclWatchdog} finds out when it ends. What fails, passes its deadline, or is pending when the
- * group is poisoned, is ended by aborting the communicator. Queues one operation at a time.
+ * An NCCL communicator with a stream of its own. An operation runs after the work that the program has queued on the
+ * default stream. An operation on host memory runs on copies in device memory, and its thread waits for the end. The
+ * channel only queues an operation on device memory; {@link NcclWatchdog} detects the end. If an operation fails or
+ * passes its deadline, or if the group is poisoned, the channel aborts the communicator and thereby ends all
+ * operations. Queues one operation at a time.
  */
 final class NcclChannel implements AutoCloseable {
     private static final long ASK_NANOS = 5_000;
 
-    /** Kernels look at the abort flag all the time; generous, since copies may be queued behind them. */
+    /** Kernels poll the abort flag continuously. The time is long, because copies may be queued after the kernels. */
     private static final Duration ABORT_GRACE = Duration.ofSeconds(1);
 
-    /** As long as a group waits for its operations when it is closed. */
+    /** The time for which a closing group waits for its operations. */
     private static final Duration CLOSE_GRACE = Duration.ofSeconds(5);
 
     private final Nccl nccl;
     private final Cuda cuda;
     private final Device device;
-    /** For messages: the sender, then the receiver. */
+    /** The members of the communicator. For messages: the sender, then the receiver. */
     private final GroupContext group;
 
     private final NcclCalls calls;
@@ -52,7 +53,7 @@ final class NcclChannel implements AutoCloseable {
         this.rendezvous = rendezvous;
     }
 
-    /** As {@code Backend.run}. */
+    /** Like {@code Backend.run}. */
     synchronized void run(Call call) {
         NcclCalls.check(call);
         try (NativeBuffers buffers = NativeBuffers.of(call, group.size())) {
@@ -75,7 +76,8 @@ final class NcclChannel implements AutoCloseable {
             boolean isBarrier = call.kind() == OpKind.BARRIER;
             MemorySegment word = isBarrier ? staged.word() : MemorySegment.NULL;
             calls.launch(call, isBarrier ? word : staged.input(), isBarrier ? word : staged.output(), comm, queue);
-            awaitState(comm, call); // before that it may not be on the stream yet, and what follows would overtake it
+            // Before this state the call may not be on the stream, and later work would overtake the call.
+            awaitState(comm, call);
             staged.bringBack();
             await(comm, queue, call);
         } catch (RuntimeException | Error failure) {
@@ -85,13 +87,14 @@ final class NcclChannel implements AutoCloseable {
         }
     }
 
-    /** An operation on device memory, called by the program now. */
+    /** Begins an operation on device memory that the program calls now. */
     NcclOperation begin() {
         return new NcclOperation(this, cuda, device);
     }
 
     /**
-     * Queues an operation on device memory behind the event {@code callers}; returns the event that stands for the operation.
+     * Queues an operation on device memory behind the event {@code callers}; returns the event that stands for the
+     * operation.
      */
     synchronized MemorySegment enqueue(Call call, MemorySegment callers) {
         NcclCalls.check(call);
@@ -108,7 +111,8 @@ final class NcclChannel implements AutoCloseable {
     private MemorySegment enqueue(Call call, MemorySegment comm, MemorySegment queue) {
         try {
             calls.launch(call, call.input(), call.output(), comm, queue);
-            awaitState(comm, call); // before that it may not be on the stream yet, and the event would overtake it
+            // Before this state the call may not be on the stream, and the event would overtake the call.
+            awaitState(comm, call);
             MemorySegment end = cuda.event();
             cuda.record(end, queue);
             return end;
@@ -126,7 +130,7 @@ final class NcclChannel implements AutoCloseable {
     /**
      * Whether the device has run the operation.
      *
-     * @throws CommException why it has failed, or fails now
+     * @throws CommException if the operation has failed
      */
     boolean hasEnded(NcclOperation operation) {
         Call call = operation.call();
@@ -158,9 +162,9 @@ final class NcclChannel implements AutoCloseable {
         }
     }
 
-    /** Ends all operations: {@code failure} is what has happened to one of them. */
+    /** Ends all operations, because one operation has failed with {@code failure}. */
     void giveUp(CommException failure) {
-        group.health().poison(failure); // so that a thread that queues an operation lets go of this channel
+        group.health().poison(failure); // A thread that queues an operation then releases this channel.
         synchronized (this) {
             abort();
             MemorySegment queue = stream;
@@ -205,7 +209,7 @@ final class NcclChannel implements AutoCloseable {
         return current;
     }
 
-    /** Until the communicator has taken what it was given. */
+    /** Waits until the communicator has accepted the call. */
     private void awaitState(MemorySegment comm, Call call) {
         int state = nccl.state(comm);
         while (state == Nccl.IN_PROGRESS) {
@@ -240,10 +244,10 @@ final class NcclChannel implements AutoCloseable {
                 ErrorCode.COLLECTIVE_TIMEOUT,
                 call.describe() + " on group " + group.name() + " was not done within "
                         + deadline.timeout().toSeconds() + " s over NCCL, and was aborted. Compare the ranks' logs;"
-                        + " NCCL_DEBUG=INFO says more.");
+                        + " set NCCL_DEBUG=INFO for more output.");
     }
 
-    /** Ends what runs on the communicator, and it, without waiting for the others. */
+    /** Ends the communicator and its operations without waiting for the other ranks. */
     private void abort() {
         MemorySegment comm = communicator;
         if (comm != null) {
@@ -253,7 +257,10 @@ final class NcclChannel implements AutoCloseable {
         }
     }
 
-    /** A kernel that is told to stop writes to the caller's buffers until it has seen that. */
+    /**
+     * Waits for the end of aborted kernels: a kernel writes to the caller's buffers until the kernel reads the abort
+     * flag.
+     */
     private void awaitEnd(MemorySegment queue) {
         Deadline grace = Deadline.after(ABORT_GRACE);
         try {
@@ -261,11 +268,11 @@ final class NcclChannel implements AutoCloseable {
                 LockSupport.parkNanos(ASK_NANOS);
             }
         } catch (IllegalStateException _) {
-            // The GPU itself has failed: nothing runs there any more.
+            // The GPU itself has failed and runs no kernel.
         }
     }
 
-    /** Waits for operations on device memory that still run, but not longer than {@link #CLOSE_GRACE}. */
+    /** Waits at most {@link #CLOSE_GRACE} for running operations on device memory. */
     @Override
     public void close() {
         watchdog.close(Deadline.after(CLOSE_GRACE));

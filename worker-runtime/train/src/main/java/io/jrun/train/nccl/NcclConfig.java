@@ -11,8 +11,8 @@ import java.lang.foreign.SegmentAllocator;
 import java.lang.foreign.StructLayout;
 
 /**
- * ncclConfig_t as NCCL 2.18 has it. Later versions have appended members and take those they miss, which the size tells, as
- * undefined. Stateless.
+ * ncclConfig_t of NCCL 2.18. Later versions have appended members. Such a version finds by the size which members are
+ * missing, and uses its defaults for these members. Stateless.
  */
 final class NcclConfig {
     static final StructLayout LAYOUT = MemoryLayout.structLayout(
@@ -29,14 +29,14 @@ final class NcclConfig {
 
     private static final int MAGIC = 0xcafebeef;
 
-    /** NCCL_VERSION(2,18,0): of the layout, not of the library. */
+    /** NCCL_VERSION(2,18,0): the version of the layout, not of the library. */
     private static final int VERSION = 21800;
 
     private static final int UNDEFINED = Integer.MIN_VALUE;
 
     private NcclConfig() {}
 
-    /** A configuration with every default, but calls that return at once. */
+    /** A configuration with all defaults and non-blocking calls. */
     static MemorySegment nonBlocking(SegmentAllocator allocator) {
         MemorySegment config = allocator.allocate(LAYOUT);
         config.set(JAVA_LONG, offset("size"), LAYOUT.byteSize());

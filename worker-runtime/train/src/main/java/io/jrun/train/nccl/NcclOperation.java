@@ -11,8 +11,8 @@ import java.util.concurrent.CompletableFuture;
 import org.jspecify.annotations.Nullable;
 
 /**
- * An operation on device memory between two events: the first stands for what the program has queued before, the second for the
- * operation itself. No call waits for the device.
+ * An operation on device memory between two events. The first event stands for the earlier work of the program, the
+ * second for the operation. No call waits for the device.
  */
 final class NcclOperation implements DeviceOperation {
     private final NcclChannel channel;
@@ -39,7 +39,7 @@ final class NcclOperation implements DeviceOperation {
 
     @Override
     public void enqueue(Call toRun, Runnable onStream) {
-        Call kept = toRun.copy(); // the watchdog looks at it later
+        Call kept = toRun.copy(); // The watchdog reads the copy later.
         try {
             MemorySegment recorded = channel.enqueue(kept, callers);
             synchronized (this) {
@@ -87,7 +87,7 @@ final class NcclOperation implements DeviceOperation {
         return queued;
     }
 
-    /** The operation is over: who waits from now on need not. */
+    /** Marks the operation as ended. Later calls that wait for the operation return at once. */
     void complete(@Nullable CommException failure) {
         synchronized (this) {
             MemorySegment event = end;

@@ -22,7 +22,7 @@ public final class NcclProvider implements BackendProvider {
             Nccl _ = Nccl.open();
             return Cuda.open().devices() > 0
                     ? Optional.empty()
-                    : Optional.of("this process sees no GPU. Look at nvidia-smi and CUDA_VISIBLE_DEVICES");
+                    : Optional.of("this process sees no GPU. Check nvidia-smi and CUDA_VISIBLE_DEVICES");
         } catch (NcclMissingException missing) {
             return Optional.of(String.valueOf(missing.getMessage()));
         }
@@ -37,7 +37,8 @@ public final class NcclProvider implements BackendProvider {
     public BackendFactory create(WorldContext world, GroupRendezvous rendezvous) {
         Nccl nccl = Nccl.open();
         Cuda cuda = Cuda.open();
-        // jrun shows each worker of a Java program its own GPU alone; where it shows all, they go by local rank.
+        // A worker of a Java program usually sees its own GPU only. If a worker sees all GPUs, the local rank chooses
+        // the GPU.
         int device = world.localRank() % cuda.devices();
         return new Factory(nccl, cuda, Device.cuda(device), rendezvous);
     }

@@ -33,7 +33,8 @@ final class NcclTypes {
     /**
      * The reduction of a call.
      *
-     * @throws CommException USAGE for the bitwise ones, which NCCL has for truth values at most
+     * @throws CommException USAGE for a bitwise reduction, except AND and OR of truth values: MIN and MAX give the same
+     *     result
      */
     static int op(Call call) {
         boolean truth = call.type() == DataType.BOOL;

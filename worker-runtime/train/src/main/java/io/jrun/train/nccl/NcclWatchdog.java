@@ -11,11 +11,11 @@ import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A thread that finds out which operations on device memory have ended, since nobody else waits for them on the host. If one
- * fails, the thread ends the communicator, and all operations behind it fail too. Thread-safe.
+ * A thread that detects the end of operations on device memory, since no other thread of the host waits for the
+ * operations. If an operation fails, the thread ends the communicator, and all later operations fail too. Thread-safe.
  */
 final class NcclWatchdog {
-    /** Far less than a step of training takes; a shorter time costs CPU. */
+    /** Time between two checks, much shorter than a training step. A shorter time needs more CPU. */
     private static final long ASK_NANOS = TimeUnit.MICROSECONDS.toNanos(100);
 
     private final NcclChannel channel;
@@ -29,7 +29,7 @@ final class NcclWatchdog {
         this.channel = channel;
     }
 
-    /** {@code operation} is on the stream, behind all that were added before. */
+    /** Adds an operation that is queued on the stream after all operations added before. */
     void add(NcclOperation operation) {
         lock.lock();
         try {
@@ -44,7 +44,7 @@ final class NcclWatchdog {
         }
     }
 
-    /** Waits until no operation runs any more, but not longer than {@code grace}; then takes no more. */
+    /** Waits until no operation runs, at most until {@code grace}. Afterwards the watchdog accepts no operation. */
     void close(Deadline grace) {
         lock.lock();
         try {
@@ -77,7 +77,7 @@ final class NcclWatchdog {
         }
     }
 
-    /** The operation that runs; waits for one; null when there will be none. */
+    /** Waits for the first running operation; null after the close. */
     private @Nullable NcclOperation first() {
         lock.lock();
         try {

@@ -12,9 +12,9 @@ import org.bytedeco.pytorch.Scalar;
 import org.bytedeco.pytorch.Tensor;
 
 /**
- * An exponential moving average of parameters: {@code average = decay * average + (1 - decay) * parameter} after each step. The
- * first update copies the parameters. torch's {@code AveragedModel} with {@code get_ema_multi_avg_fn(decay)}; source: Polyak and
- * Juditsky, 1992. Confined to the training thread.
+ * An exponential moving average of parameters: {@code average = decay * average + (1 - decay) * parameter} after each
+ * step. The first update copies the parameters. torch's {@code AveragedModel} with {@code get_ema_multi_avg_fn(decay)};
+ * source: Polyak and Juditsky, 1992. Confined to the training thread.
  */
 public final class ExponentialAverage implements AutoCloseable {
     private final Map<String, Tensor> parameters;
@@ -23,9 +23,9 @@ public final class ExponentialAverage implements AutoCloseable {
     private long updates;
 
     /**
-     * An average that has seen no update.
+     * An average without updates.
      *
-     * @param parameters by name
+     * @param parameters the parameters by name
      * @param decay 0 to 1, such as 0.999
      */
     public ExponentialAverage(Map<String, Tensor> parameters, double decay) {
@@ -42,7 +42,7 @@ public final class ExponentialAverage implements AutoCloseable {
         }
     }
 
-    /** Takes the current parameters into the average; call it after each optimizer step. */
+    /** Adds the current parameters to the average. Call this method after each optimizer step. */
     public void update() {
         try (NoGradGuard _ = new NoGradGuard();
                 PointerScope _ = new PointerScope()) {
@@ -52,20 +52,21 @@ public final class ExponentialAverage implements AutoCloseable {
         updates++;
     }
 
-    /** The averages by name, for checkpoints; the tensors change with each update. */
+    /** The averages by name, for checkpoints. Each update changes the tensors. */
     public Map<String, Tensor> averages() {
         return Collections.unmodifiableMap(averages);
     }
 
-    /** Updates so far. */
+    /** The number of updates so far. */
     public long updates() {
         return updates;
     }
 
     /**
-     * Takes over saved averages.
+     * Loads saved averages.
      *
-     * @throws IllegalArgumentException if one is missing or has another shape or type; nothing is changed then
+     * @throws IllegalArgumentException if an average is missing or has another shape or type; the averages are then
+     *     unchanged
      */
     public void load(Map<String, Tensor> saved, long updatesDone) {
         averages.forEach((name, average) -> {
@@ -82,7 +83,10 @@ public final class ExponentialAverage implements AutoCloseable {
         updates = updatesDone;
     }
 
-    /** Exchanges the values of parameters and averages, such as for an evaluation; a second call undoes it. */
+    /**
+     * Exchanges the values of parameters and averages, for example for an evaluation. A second call restores the
+     * values.
+     */
     public void swap() {
         try (NoGradGuard _ = new NoGradGuard()) {
             averages.forEach((name, average) -> {

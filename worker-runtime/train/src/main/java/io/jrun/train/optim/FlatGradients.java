@@ -11,22 +11,26 @@ import org.bytedeco.pytorch.global.torch;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Memory in which the gradients of {@link FlatParameters} lie one behind the other. A gradient that lies elsewhere is copied
- * once to its place in this memory. The tensor there becomes the parameter's gradient, so the next backward pass adds to the
- * same memory.
+ * Contiguous memory of the gradients of {@link FlatParameters}. A gradient in other memory is copied once to its place
+ * in this memory. The tensor at this place becomes the parameter's gradient, so the next backward pass adds to the same
+ * memory.
  */
 final class FlatGradients {
     private final List<MemorySegment> foreign;
     private final torch.ScalarType type;
     private final long elements;
     private final Map<FlatParameter, Tensor> tensors = new HashMap<>();
-    /** The memory of all {@code tensors}. The collector frees a tensor that no field holds. */
+    /**
+     * The memory of all {@code tensors}. The field keeps the memory: the garbage collector frees a tensor without a
+     * reference.
+     */
     private @Nullable Tensor storage;
 
     /**
      * Memory for gradients.
      *
-     * @param foreign memory of another class, as DDP's buckets, in which each gradient begins on a cache line and is padded to a whole one
+     * @param foreign memory of another class, such as DDP's buckets; each gradient begins on a cache line and is padded
+     *     to a whole cache line
      * @param elements sum of the parameters' padded sizes
      */
     FlatGradients(List<MemorySegment> foreign, torch.ScalarType type, long elements) {
@@ -35,7 +39,10 @@ final class FlatGradients {
         this.elements = elements;
     }
 
-    /** Moves the gradient into this memory or finds it in {@code foreign}. Returns its address; 0 without a gradient. */
+    /**
+     * Moves the gradient into this memory, or finds the gradient in {@code foreign}. Returns the address of the
+     * gradient; 0 without a gradient.
+     */
     long moveHere(FlatParameter member) {
         Tensor gradient = member.gradient();
         if (!gradient.defined()) {
@@ -57,7 +64,10 @@ final class FlatGradients {
         return address >= segment.address() && address < segment.address() + segment.byteSize();
     }
 
-    /** Makes a tensor that is no view of a larger one: {@code zero_grad()} may detach a gradient, and torch forbids that for views. */
+    /**
+     * Makes a tensor that is not a view: {@code zero_grad()} may detach a gradient, and torch forbids the detach of a
+     * view.
+     */
     private Tensor tensorOf(FlatParameter member) {
         if (storage == null) {
             try (TensorOptions options = new TensorOptions(type)) {

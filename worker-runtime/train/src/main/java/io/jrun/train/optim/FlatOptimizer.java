@@ -18,14 +18,15 @@ import org.bytedeco.pytorch.TensorOptions;
 import org.bytedeco.pytorch.global.torch;
 
 /**
- * An optimizer over flat memory. The first step moves the parameters of each type into one piece of memory, in the order of
- * their gradients; the parameter tensors stay the same objects. Each step is one kernel call for each parameter group, and
- * has the same bits as the same update of each parameter by itself, with any number of threads. A parameter without a
- * gradient is left as it is.
+ * An optimizer over flat memory. The first step moves the parameters of each type into one block of memory, in the
+ * order of their gradients. The parameter tensors stay the same objects. Each step is one kernel call for each
+ * parameter group. The result has the same bits as separate updates of the parameters, with any number of threads. A
+ * parameter without a gradient does not change.
  *
  * <p>Parameters of bfloat16 and float16 have float32 master copies and float32 state.
  *
- * <p>Confined to the training thread. With DDP: step after the synchronised backward pass; close this object before the group.
+ * <p>Confined to the training thread. With DDP: step after the synchronised backward pass; close this object before the
+ * group.
  */
 public final class FlatOptimizer implements AutoCloseable {
     private static final String STEP = "step";
@@ -40,10 +41,10 @@ public final class FlatOptimizer implements AutoCloseable {
     private long steps;
 
     /**
-     * An optimizer that has made no step.
+     * An optimizer before its first step.
      *
-     * @param parameters by name; those that require no gradient are left out
-     * @param groups each parameter belongs to the first group that takes it
+     * @param parameters parameters by name; the optimizer ignores parameters that require no gradient
+     * @param groups each parameter belongs to the first group that accepts the parameter
      * @param schedule the learning rate of each step
      * @throws IllegalArgumentException if a parameter is in no group, is not on the CPU, or has no floating point type
      */
@@ -56,10 +57,11 @@ public final class FlatOptimizer implements AutoCloseable {
     }
 
     /**
-     * As {@link #FlatOptimizer(Map, UpdateRule, List, LearningRateSchedule)}, with gradients that stay where they are.
+     * Like {@link #FlatOptimizer(Map, UpdateRule, List, LearningRateSchedule)}, but the gradients stay in
+     * {@code paddedGradients}.
      *
-     * @param paddedGradients memory of others in which each gradient begins on a cache line and is padded to a whole one:
-     *     {@code DistributedDataParallel.gradientMemory()}. It must outlive this object.
+     * @param paddedGradients memory of another object, such as {@code DistributedDataParallel.gradientMemory()}; each
+     *     gradient begins on a cache line and is padded to a whole cache line; the memory must outlive this object
      */
     public FlatOptimizer(
             Map<String, Tensor> parameters,
@@ -93,7 +95,7 @@ public final class FlatOptimizer implements AutoCloseable {
         return schedule.at(steps);
     }
 
-    /** Steps made, skipped steps not counted. */
+    /** The number of steps without skipped steps. */
     public long steps() {
         return steps;
     }
@@ -105,8 +107,8 @@ public final class FlatOptimizer implements AutoCloseable {
     }
 
     /**
-     * Updates some parameters, those that have a gradient: a part of a step. A program that updates parameters as soon as
-     * their gradients are there calls this method for all of them, then {@link #endStep}.
+     * Updates those of the named parameters that have a gradient: a part of a step. A program that updates parameters
+     * when their gradients are ready calls this method for all parameters, then {@link #endStep}.
      */
     public void update(Collection<String> names) {
         Set<String> chosen = Set.copyOf(names);
@@ -118,12 +120,12 @@ public final class FlatOptimizer implements AutoCloseable {
         }
     }
 
-    /** The updates since the last step are one step: the schedule goes on. */
+    /** Ends a step that consists of calls of {@link #update}: the schedule advances. */
     public void endStep() {
         steps++;
     }
 
-    /** Sets all gradients to zero where they lie. */
+    /** Sets all gradients to zero in place. */
     public void zeroGradients() {
         try (NoGradGuard _ = new NoGradGuard()) {
             for (Tensor parameter : parameters.values()) {
@@ -156,8 +158,8 @@ public final class FlatOptimizer implements AutoCloseable {
     }
 
     /**
-     * Copies of what a later {@link #load} needs, by name: {@code PARAMETER.exp_avg}, {@code PARAMETER.step} and so on, as
-     * torch's optimizers name them, and {@code PARAMETER.master} for parameters of fewer than 32 bits.
+     * Copies of the state for {@link #load}, by name: {@code PARAMETER.exp_avg}, {@code PARAMETER.step} and the other
+     * names of torch's optimizers, and {@code PARAMETER.master} for parameters of fewer than 32 bits.
      */
     public Map<String, Tensor> state() {
         Map<String, Tensor> state = new LinkedHashMap<>();
@@ -176,11 +178,12 @@ public final class FlatOptimizer implements AutoCloseable {
     }
 
     /**
-     * Takes over a saved state.
+     * Loads a saved state.
      *
-     * @param state what {@link #state} gave; empty for an optimizer that had made no step
-     * @param stepsDone what {@link #steps} gave
-     * @throws IllegalArgumentException if a tensor is missing or has another shape or type; nothing is changed then
+     * @param state the result of {@link #state}; empty for an optimizer before its first step
+     * @param stepsDone the result of {@link #steps}
+     * @throws IllegalArgumentException if a tensor is missing or has another shape or type; the optimizer is then
+     *     unchanged
      */
     public void load(Map<String, Tensor> state, long stepsDone) {
         try (PointerScope _ = new PointerScope();
@@ -240,7 +243,7 @@ public final class FlatOptimizer implements AutoCloseable {
         return tensor.scalar_type().intern() + TensorMemory.shape(tensor);
     }
 
-    /** Gives back what refers to gradients. Parameters keep their values and their memory. */
+    /** Releases the references to gradients. Parameters keep their values and their memory. */
     @Override
     public void close() {
         flats.forEach(FlatParameters::close);

@@ -3,9 +3,12 @@ package io.jrun.train.optim;
 import io.jrun.train.tensor.TensorMemory;
 import org.bytedeco.pytorch.Tensor;
 
-/** One parameter's place in {@link FlatParameters}, and the number of steps that it has made. */
+/** One parameter's place in {@link FlatParameters}, and its number of steps. */
 final class FlatParameter {
-    /** A cache line, and the widest vector register: kernels then have no scalar remainder, which rounds differently. */
+    /**
+     * The size of a cache line and of the widest vector register. With this alignment kernels have no scalar remainder,
+     * which would round differently.
+     */
     private static final long ALIGNMENT_BYTES = 64;
 
     private final String name;
@@ -39,7 +42,7 @@ final class FlatParameter {
         return offset;
     }
 
-    /** Where the next parameter begins: the end of this one, rounded up to a whole cache line. */
+    /** The offset of the next parameter: the end of this parameter, rounded up to a whole cache line. */
     long end() {
         long alignment = ALIGNMENT_BYTES / tensor.element_size();
         return offset + Math.ceilDiv(tensor.numel(), alignment) * alignment;

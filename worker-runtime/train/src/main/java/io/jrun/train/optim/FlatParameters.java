@@ -17,12 +17,12 @@ import org.bytedeco.pytorch.global.torch;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Parameters of one type, one behind the other in memory, with their state. Gradients lie in the same
- * order. Neighbouring parameters whose gradients are neighbours too form one {@link FlatRange}, which the kernel updates at
- * once.
+ * Parameters of one type in contiguous memory, with their state. Gradients lie in the same order. Neighbouring
+ * parameters with neighbouring gradients form one {@link FlatRange}, which the kernel updates in one call.
  *
- * <p>A kernel's vector loop and its scalar remainder round differently. So every parameter is padded to whole vectors, and a
- * range is cut where libtorch's threads would cut it within a vector: the result does not depend on the layout.
+ * <p>A kernel's vector loop and its scalar remainder round differently. This class therefore pads every parameter to
+ * whole vectors, and splits a range if libtorch's threads would split the range within a vector. The result then does
+ * not depend on the layout.
  *
  * <p>Parameters of fewer than 32 bits have float32 state and a float32 master copy, which takes the update.
  */
@@ -30,7 +30,7 @@ final class FlatParameters implements AutoCloseable {
     /** libtorch's kernels give a thread at least this many elements. */
     private static final long KERNEL_GRAIN = 512;
 
-    /** A multiple of the elements of any vector register. */
+    /** Elements: a multiple of the elements of any vector register. */
     private static final long VECTOR = 64;
 
     private final List<FlatParameter> members;
@@ -45,9 +45,9 @@ final class FlatParameters implements AutoCloseable {
     private long[] rangesKey = {};
 
     /**
-     * Moves the parameters' values into one piece of memory. The tensors stay the same objects.
+     * Moves the parameters' values into one block of memory. The tensors stay the same objects.
      *
-     * @param parameters of one type, in the order of their gradients in memory
+     * @param parameters parameters of one type, in the order of their gradients in memory
      * @param paddedGradients see {@link FlatGradients}
      */
     FlatParameters(
@@ -183,7 +183,7 @@ final class FlatParameters implements AutoCloseable {
                 && other.steps() == first.steps();
     }
 
-    /** One range over neighbours, or several if libtorch's threads would cut within a vector. */
+    /** One range over neighbours, or several ranges if libtorch's threads would split one range within a vector. */
     private List<FlatRange> ranges(List<FlatParameter> neighbours, long gradientAddress) {
         long offset = neighbours.getFirst().offset();
         List<FlatRange> made = new ArrayList<>();
@@ -195,7 +195,7 @@ final class FlatParameters implements AutoCloseable {
         return made;
     }
 
-    /** Sizes that add up to {@code elements} and that {@code threads} threads share in whole vectors. */
+    /** Sizes whose sum is {@code elements}. {@code threads} threads divide each size into whole vectors. */
     static List<Long> sizes(long elements, int threads) {
         List<Long> sizes = new ArrayList<>();
         long shared = elements >= KERNEL_GRAIN * threads ? elements / (VECTOR * threads) * (VECTOR * threads) : 0;

@@ -5,12 +5,12 @@ import org.bytedeco.pytorch.Tensor;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Neighbouring parameters of one group whose gradients are neighbours too, and which have made equally many steps; or a part
- * of them.
+ * Neighbouring parameters of one group with neighbouring gradients and equal numbers of steps, or a part of such
+ * parameters.
  *
- * @param isFirst whether this is the first part of its members: this part counts their steps
- * @param parameters what the kernel updates: the parameters, or their float32 master copies
- * @param gradients what the kernel reads, of the same type as {@code parameters}
+ * @param isFirst whether this range is the first part of its members; the first part counts the steps
+ * @param parameters the tensor that the kernel updates: the parameters, or their float32 master copies
+ * @param gradients the tensor that the kernel reads, of the same type as {@code parameters}
  * @param states one tensor for each of the rule's states
  * @param narrow the parameters and gradients of fewer than 32 bits; null if the kernel works on the parameters
  */
@@ -23,7 +23,7 @@ record FlatRange(
         @Nullable Narrow narrow)
         implements AutoCloseable {
 
-    /** Parameters and gradients as the model has them. */
+    /** The model's own parameters and gradients. */
     record Narrow(Tensor parameters, Tensor gradients) {}
 
     int group() {

@@ -11,7 +11,10 @@ import org.bytedeco.pytorch.Tensor;
 import org.bytedeco.pytorch.TensorType;
 import org.bytedeco.pytorch.Type;
 
-/** libtorch's fused optimizer kernels. The presets have no method for these operators; the dispatcher finds them by name. */
+/**
+ * libtorch's fused optimizer kernels. The presets have no method for these operators. This class finds the operators by
+ * name in the dispatcher.
+ */
 final class FusedKernel {
     static final FusedKernel ADAMW = new FusedKernel("aten::_fused_adamw_");
     static final FusedKernel SGD = new FusedKernel("aten::_fused_sgd_");

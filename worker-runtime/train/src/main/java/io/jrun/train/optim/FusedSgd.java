@@ -8,7 +8,7 @@ import org.bytedeco.pytorch.Tensor;
  * Gradient descent with momentum: torch's {@code SGD(fused=True)}.
  *
  * @param momentum 0 for none
- * @param nesterov whether the step looks ahead along the momentum; needs momentum
+ * @param nesterov whether the step uses Nesterov's momentum; needs a momentum of more than 0
  */
 public record FusedSgd(double momentum, boolean nesterov) implements UpdateRule {
     /** Plain gradient descent. */

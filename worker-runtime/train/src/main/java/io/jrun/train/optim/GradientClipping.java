@@ -11,17 +11,20 @@ import org.bytedeco.pytorch.TensorVector;
 import org.bytedeco.pytorch.global.torch;
 
 /**
- * Bounds gradients by their global norm: the 2-norm of all gradients as one vector. With DDP all ranks have the same gradients
- * after the synchronised backward pass, so all ranks compute the same norm without communication. Source: Pascanu, Mikolov and
- * Bengio, arXiv:1211.5063; torch's {@code clip_grad_norm_}.
+ * Bounds gradients by their global norm: the 2-norm of all gradients as one vector. With DDP all ranks have the same
+ * gradients after the synchronised backward pass, so all ranks compute the same norm without communication. Source:
+ * Pascanu, Mikolov and Bengio, arXiv:1211.5063; torch's {@code clip_grad_norm_}.
  */
 public final class GradientClipping {
-    /** torch's constant, against division by zero. */
+    /** torch's constant, which prevents a division by zero. */
     private static final double EPSILON = 1e-6;
 
     private GradientClipping() {}
 
-    /** The global norm of the parameters' gradients; those without a gradient count as zero. May be infinite or not a number. */
+    /**
+     * The global norm of the parameters' gradients. A missing gradient counts as zero. The norm may be infinite or not
+     * a number.
+     */
     public static double globalNorm(Collection<Tensor> parameters) {
         Libtorch.load();
         try (PointerScope _ = new PointerScope();
@@ -31,11 +34,11 @@ public final class GradientClipping {
     }
 
     /**
-     * Multiplies all gradients by {@code maximum / (norm + 1e-6)} if this is less than 1. Gradients that are not finite stay
-     * so; the caller decides by the returned norm.
+     * Multiplies all gradients by {@code maximum / (norm + 1e-6)} if this factor is less than 1. Gradients that are not
+     * finite stay not finite; the caller decides by the returned norm.
      *
      * @param maximum the largest norm, more than 0
-     * @return the global norm before
+     * @return the global norm before the multiplication
      */
     public static double clipByGlobalNorm(Collection<Tensor> parameters, double maximum) {
         if (!(maximum > 0)) {

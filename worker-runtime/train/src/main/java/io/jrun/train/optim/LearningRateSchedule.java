@@ -3,9 +3,9 @@ package io.jrun.train.optim;
 import java.util.List;
 
 /**
- * The learning rate of each step. A pure function of the step, so a resumed job needs the step alone. The values are those
- * of {@code torch.optim.lr_scheduler}, computed in closed form; they differ from torch's running products by rounding.
- * Thread-safe.
+ * The learning rate of each step. A pure function of the step: a resumed job needs the number of the step only. The
+ * values equal the values of {@code torch.optim.lr_scheduler} up to rounding: jrun uses closed forms, torch uses
+ * running products. Thread-safe.
  */
 @FunctionalInterface
 public interface LearningRateSchedule {
@@ -16,15 +16,15 @@ public interface LearningRateSchedule {
      */
     double at(long step);
 
-    /** The same rate at all steps. */
+    /** A constant rate. */
     static LearningRateSchedule constant(double rate) {
         requireRate("rate", rate);
         return _ -> rate;
     }
 
     /**
-     * Goes linearly from {@code rate * startFactor} at step 0 to {@code rate * endFactor} at step {@code steps}, and stays
-     * there: torch's LinearLR.
+     * A linear change from {@code rate * startFactor} at step 0 to {@code rate * endFactor} at step {@code steps}, then
+     * constant: torch's LinearLR.
      */
     static LearningRateSchedule linear(double rate, double startFactor, double endFactor, long steps) {
         requireRate("rate", rate);
@@ -35,8 +35,8 @@ public interface LearningRateSchedule {
     }
 
     /**
-     * Goes along half a cosine from {@code rate} at step 0 to {@code minimum} at step {@code steps}, and stays there.
-     * torch's CosineAnnealingLR, which would rise again after {@code steps}.
+     * Half a cosine from {@code rate} at step 0 to {@code minimum} at step {@code steps}, then constant. torch's
+     * CosineAnnealingLR rises again after {@code steps}.
      */
     static LearningRateSchedule cosine(double rate, long steps, double minimum) {
         requireRate("rate", rate);
@@ -46,8 +46,8 @@ public interface LearningRateSchedule {
     }
 
     /**
-     * A linear warm-up from {@code rate * startFactor} over {@code warmupSteps}, then half a cosine to {@code minimum} at step
-     * {@code steps}: torch's SequentialLR of LinearLR and CosineAnnealingLR.
+     * A linear warm-up from {@code rate * startFactor} over {@code warmupSteps}, then half a cosine to {@code minimum}
+     * at step {@code steps}: torch's SequentialLR of LinearLR and CosineAnnealingLR.
      */
     static LearningRateSchedule warmupCosine(
             double rate, double startFactor, long warmupSteps, long steps, double minimum) {
@@ -63,9 +63,9 @@ public interface LearningRateSchedule {
     }
 
     /**
-     * One schedule after another, each counting from its own begin: torch's SequentialLR.
+     * A sequence of schedules. Each schedule counts steps from its own begin: torch's SequentialLR.
      *
-     * @param begins ascending; schedule i + 1 begins at step {@code begins.get(i)}
+     * @param begins first steps, ascending; schedule i + 1 begins at step {@code begins.get(i)}
      */
     static LearningRateSchedule sequence(List<LearningRateSchedule> schedules, List<Long> begins) {
         List<LearningRateSchedule> parts = List.copyOf(schedules);

@@ -1,14 +1,15 @@
 package io.jrun.train.optim;
 
 /**
- * The one-cycle policy: the learning rate rises from {@code peak / initialDivisor} to {@code peak}, then falls to {@code peak /
- * initialDivisor / finalDivisor}. Momentum goes the other way. With {@code threePhases} the rate falls back to its begin
- * first, over as many steps as it rose. Equal to torch's OneCycleLR; source: Smith and Topin, arXiv:1708.07120. Thread-safe.
+ * The one-cycle policy: the learning rate rises from {@code peak / initialDivisor} to {@code peak}, then falls to
+ * {@code peak / initialDivisor / finalDivisor}. The momentum falls while the rate rises, and rises while the rate
+ * falls. With {@code threePhases} the rate first falls to its first value, over as many steps as the rise. Equal to
+ * torch's OneCycleLR; source: Smith and Topin, arXiv:1708.07120. Thread-safe.
  *
  * @param peak the highest rate
- * @param steps all steps of the job; after them the last values stay
+ * @param steps all steps of the job; later steps have the last values
  * @param risePart the part of the steps in which the rate rises, 0 to 1
- * @param linear whether the rate changes linearly; otherwise along half a cosine
+ * @param linear true for linear changes, false for half a cosine
  */
 public record OneCycle(
         double peak,
@@ -50,7 +51,10 @@ public record OneCycle(
         return value(step, highMomentum, lowMomentum, highMomentum, highMomentum);
     }
 
-    /** The value that begins at {@code begin}, is {@code turn} at the peak, {@code back} after the fall and {@code end} last. */
+    /**
+     * The value of a step: {@code begin} at step 0, {@code turn} at the peak, {@code back} after the fall, {@code end}
+     * at the last step.
+     */
     private double value(long step, double begin, double turn, double back, double end) {
         double at = Math.clamp(step, 0, steps - 1);
         double top = risePart * steps - 1;

@@ -8,9 +8,9 @@ import org.bytedeco.pytorch.Tensor;
 /**
  * Parameters that share options.
  *
- * @param members decides by a parameter's name and tensor; a parameter belongs to the first group that takes it
- * @param rateFactor the schedule's learning rate is multiplied by this
- * @param weightDecay for AdamW decoupled from the gradient, for SGD added to the gradient
+ * @param members decides by name and tensor; a parameter belongs to the first group that accepts the parameter
+ * @param rateFactor factor of the schedule's learning rate
+ * @param weightDecay weight decay; AdamW applies the decay to the parameters, SGD adds the decay to the gradient
  */
 public record ParameterGroup(BiPredicate<String, Tensor> members, double rateFactor, double weightDecay) {
     public ParameterGroup {
@@ -27,7 +27,7 @@ public record ParameterGroup(BiPredicate<String, Tensor> members, double rateFac
         return List.of(new ParameterGroup((_, _) -> true, 1, weightDecay));
     }
 
-    /** Weight decay for tensors of two dimensions or more; none for biases and norms. */
+    /** Two groups: tensors of two dimensions or more have weight decay, biases and norms have none. */
     public static List<ParameterGroup> decayMatrices(double weightDecay) {
         return List.of(
                 new ParameterGroup((_, tensor) -> tensor.dim() >= 2, 1, weightDecay),

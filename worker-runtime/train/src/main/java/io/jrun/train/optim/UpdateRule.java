@@ -3,18 +3,18 @@ package io.jrun.train.optim;
 import java.util.List;
 import org.bytedeco.pytorch.Tensor;
 
-/** The arithmetic of an optimizer's step. The kernels are libtorch's fused ones. */
+/** The arithmetic of an optimizer's step. The kernels are libtorch's fused kernels. */
 public sealed interface UpdateRule permits FusedAdamW, FusedSgd {
-    /** Names of the state tensors of each parameter, as torch's optimizers name them. */
+    /** Names of the state tensors of each parameter: the names of torch's optimizers. */
     List<String> stateNames();
 
     /**
      * Updates parameters in place.
      *
      * @param parameters one tensor for each range of parameters, all of one type
-     * @param gradients of equal sizes and type
-     * @param states for each of {@link #stateNames()} one tensor for each range
-     * @param stepsBefore steps that these ranges have already made
+     * @param gradients tensors of the same sizes and type
+     * @param states one list for each of {@link #stateNames()}, with one tensor for each range
+     * @param stepsBefore number of earlier steps of these ranges
      */
     void apply(
             List<Tensor> parameters,

@@ -13,8 +13,9 @@ import java.util.Map;
 import java.util.Optional;
 
 /**
- * The names that a file of {@code torch.save} may refer to: tensors, element types and dictionaries. Each is data to jrun; no
- * name is ever looked up as code. Source: torch's {@code _utils.py} and {@code _weights_only_unpickler.py}.
+ * The names that a file of {@code torch.save} may refer to: tensors, element types and dictionaries. jrun treats each
+ * name as data and never looks up a name as code. Source: torch's {@code _utils.py} and
+ * {@code _weights_only_unpickler.py}.
  */
 sealed interface AllowedGlobal {
     /** A function that makes a value from a tuple of arguments. */
@@ -32,7 +33,7 @@ sealed interface AllowedGlobal {
     /** {@code torch.FloatStorage}; without a type {@code torch.storage.UntypedStorage}. */
     record StorageClass(Optional<ElementType> type) implements AllowedGlobal {}
 
-    /** All names, as {@code module name}. */
+    /** All names in the form {@code module name}. */
     Map<String, AllowedGlobal> NAMES = Map.ofEntries(
             Map.entry("collections OrderedDict", Function.ORDERED_DICT),
             Map.entry("torch Size", Function.SIZE),
@@ -82,14 +83,15 @@ sealed interface AllowedGlobal {
     /**
      * The value of a name in a file.
      *
-     * @throws IllegalArgumentException naming a name that is not allowed
+     * @throws IllegalArgumentException if the name is not allowed; the message has the name
      */
     static Global find(String module, String name) {
         AllowedGlobal global = NAMES.get(module + " " + name);
         if (global == null) {
             throw new IllegalArgumentException(
-                    "it refers to '" + module + "." + name + "'. jrun reads tensors, numbers,"
-                            + " strings, dicts, tuples and lists only, and executes nothing. Save model.state_dict() instead of"
+                    "the file refers to '" + module + "." + name + "'. jrun reads tensors, numbers,"
+                            + " strings, dicts, tuples and lists only, and executes nothing."
+                            + " Save model.state_dict() instead of"
                             + " the object");
         }
         return new Global(global);
@@ -103,7 +105,7 @@ sealed interface AllowedGlobal {
                 yield new Dictionary();
             }
             case SIZE -> {
-                require(arguments.size() == 1 && arguments.getFirst() instanceof Tuple, "a torch.Size of no tuple");
+                require(arguments.size() == 1 && arguments.getFirst() instanceof Tuple, "a torch.Size without a tuple");
                 yield arguments.getFirst();
             }
             case PARAMETER -> {
@@ -129,26 +131,26 @@ sealed interface AllowedGlobal {
         require(arguments.size() >= 4 && arguments.getFirst() instanceof Storage, "a tensor without a storage");
         Storage storage = (Storage) arguments.getFirst();
         ElementType type = given.or(storage::type)
-                .orElseThrow(() -> new IllegalArgumentException("its pickle has a tensor without an element type"));
+                .orElseThrow(() -> new IllegalArgumentException("the pickle has a tensor without an element type"));
         return new PickledTensor(
                 storage, type, whole(arguments.get(1)), wholes(arguments.get(2)), wholes(arguments.get(3)));
     }
 
     private static List<Long> wholes(PickleValue value) {
-        require(value instanceof Tuple, "a shape that is no tuple");
+        require(value instanceof Tuple, "a shape that is not a tuple");
         List<Long> wholes = new ArrayList<>();
         ((Tuple) value).items().forEach(item -> wholes.add(whole(item)));
         return wholes;
     }
 
     private static long whole(PickleValue value) {
-        require(value instanceof Scalar(Object number) && number instanceof Long, "a size that is no whole number");
+        require(value instanceof Scalar(Object number) && number instanceof Long, "a size that is not a whole number");
         return (Long) ((Scalar) value).value();
     }
 
     private static void require(boolean holds, String otherwise) {
         if (!holds) {
-            throw new IllegalArgumentException("its pickle has " + otherwise);
+            throw new IllegalArgumentException("the pickle has " + otherwise);
         }
     }
 }

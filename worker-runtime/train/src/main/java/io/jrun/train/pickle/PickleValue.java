@@ -8,8 +8,8 @@ import java.util.Map;
 import java.util.Optional;
 
 /**
- * A value of a pickle. Lists and dictionaries may contain themselves, therefore these types have no {@code equals} that goes
- * into the contents.
+ * A value of a pickle. Lists and dictionaries may contain themselves. These types therefore have no {@code equals} that
+ * compares the contents.
  */
 sealed interface PickleValue {
     /** Begins the members of a tuple, list or dictionary on the stack. */
@@ -17,7 +17,7 @@ sealed interface PickleValue {
         MARK
     }
 
-    /** A string, a number, a truth value, or None, as Java's string of the value. */
+    /** A string, a number, a truth value, or None. The value of None is the text "None". */
     record Scalar(Object value) implements PickleValue {
         static final Scalar NONE = new Scalar("None");
     }

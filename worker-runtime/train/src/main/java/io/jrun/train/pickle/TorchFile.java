@@ -19,15 +19,18 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * Opens files of {@code torch.save} from torch 1.6 (2020) on: a zip file with a pickle and one entry for each storage. Tensors
- * in nested dictionaries, lists and tuples get dotted names: {@code model.layer.weight}, {@code list.0}. Numbers, strings and
- * truth values become {@link TensorFile#metadata()}. The CRC of entries is not checked.
+ * Opens files of {@code torch.save} from torch 1.6 (2020) on: a zip file with a pickle and one entry for each storage.
+ * Tensors in nested dictionaries, lists and tuples get dotted names: {@code model.layer.weight}, {@code list.0}.
+ * Numbers, strings and truth values become {@link TensorFile#metadata()}. The CRC of entries is not checked.
  */
 public final class TorchFile {
     private static final String PICKLE = "data.pkl";
     private static final int MAX_PICKLE_BYTES = 1 << 28;
     private static final int MAX_DEPTH = 64;
-    /** All names together may have this many times the characters of the pickle: parameters of an optimizer need about 15. */
+    /**
+     * The limit of the characters of all names is this factor times the bytes of the pickle. Parameters of an optimizer
+     * need a factor of about 15.
+     */
     private static final int NAME_FACTOR = 32;
     /** A pickle of protocol 2 that begins with the magic number of torch's format before 1.6. */
     private static final byte[] LEGACY = {
@@ -62,8 +65,8 @@ public final class TorchFile {
     /**
      * Opens a file for reading.
      *
-     * @throws io.jrun.train.checkpoint.CheckpointException in one line, if the file cannot be read, is malformed, or contains
-     *     anything but data
+     * @throws io.jrun.train.checkpoint.CheckpointException if the file cannot be read, is malformed, or contains
+     *     objects other than data; the message is one line
      */
     public static TensorFile open(Path file) {
         return TensorFile.open(file, "torch.save", TorchFile::describe);
@@ -76,13 +79,13 @@ public final class TorchFile {
                 .filter(name -> name.equals(PICKLE) || name.endsWith("/" + PICKLE))
                 .toList();
         if (pickles.size() != 1) {
-            throw new IllegalArgumentException("it has " + pickles.size() + " entries data.pkl, expected one");
+            throw new IllegalArgumentException("the file has " + pickles.size() + " entries data.pkl, expected one");
         }
         String pickle = pickles.getFirst();
         String prefix = pickle.substring(0, pickle.length() - PICKLE.length());
         if (entries.containsKey(prefix + "constants.pkl")) {
-            throw new IllegalArgumentException(
-                    "it is a TorchScript archive. Save its tensors instead: torch.save(torch.jit.load(FILE).state_dict(), OUT)");
+            throw new IllegalArgumentException("the file is a TorchScript archive. Save its tensors instead:"
+                    + " torch.save(torch.jit.load(FILE).state_dict(), OUT)");
         }
         byte[] content = bytes(channel, require(entries, pickle), MAX_PICKLE_BYTES);
         TorchFile file = new TorchFile(entries, prefix, content.length);
@@ -97,7 +100,8 @@ public final class TorchFile {
         ByteBuffer begin = ByteBuffer.allocate((int) Math.min(LEGACY.length, channel.size()));
         TensorFile.readFully(channel, 0, begin);
         if (begin.flip().equals(ByteBuffer.wrap(LEGACY))) {
-            throw new IllegalArgumentException("it has the format of torch before 1.6. Convert the file with torch:"
+            throw new IllegalArgumentException("the file has the format of torch before 1.6."
+                    + " Convert the file with torch:"
                     + " torch.save(torch.load(FILE, weights_only=True), OUT)");
         }
     }
@@ -108,20 +112,23 @@ public final class TorchFile {
         return switch (order) {
             case "little" -> ByteOrder.LITTLE_ENDIAN;
             case "big" -> ByteOrder.BIG_ENDIAN;
-            default -> throw new IllegalArgumentException("its byte order is '" + order + "', expected little or big");
+            default -> throw new IllegalArgumentException("the byte order is '" + order + "', expected little or big");
         };
     }
 
-    /** Values may be shared, so few bytes can stand for many names. The bytes of the pickle limit the names. */
+    /**
+     * Adds the tensors of a value. Values may be shared, so few bytes can describe many names. The size of the pickle
+     * therefore limits the names.
+     */
     private void visit(String name, PickleValue value, int depth) {
         charactersLeft -= 1 + name.length();
         if (depth > MAX_DEPTH || charactersLeft < 0) {
-            throw new IllegalArgumentException("its values contain themselves, or are nested too deep");
+            throw new IllegalArgumentException("the values contain themselves, or are nested too deep");
         }
         switch (value) {
             case PickledTensor tensor -> {
                 if (tensors.put(name, place(name, tensor)) != null) {
-                    throw new IllegalArgumentException("it has two tensors with the name '" + name + "'");
+                    throw new IllegalArgumentException("the file has two tensors with the name '" + name + "'");
                 }
             }
             case Scalar scalar -> metadata.put(name, String.valueOf(scalar.value()));
@@ -156,7 +163,8 @@ public final class TorchFile {
                 new StoredTensor(name, tensor.type(), tensor.shape(), tensor.strides(), storage.position() + begin);
         if (stored.spanBytes() > storage.bytes() - begin) {
             throw new IllegalArgumentException("tensor '" + name + "' needs " + stored.spanBytes()
-                    + " bytes of a storage that has " + (storage.bytes() - begin) + " from there");
+                    + " bytes of a storage that has " + (storage.bytes() - begin) + " bytes after the begin of the"
+                    + " tensor");
         }
         return stored;
     }
@@ -164,10 +172,10 @@ public final class TorchFile {
     private static ZipIndex.Entry require(Map<String, ZipIndex.Entry> entries, String name) {
         ZipIndex.Entry entry = entries.get(name);
         if (entry == null) {
-            throw new IllegalArgumentException("it lacks the entry '" + name + "'");
+            throw new IllegalArgumentException("the file lacks the entry '" + name + "'");
         }
         if (!entry.isStored()) {
-            throw new IllegalArgumentException("its entry '" + name
+            throw new IllegalArgumentException("the entry '" + name
                     + "' is compressed. torch.save does not compress; save the file again with torch.save");
         }
         return entry;

@@ -22,8 +22,9 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Reads a pickle of protocol 2 to 5 that contains data only. Any name outside {@link AllowedGlobal} and any other operation is
- * an error. The memory is proportional to the bytes of the pickle. Source: CPython's {@code pickletools.py}.
+ * Reads a pickle of protocol 2 to 5 that contains data only. A name outside {@link AllowedGlobal} or any other
+ * operation is an error. The reader needs memory in proportion to the bytes of the pickle. Source: CPython's
+ * {@code pickletools.py}.
  */
 final class Unpickler {
     private final ByteBuffer bytes;
@@ -34,13 +35,15 @@ final class Unpickler {
         this.bytes = ByteBuffer.wrap(pickle).order(ByteOrder.LITTLE_ENDIAN);
     }
 
-    /** @throws IllegalArgumentException saying which rule the pickle breaks, at which byte */
+    /**
+     * @throws IllegalArgumentException if the pickle breaks a rule; the message names the rule and the byte
+     */
     static PickleValue read(byte[] pickle) {
         Unpickler unpickler = new Unpickler(pickle);
         try {
             return unpickler.run();
         } catch (BufferUnderflowException e) {
-            throw new IllegalArgumentException("its pickle ends early, at byte " + pickle.length, e);
+            throw new IllegalArgumentException("the pickle ends early, at byte " + pickle.length, e);
         }
     }
 
@@ -55,7 +58,7 @@ final class Unpickler {
                 PickleValue value = simple(operation);
                 if (value == null) {
                     throw new IllegalArgumentException(String.format(
-                            "its pickle has the operation 0x%02x at byte %d, which data does not need", operation, at));
+                            "the pickle has the operation 0x%02x at byte %d, which data does not need", operation, at));
                 }
                 stack.add(value);
             }
@@ -99,7 +102,7 @@ final class Unpickler {
         };
     }
 
-    /** Runs an operation that pushes nothing; false if the operation is another. */
+    /** Runs an operation that pushes no value; false for any other operation. */
     private boolean container(int operation) {
         switch (operation) {
             case 0x80 -> {
@@ -120,7 +123,7 @@ final class Unpickler {
             }
             case 's' -> put(popLast(2));
             case 'u' -> put(popToMark());
-            // Attributes of an OrderedDict: torch keeps the versions of modules there.
+            // The attributes of an OrderedDict. torch stores the versions of modules in these attributes.
             case 'b' -> {
                 Dictionary _ = pop(Dictionary.class);
                 Dictionary _ = peek(Dictionary.class);
@@ -147,10 +150,10 @@ final class Unpickler {
         if (callee.global() instanceof Function function) {
             return AllowedGlobal.call(function, arguments.items());
         }
-        throw new IllegalArgumentException("its pickle calls an element type");
+        throw new IllegalArgumentException("the pickle calls an element type");
     }
 
-    /** torch's persistent ids: ('storage', class, key, device, elements). */
+    /** The value of one of torch's persistent ids: ('storage', class, key, device, elements). */
     private static PickleValue storage(List<PickleValue> id) {
         require(
                 id.size() == 5
@@ -159,7 +162,7 @@ final class Unpickler {
                         && id.get(1) instanceof Global(AllowedGlobal named)
                         && named instanceof StorageClass
                         && id.get(2) instanceof Scalar,
-                "a persistent id that is no storage");
+                "a persistent id that is not a storage");
         StorageClass type = (StorageClass) ((Global) id.get(1)).global();
         return new Storage(String.valueOf(((Scalar) id.get(2)).value()), type.type());
     }
@@ -168,7 +171,7 @@ final class Unpickler {
         PickleValue value = memo.get(index);
         if (value == null) {
             throw new IllegalArgumentException(
-                    "its pickle recalls the value " + index + ", which it has not memorised");
+                    "the pickle recalls the value " + index + ", which the pickle has not memorised");
         }
         return value;
     }
@@ -204,13 +207,13 @@ final class Unpickler {
 
     private <T extends PickleValue> T peek(Class<T> type) {
         require(!stack.isEmpty() && stack.getLast() != Mark.MARK, "too few values on the stack");
-        require(type.isInstance(stack.getLast()), "a value where a " + type.getSimpleName() + " belongs");
+        require(type.isInstance(stack.getLast()), "a value in place of a " + type.getSimpleName());
         return type.cast(stack.getLast());
     }
 
     private String string() {
         Object value = pop(Scalar.class).value();
-        require(value instanceof String, "a name that is no string");
+        require(value instanceof String, "a name that is not a string");
         return (String) value;
     }
 
@@ -232,7 +235,7 @@ final class Unpickler {
                     .decode(ByteBuffer.wrap(take(count)))
                     .toString();
         } catch (CharacterCodingException e) {
-            throw new IllegalArgumentException("its pickle has a string that is not UTF-8", e);
+            throw new IllegalArgumentException("the pickle has a string that is not UTF-8", e);
         }
     }
 
@@ -257,7 +260,7 @@ final class Unpickler {
 
     private static void require(boolean holds, String otherwise) {
         if (!holds) {
-            throw new IllegalArgumentException("its pickle has " + otherwise);
+            throw new IllegalArgumentException("the pickle has " + otherwise);
         }
     }
 }

@@ -10,7 +10,8 @@ import java.util.LinkedHashMap;
 import java.util.Map;
 
 /**
- * Where the entries of a zip file lie. {@code java.util.zip} does not give the positions of entries. Source: PKWARE APPNOTE 6.3.10, 4.3 and 4.5.3.
+ * The positions of the entries of a zip file. {@code java.util.zip} does not give the positions of entries. Source:
+ * PKWARE APPNOTE 6.3.10, 4.3 and 4.5.3.
  */
 final class ZipIndex {
     private static final int END_BYTES = 22;
@@ -47,7 +48,7 @@ final class ZipIndex {
     /**
      * Reads the directory of a file.
      *
-     * @throws IllegalArgumentException if the file is no zip file, or has an entry that lies outside the file
+     * @throws IllegalArgumentException if the file is not a zip file, or if an entry exceeds the file
      */
     static Map<String, Entry> read(FileChannel channel) throws IOException {
         ZipIndex index = new ZipIndex(channel);
@@ -64,7 +65,7 @@ final class ZipIndex {
         }
         if (end < 0) {
             throw new IllegalArgumentException(
-                    "it has no end record of a zip file; it is truncated or of another format");
+                    "the file has no end record of a zip file; the file is truncated or of another format");
         }
         long count = Short.toUnsignedLong(tail.getShort(end + 10));
         long size = Integer.toUnsignedLong(tail.getInt(end + 12));
@@ -74,13 +75,13 @@ final class ZipIndex {
             ByteBuffer found = bytes(locator, END64_LOCATOR_BYTES);
             if (found.getInt(0) == END64_LOCATOR_SIGNATURE) {
                 ByteBuffer end64 = bytes(found.getLong(8), END64_BYTES);
-                require(end64.getInt(0) == END64_SIGNATURE, "its zip64 end record has a wrong signature");
+                require(end64.getInt(0) == END64_SIGNATURE, "the zip64 end record has a wrong signature");
                 count = end64.getLong(32);
                 size = end64.getLong(40);
                 position = end64.getLong(48);
             }
         }
-        require(size >= 0 && size <= MAX_DIRECTORY_BYTES, "its zip directory claims " + size + " bytes");
+        require(size >= 0 && size <= MAX_DIRECTORY_BYTES, "the zip directory claims " + size + " bytes");
         ByteBuffer directory = bytes(position, (int) size);
         for (long i = 0; i < count; i++) {
             readEntry(directory);
@@ -91,7 +92,7 @@ final class ZipIndex {
         int at = directory.position();
         require(
                 directory.remaining() >= DIRECTORY_BYTES && directory.getInt(at) == DIRECTORY_SIGNATURE,
-                "its zip directory ends early");
+                "the zip directory ends early");
         int flags = directory.getShort(at + 8);
         int method = Short.toUnsignedInt(directory.getShort(at + 10));
         long compressed = Integer.toUnsignedLong(directory.getInt(at + 20));
@@ -101,7 +102,7 @@ final class ZipIndex {
         int commentBytes = Short.toUnsignedInt(directory.getShort(at + 32));
         long local = Integer.toUnsignedLong(directory.getInt(at + 42));
         int length = DIRECTORY_BYTES + nameBytes + extraBytes + commentBytes;
-        require(directory.remaining() >= length, "its zip directory ends early");
+        require(directory.remaining() >= length, "the zip directory ends early");
         byte[] nameText = new byte[nameBytes];
         directory.get(at + DIRECTORY_BYTES, nameText);
         String name = new String(nameText, StandardCharsets.UTF_8);
@@ -111,24 +112,24 @@ final class ZipIndex {
         size = size == IN_ZIP64 ? next(wide, name) : size;
         compressed = compressed == IN_ZIP64 ? next(wide, name) : compressed;
         local = local == IN_ZIP64 ? next(wide, name) : local;
-        require((flags & 1) == 0, "its entry '" + name + "' is encrypted");
+        require((flags & 1) == 0, "the entry '" + name + "' is encrypted");
         boolean isStored = method == 0 && compressed == size;
         require(
                 entries.put(name, new Entry(locate(name, local, compressed), compressed, isStored)) == null,
-                "its entry '" + name + "' comes twice");
+                "the entry '" + name + "' occurs twice");
         directory.position(at + length);
     }
 
     private long locate(String name, long local, long size) throws IOException {
         ByteBuffer header = bytes(local, LOCAL_BYTES);
-        require(header.getInt(0) == LOCAL_SIGNATURE, "its entry '" + name + "' has no header at byte " + local);
+        require(header.getInt(0) == LOCAL_SIGNATURE, "the entry '" + name + "' has no header at byte " + local);
         long data = local
                 + LOCAL_BYTES
                 + Short.toUnsignedInt(header.getShort(26))
                 + Short.toUnsignedInt(header.getShort(28));
         require(
                 size >= 0 && data <= fileBytes && size <= fileBytes - data,
-                "its entry '" + name + "' has " + size + " bytes at byte " + data + ", but the file has " + fileBytes);
+                "the entry '" + name + "' has " + size + " bytes at byte " + data + ", but the file has " + fileBytes);
         return data;
     }
 
@@ -148,14 +149,14 @@ final class ZipIndex {
     }
 
     private static long next(ByteBuffer wide, String name) {
-        require(wide.remaining() >= Long.BYTES, "its entry '" + name + "' lacks its zip64 sizes");
+        require(wide.remaining() >= Long.BYTES, "the entry '" + name + "' lacks its zip64 sizes");
         return wide.getLong();
     }
 
     private ByteBuffer bytes(long position, int count) throws IOException {
         require(
                 position >= 0 && position <= fileBytes - count,
-                "its zip directory points to byte " + position + ", but the file has " + fileBytes);
+                "the zip directory points to byte " + position + ", but the file has " + fileBytes);
         ByteBuffer bytes = ByteBuffer.allocate(count).order(ByteOrder.LITTLE_ENDIAN);
         TensorFile.readFully(channel, position, bytes);
         return bytes.flip();

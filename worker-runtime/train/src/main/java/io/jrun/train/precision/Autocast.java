@@ -4,8 +4,9 @@ import org.bytedeco.pytorch.Tensor;
 import org.bytedeco.pytorch.global.torch;
 
 /**
- * A scope in which libtorch runs matrix products and convolutions in fewer bits, and what needs more range in float32. Weights
- * are cast once for each scope. Open the scope around the forward pass and the loss, not around the backward pass.
+ * A scope in which libtorch runs matrix products and convolutions in fewer bits, and operations that need more range in
+ * float32. Weights are cast once for each scope. Open the scope around the forward pass and the loss, not around the
+ * backward pass.
  *
  * <p>Attention in bfloat16 is slow on the CPU: call {@link ScaledAttention#apply} in place of libtorch's function.
  *
@@ -23,17 +24,17 @@ public final class Autocast implements AutoCloseable {
         return AutocastState.current().with(device, enabled, type).open();
     }
 
-    /** Runs in bfloat16 on the CPU. */
+    /** Opens a scope of bfloat16 on the CPU. */
     public static Autocast cpuBfloat16() {
         return open(torch.DeviceType.CPU, torch.ScalarType.BFloat16, true);
     }
 
-    /** Runs in bfloat16 or float16 on CUDA devices. */
+    /** Opens a scope of bfloat16 or float16 on CUDA devices. */
     public static Autocast cuda(torch.ScalarType type) {
         return open(torch.DeviceType.CUDA, type, true);
     }
 
-    /** Runs in the types of the operands within another scope. */
+    /** Opens a scope without autocast inside another scope: operations run in the types of their operands. */
     public static Autocast off(torch.DeviceType device) {
         return open(device, torch.get_autocast_dtype(device), false);
     }

@@ -5,11 +5,11 @@ import org.bytedeco.pytorch.global.torch;
 /**
  * The autocast settings of a thread, for the CPU and for CUDA devices.
  *
- * @param isCached whether a scope casts each weight once only. A cast without gradients must not be cached: a later use of the
- *     weight in the scope would get no gradient
+ * @param isCached whether a scope casts each weight once only. A cast without gradients must not be cached: a later use
+ *     of the weight in the scope would get no gradient
  */
 public record AutocastState(Setting cpu, Setting cuda, boolean isCached) {
-    /** Whether autocast is on for a device, and to which type. */
+    /** Whether autocast is on for a device, and the type of the operations. */
     public record Setting(boolean isEnabled, torch.ScalarType type) {
         private static Setting of(torch.DeviceType device) {
             return new Setting(torch.is_autocast_enabled(device), torch.get_autocast_dtype(device));
@@ -27,7 +27,7 @@ public record AutocastState(Setting cpu, Setting cuda, boolean isCached) {
                 Setting.of(torch.DeviceType.CPU), Setting.of(torch.DeviceType.CUDA), torch.is_autocast_cache_enabled());
     }
 
-    /** The same without a cache of weights. */
+    /** A copy of the settings without a cache of weights. */
     public AutocastState uncached() {
         return new AutocastState(cpu, cuda, false);
     }

@@ -6,8 +6,8 @@ import org.bytedeco.pytorch.Tensor;
 import org.bytedeco.pytorch.global.torch;
 
 /**
- * Floating point numbers of 8 bits: the formats of Micikevicius and others, arXiv:2209.05433. Where the device has no 8-bit
- * arithmetic, {@link #quantize} rounds values to what 8 bits can hold and leaves them in their type.
+ * Floating point numbers of 8 bits: the formats of Micikevicius and others, arXiv:2209.05433. For devices without 8-bit
+ * arithmetic, {@link #quantize} rounds values to 8-bit numbers and keeps their type.
  */
 public enum Float8 {
     /** 4 bits of exponent, 3 of fraction, no infinity: for weights and activations. */
@@ -28,7 +28,10 @@ public enum Float8 {
         return largest;
     }
 
-    /** The tensor's values as 8-bit codes: rounded to the nearest, ties to even; numbers that are too large become the largest. */
+    /**
+     * The tensor's values as 8-bit codes, rounded to the nearest value, ties to even. A value beyond the range becomes
+     * the largest value.
+     */
     public Tensor encode(Tensor values) {
         return values.to(torch.ScalarType.Float)
                 .clamp(new ScalarOptional(new Scalar(-largest)), new ScalarOptional(new Scalar(largest)))
@@ -36,7 +39,7 @@ public enum Float8 {
     }
 
     /**
-     * Rounds {@code values * scale} to 8 bits and divides by {@code scale} again.
+     * Rounds {@code values * scale} to 8 bits, then divides by {@code scale}.
      *
      * @return float32, of the shape of {@code values}
      */

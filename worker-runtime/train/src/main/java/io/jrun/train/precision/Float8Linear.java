@@ -10,28 +10,30 @@ import org.bytedeco.pytorch.global.torch;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The product of a linear layer with operands of 8 bits: {@link Float8#E4M3} in the forward pass, {@link Float8#E5M2} for
- * gradients in the backward pass, each tensor with a scale of its own. Source: Micikevicius and others, arXiv:2209.05433.
+ * The product of a linear layer with operands of 8 bits: {@link Float8#E4M3} in the forward pass, {@link Float8#E5M2}
+ * for gradients in the backward pass, each tensor with a scale of its own. Source: Micikevicius and others,
+ * arXiv:2209.05433.
  *
- * <p>The arithmetic is emulated: operands are rounded to 8 bits, products and sums are in float32. So the results are those of
- * a device that multiplies 8-bit numbers and adds in float32, and the speed is that of float32.
+ * <p>The arithmetic is emulated: operands are rounded to 8 bits, products and sums are in float32. The results
+ * therefore equal the results of a device that multiplies 8-bit numbers and adds in float32. The speed is the speed of
+ * float32.
  *
- * <p>One object serves one layer: it holds the scales of the layer. Confined to the training thread.
+ * <p>One object serves one layer. The object holds the scales of the layer. Confined to the training thread.
  */
 public final class Float8Linear {
-    /** Transformer Engine's default. */
+    /** The number of uses in a history: Transformer Engine's default. */
     private static final int HISTORY = 1024;
 
     private final Float8Scaling inputs;
     private final Float8Scaling weights;
     private final Float8Scaling gradients;
 
-    /** With histories of 1024 uses and no margin. */
+    /** A product with histories of 1024 uses and a margin of 0. */
     public Float8Linear() {
         this(HISTORY, 0);
     }
 
-    /** With a history and a margin as {@link Float8Scaling} has them. */
+    /** A product with a history length and a margin, see {@link Float8Scaling}. */
     public Float8Linear(int historyLength, int margin) {
         inputs = new Float8Scaling(Float8.E4M3, historyLength, margin);
         weights = new Float8Scaling(Float8.E4M3, historyLength, margin);
@@ -56,7 +58,7 @@ public final class Float8Linear {
                 .getFirst();
     }
 
-    /** Rounds with the present scale, and takes the tensor's magnitude into the history for the next use. */
+    /** Rounds with the present scale, and adds the tensor's magnitude to the history for the next use. */
     private static Tensor round(Tensor values, Float8Scaling scaling) {
         Tensor rounded = scaling.format().quantize(values, scaling.scale());
         scaling.record(values.abs().max().item_float());

@@ -3,8 +3,8 @@ package io.jrun.train.precision;
 import java.util.Arrays;
 
 /**
- * Delayed scaling of one tensor to 8 bits: the scale follows from the largest magnitudes of the last uses. Source: NVIDIA
- * Transformer Engine, {@code DelayedScaling} with {@code amax_compute_algo = "max"}.
+ * Delayed scaling of one tensor to 8 bits: the scale is computed from the largest magnitudes of the last uses. Source:
+ * NVIDIA Transformer Engine, {@code DelayedScaling} with {@code amax_compute_algo = "max"}.
  *
  * <p>Not thread-safe.
  */
@@ -15,9 +15,9 @@ public final class Float8Scaling {
     private float scale = 1;
 
     /**
-     * A scaling that has seen no tensor: its scale is 1.
+     * A scaling before its first tensor, with a scale of 1.
      *
-     * @param historyLength uses whose magnitudes count, 1 or more
+     * @param historyLength number of uses whose magnitudes count, 1 or more
      * @param margin the scale is divided by 2 to this power, so that growing values do not saturate
      */
     public Float8Scaling(Float8 format, int historyLength, int margin) {
@@ -40,8 +40,8 @@ public final class Float8Scaling {
     }
 
     /**
-     * Takes the largest magnitude of a tensor into the history and computes the next scale. A magnitude of 0 or one that is not
-     * finite leaves the scale as it is.
+     * Adds the largest magnitude of a tensor to the history and computes the next scale. After a magnitude that is 0 or
+     * not finite the scale does not change.
      *
      * @param amax largest absolute value, before scaling
      */
@@ -64,7 +64,7 @@ public final class Float8Scaling {
         return history.clone();
     }
 
-    /** Goes on with a saved scale and history. */
+    /** Loads a saved scale and history. */
     public void load(float savedScale, float[] savedHistory) {
         if (savedHistory.length != history.length) {
             throw new IllegalArgumentException("the saved history has " + savedHistory.length

@@ -13,8 +13,8 @@ import org.bytedeco.pytorch.global.torch;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Multiplies a loss, so that small gradients do not vanish in float16, and divides the gradients again. If a gradient of any
- * rank is not finite, all ranks skip the step and the scale falls.
+ * Multiplies a loss by a scale and divides the gradients by the scale, so that small float16 gradients do not become 0.
+ * If a gradient of any rank is not finite, all ranks skip the step and the scale decreases.
  *
  * <pre>{@code
  * step.backward(scaler.scale(loss));
@@ -47,7 +47,7 @@ public final class LossScaler {
         return state;
     }
 
-    /** Goes on with a saved state. */
+    /** Loads a saved state. */
     public void load(ScalePolicy.State saved) {
         state = saved;
     }
@@ -58,9 +58,9 @@ public final class LossScaler {
     }
 
     /**
-     * Divides all gradients by the scale where they lie. Collective over the group.
+     * Divides all gradients by the scale in place. Collective over the group.
      *
-     * @return whether all gradients of all ranks are finite; otherwise no rank may step
+     * @return whether all gradients of all ranks are finite; if not, no rank may step
      */
     public boolean unscale(Collection<Tensor> parameters) {
         boolean finiteHere = true;
@@ -84,9 +84,9 @@ public final class LossScaler {
     }
 
     /**
-     * Divides the gradients by the scale, runs {@code optimizer} if all gradients of all ranks are finite, and changes the
-     * scale. To clip gradients, call {@link #unscale} first, then clip, step and call {@link #update}. Collective over the
-     * group.
+     * Divides the gradients by the scale, runs {@code optimizer} if all gradients of all ranks are finite, and changes
+     * the scale. To clip gradients, call {@link #unscale} first, then clip, step and call {@link #update}. Collective
+     * over the group.
      *
      * @return whether the optimizer has stepped
      */
@@ -99,7 +99,7 @@ public final class LossScaler {
         return steps;
     }
 
-    /** Changes the scale by the outcome of the last {@link #unscale}. */
+    /** Changes the scale by the result of the last {@link #unscale}. */
     public void update() {
         state = policy.after(state, allFinite);
         allFinite = true;

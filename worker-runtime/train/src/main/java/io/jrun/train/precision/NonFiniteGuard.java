@@ -14,8 +14,8 @@ import org.bytedeco.pytorch.Tensor;
 import org.bytedeco.pytorch.global.torch;
 
 /**
- * Finds the first rank and parameter whose gradient is NaN or infinite, or the rank whose loss is. Hooks look at each gradient
- * before the ranks average it, so the message names the rank that is the cause.
+ * Finds the first rank and parameter with a gradient that is NaN or infinite, or the rank with such a loss. Hooks check
+ * each gradient before the ranks average the gradient, so the message names the rank that is the cause.
  *
  * <pre>{@code
  * var guard = new NonFiniteGuard(NonFinitePolicy.SKIP, parameters, group);   // before DistributedDataParallel
@@ -43,10 +43,10 @@ public final class NonFiniteGuard implements AutoCloseable {
     private String lastSkipped = "";
 
     /**
-     * Begins to look at gradients. libtorch calls hooks in the order in which they were added: make this object before
+     * Adds the hooks. libtorch calls hooks in the order of their addition: make this object before
      * {@code DistributedDataParallel}.
      *
-     * @param trained parameters by name; those that require no gradient are left out
+     * @param trained parameters by name; the guard ignores parameters that require no gradient
      */
     public NonFiniteGuard(NonFinitePolicy policy, Map<String, Tensor> trained, ProcessGroup group) {
         this.policy = policy;
@@ -59,7 +59,7 @@ public final class NonFiniteGuard implements AutoCloseable {
         hooks = AutogradBridge.instance().watch(parameters, this::checkGradient);
     }
 
-    /** Remembers whether this rank's loss is finite. Waits for the loss. */
+    /** Stores whether this rank's loss is finite. Waits for the loss. */
     public void checkLoss(Tensor loss) {
         if (!Float.isFinite(loss.item_float())) {
             note(LOSS);
@@ -72,7 +72,10 @@ public final class NonFiniteGuard implements AutoCloseable {
         }
     }
 
-    /** A sum is finite only if all elements are. A sum may overflow, so the elements decide in the rare case. */
+    /**
+     * Whether all elements are finite. A finite sum has finite elements only. A sum of finite elements may overflow, so
+     * a sum that is not finite leads to a check of the elements.
+     */
     private static boolean isFinite(Tensor gradient) {
         try (PointerScope _ = new PointerScope();
                 NoGradGuard _ = new NoGradGuard()) {
@@ -81,7 +84,7 @@ public final class NonFiniteGuard implements AutoCloseable {
         }
     }
 
-    /** Keeps the first finding of this rank: later ones follow from it. */
+    /** Keeps the first value of this rank that is not finite: later values follow from the first. */
     private void note(int place) {
         if (first[0] == NONE) {
             first[0] = (long) group.worldRank(group.groupRank()) * (names.size() + 1) + place;
@@ -89,10 +92,10 @@ public final class NonFiniteGuard implements AutoCloseable {
     }
 
     /**
-     * Whether the optimizer may step: whether loss and gradients of all ranks were finite since the last call. Collective over
-     * the group.
+     * Whether the optimizer may step: the losses and gradients of all ranks were finite since the last call. Collective
+     * over the group.
      *
-     * @param step in the message
+     * @param step number of the step for the message
      * @throws NonFiniteException on all ranks, if the policy is to stop
      */
     public boolean mayStep(long step) {
@@ -116,15 +119,15 @@ public final class NonFiniteGuard implements AutoCloseable {
         String what = place == LOSS ? "the loss" : "the gradient of '" + names.get(place - 1) + "'";
         return "rank " + rank + ", step " + step + ": " + what
                 + " is not finite. Lower the learning rate, clip gradients,"
-                + " or look at the samples of this step. The policy SKIP leaves out such steps.";
+                + " or check the samples of this step. The policy SKIP skips such steps.";
     }
 
-    /** Steps left out so far. */
+    /** The number of skipped steps so far. */
     public long skipped() {
         return skipped;
     }
 
-    /** Why the last step was left out: rank, step and parameter; empty before the first. */
+    /** The reason for the last skipped step: rank, step and parameter; empty before the first skipped step. */
     public String lastSkipped() {
         return lastSkipped;
     }

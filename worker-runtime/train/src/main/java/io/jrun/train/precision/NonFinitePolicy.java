@@ -4,6 +4,6 @@ package io.jrun.train.precision;
 public enum NonFinitePolicy {
     /** All ranks fail with {@link NonFiniteException}. */
     STOP,
-    /** All ranks leave the parameters as they are and go on with the next step. */
+    /** All ranks keep their parameters and continue with the next step. */
     SKIP
 }

@@ -1,13 +1,14 @@
 package io.jrun.train.precision;
 
 /**
- * How a loss scale changes: torch's GradScaler. A step whose gradients are not all finite multiplies the scale by {@code
- * backoff}. {@code interval} good steps in a row multiply the scale by {@code growth}, unless the product is infinite.
+ * The changes of a loss scale: torch's GradScaler. A bad step is a step with a gradient that is not finite. A bad step
+ * multiplies the scale by {@code backoff}. {@code interval} consecutive good steps multiply the scale by
+ * {@code growth}, unless the product is infinite.
  *
  * @param initial the first scale
- * @param growth more than 1
- * @param backoff more than 0 and less than 1
- * @param interval good steps in a row, 1 or more
+ * @param growth factor after good steps, more than 1
+ * @param backoff factor after a bad step, more than 0 and less than 1
+ * @param interval number of consecutive good steps, 1 or more
  */
 public record ScalePolicy(float initial, double growth, double backoff, int interval) {
     /** torch's defaults: 65,536, times 2 after 2,000 good steps, times 0.5 after a bad one. */
@@ -29,7 +30,7 @@ public record ScalePolicy(float initial, double growth, double backoff, int inte
     }
 
     /**
-     * A loss scale and what a resumed job needs to go on with it.
+     * A loss scale and the count that a resumed job needs.
      *
      * @param goodSteps steps with finite gradients since the scale last changed
      */

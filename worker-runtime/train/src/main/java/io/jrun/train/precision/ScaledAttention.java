@@ -10,12 +10,12 @@ public final class ScaledAttention {
     private ScaledAttention() {}
 
     /**
-     * Attention without a mask, or with the causal mask. On the CPU operands of bfloat16 and float16 are computed in float32,
-     * also in an autocast scope: libtorch without MKL has only a plain loop for the products inside.
+     * Attention without a mask, or with the causal mask. On the CPU the method computes bfloat16 and float16 operands
+     * in float32, also in an autocast scope: libtorch without MKL has only a plain loop for the products of attention.
      *
-     * @param queries [batch, heads, sequence, width of a head], as {@code keys} and {@code values}
+     * @param queries [batch, heads, sequence, width of a head], like {@code keys} and {@code values}
      * @param dropout probability, 0 for none
-     * @return of the shape and type of {@code queries}
+     * @return a tensor of the shape and type of {@code queries}
      */
     public static Tensor apply(Tensor queries, Tensor keys, Tensor values, double dropout, boolean isCausal) {
         if (!queries.is_cpu()) {
@@ -28,7 +28,7 @@ public final class ScaledAttention {
         }
     }
 
-    /** Float32 for types of fewer bits; the tensor itself otherwise. */
+    /** A float32 copy for types of fewer bits, else the tensor itself. */
     private static Tensor wide(Tensor operand) {
         return operand.element_size() < Float.BYTES ? operand.to(torch.ScalarType.Float) : operand;
     }

@@ -1,6 +1,6 @@
 package io.jrun.train.recompute;
 
-/** How a recomputed segment is compared with its first computation. */
+/** The comparison of a recomputed segment with its first computation. */
 public enum DeterminismCheck {
     /** No comparison. */
     NONE,

@@ -10,7 +10,10 @@ import org.bytedeco.pytorch.Generator;
 import org.bytedeco.pytorch.Tensor;
 import org.bytedeco.pytorch.global.torch;
 
-/** The states of the default random number generators: of the CPU, and of each other device of a set of tensors. */
+/**
+ * The states of the default random number generators of the CPU and of each other device of a set of tensors.
+ * Stateless.
+ */
 final class GeneratorStates {
     private GeneratorStates() {}
 

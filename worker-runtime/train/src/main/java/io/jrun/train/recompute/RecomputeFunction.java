@@ -16,8 +16,8 @@ import org.bytedeco.pytorch.Tensor;
 import org.jspecify.annotations.Nullable;
 
 /**
- * One call of a {@link RecomputedSegment}. The saved tensors are: inputs and parameters, states of the generators, and the
- * outputs if their bits are compared.
+ * One call of a {@link RecomputedSegment}. The saved tensors are: inputs and parameters, states of the generators, and
+ * the outputs if their bits are compared.
  */
 final class RecomputeFunction implements AutogradFunction {
     private final String name;
@@ -74,7 +74,7 @@ final class RecomputeFunction implements AutogradFunction {
             leaves.add(context.saved(i).detach().set_requires_grad(context.needsGradient(i)));
         }
         for (int i = 0; i < parameters.size(); i++) {
-            Tensor _ = context.saved(inputCount + i); // fails if the optimizer has stepped since the forward pass
+            Tensor _ = context.saved(inputCount + i); // Throws if the optimizer has stepped since the forward pass.
         }
         List<Tensor> outputs = computeAgain(context, leaves);
         requireSame(context, outputs);

@@ -1,6 +1,6 @@
 package io.jrun.train.recompute;
 
-/** Which layers of a model are recomputed. */
+/** Chooses the layers of a model that are recomputed. */
 @FunctionalInterface
 public interface RecomputePolicy {
     /** Keeps all activations. */
@@ -12,11 +12,13 @@ public interface RecomputePolicy {
     /**
      * Whether to recompute a layer.
      *
-     * @param layer from 0
+     * @param layer number of the layer, from 0
      */
     boolean recomputes(int layer);
 
-    /** Recomputes one layer in {@code interval}: the layers {@code interval - 1}, {@code 2 * interval - 1} and so on. */
+    /**
+     * Recomputes one layer in {@code interval}: the layers {@code interval - 1}, {@code 2 * interval - 1} and so on.
+     */
     static RecomputePolicy oneIn(int interval) {
         if (interval < 1) {
             throw new IllegalArgumentException("interval must be at least 1, not " + interval);

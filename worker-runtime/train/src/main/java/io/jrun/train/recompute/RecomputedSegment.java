@@ -14,21 +14,22 @@ import org.bytedeco.pytorch.Module;
 import org.bytedeco.pytorch.Tensor;
 
 /**
- * A part of a model that keeps its inputs, frees its activations, and computes them again in the backward pass. Loss and
- * gradients have the same bits as without recomputation: random number generators and autocast scopes are as they were.
+ * A part of a model that keeps its inputs, frees its activations, and computes the activations again in the backward
+ * pass. Loss and gradients have the same bits as without recomputation: the recomputation restores the random number
+ * generators and the autocast scopes.
  *
  * <pre>{@code
  * RecomputedSegment segment = RecomputedSegment.of("block0", block, block::forward);
  * Tensor y = segment.forward(x);
  * }</pre>
  *
- * <p>A segment runs its forward method twice in a step. Buffers that the method changes, such as running means, are
- * changed twice. Segments may be nested; each level computes its inner levels again. Above 60 levels libtorch's engine continues on threads of
- * its own, and so does the forward method.
+ * <p>A segment runs its forward method twice in a step. If the method changes buffers, such as running means, the
+ * buffers change twice. Segments may be nested. Each level computes its inner levels again. Above 60 levels libtorch's
+ * engine runs backward passes, and therefore forward methods, on threads of its own.
  *
- * <p>All parameters that the forward method uses must be declared: their gradients leave the segment through the graph
- * around the segment. A parameter may therefore be shared with other parts of the model, and hooks on parameters
- * ({@code DistributedDataParallel}) run once. An undeclared parameter fails the backward pass.
+ * <p>All parameters that the forward method uses must be declared: the gradients of declared parameters flow through
+ * the graph around the segment. A parameter may therefore be shared with other parts of the model, and hooks on
+ * parameters ({@code DistributedDataParallel}) run once. With an undeclared parameter the backward pass throws.
  *
  * <p>Random numbers come from the process-wide generators, or from those of {@link DropoutLayer}s. Ranks that are threads of one
  * JVM share the process-wide generators: with dropout of libtorch's own each rank needs a process of its own.
@@ -43,10 +44,10 @@ public final class RecomputedSegment {
     /**
      * A segment of any number of inputs and outputs.
      *
-     * @param name in errors
-     * @param parameters all leaves that {@code forward} uses beside its inputs
-     * @param forward computes the outputs from the inputs; must give the same result for the same inputs, parameters and
-     *     random numbers
+     * @param name name of the segment in errors
+     * @param parameters all leaves that {@code forward} uses, except its inputs
+     * @param forward computes the outputs from the inputs; must give the same result for the same inputs, parameters
+     *     and random numbers
      */
     public RecomputedSegment(
             String name, Collection<Tensor> parameters, UnaryOperator<List<Tensor>> forward, DeterminismCheck check) {
@@ -86,7 +87,7 @@ public final class RecomputedSegment {
         return forward(List.of(input)).getFirst();
     }
 
-    /** The outputs. Where no gradient is needed, nothing is kept and nothing is computed again. */
+    /** The outputs of a segment. Without a required gradient the segment keeps no inputs and computes nothing again. */
     public List<Tensor> forward(List<Tensor> inputs) {
         List<Tensor> all = new ArrayList<>(inputs);
         parameters.stream().filter(Tensor::requires_grad).forEach(all::add);

@@ -44,8 +44,8 @@ public final class AtomicFile {
     }
 
     /**
-     * A name beside {@code target} that nobody else has. It is random: processes of several hosts or containers may share the
-     * folder and have the same process id.
+     * A unique name in the folder of {@code target}. The name is random: processes of several hosts or containers may
+     * share the folder and have the same process id.
      */
     public static Path temporary(Path target) {
         return target.resolveSibling("." + target.getFileName() + "." + UUID.randomUUID() + TEMPORARY);

@@ -14,21 +14,21 @@ import org.bytedeco.pytorch.TensorVector;
 public final class ModuleTensors {
     private ModuleTensors() {}
 
-    /** Parameters. A parameter registered under several names (tied weights) appears once, under the first. */
+    /** The parameters. A parameter with several names (tied weights) appears once, under its first name. */
     public static Map<String, Tensor> parameters(Module module) {
         try (StringTensorDict named = module.named_parameters()) {
             return collect(named);
         }
     }
 
-    /** Buffers: state that is not trained, such as running means. */
+    /** The buffers: state that is not trained, such as running means. */
     public static Map<String, Tensor> buffers(Module module) {
         try (StringTensorDict named = module.named_buffers()) {
             return collect(named);
         }
     }
 
-    /** Parameters, then buffers. */
+    /** The parameters, then the buffers. */
     public static Map<String, Tensor> all(Module module) {
         Map<String, Tensor> all = new LinkedHashMap<>(parameters(module));
         buffers(module).forEach(all::putIfAbsent);

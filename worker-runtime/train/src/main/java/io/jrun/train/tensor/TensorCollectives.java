@@ -18,15 +18,16 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * The collectives of a process group on tensors. A method does what the method of the same name in
- * {@link io.jrun.comm.BufferCollectives} does with the elements of the tensors, in row-major order. Shapes do not matter, only
- * numbers of elements. Results are written into the memory of the tensors, outside the autograd graph.
+ * {@link io.jrun.comm.BufferCollectives} does with the elements of the tensors, in row-major order. Only the numbers of
+ * elements matter, not the shapes. Results are written into the memory of the tensors, outside the autograd graph.
  *
- * <p>A method throws {@link CommException} with USAGE, before anything is sent, if a tensor is not contiguous, if no process
- * group knows its element type, or if the group cannot use the device of the tensor. The message names the tensor's shape and
- * type, the device, the backend and what to do.
+ * <p>A method throws {@link CommException} with USAGE, before anything is sent, if a tensor is not contiguous, if no
+ * process group knows its element type, or if the group cannot use the device of the tensor. The message names the
+ * tensor's shape and type, the device, the backend and the remedy.
  *
- * <p>An {@code ...Async} method keeps the tensors alive until the work is done: the program may close them, also by a
- * {@code PointerScope}. The program must not change or read the elements until then. Thread-safe as the group.
+ * <p>An {@code ...Async} method keeps the tensors alive until the work is done. The program may close the tensors
+ * earlier, also by a {@code PointerScope}. The program must not read or change the elements before the work is done.
+ * Thread-safe like the group.
  */
 public final class TensorCollectives {
     private final ProcessGroup group;
@@ -47,10 +48,10 @@ public final class TensorCollectives {
     }
 
     /**
-     * Copies the root's tensors to all ranks, bit by bit, one after the other. The tensors may be of any element type, also of
-     * types that no process group knows, and need not be contiguous.
+     * Copies the root's tensors to all ranks without a change of bits, one tensor after the other. The tensors may be
+     * of any element type, also of types that no process group knows, and need not be contiguous.
      *
-     * @param tensors of equal types and shapes on all ranks
+     * @param tensors tensors with equal types and shapes on all ranks
      */
     public void broadcastAll(Iterable<Tensor> tensors, int root) {
         for (Tensor tensor : tensors) {
@@ -102,9 +103,9 @@ public final class TensorCollectives {
     }
 
     /**
-     * As {@link #allGather} with {@code counts[r]} elements of rank r.
+     * Like {@link #allGather}, but with {@code counts[r]} elements of rank r.
      *
-     * @param counts alike on all ranks
+     * @param counts elements of each rank, equal on all ranks
      * @param output as many elements as all counts together
      */
     public void allGatherV(Tensor input, Tensor output, long... counts) {
@@ -140,9 +141,9 @@ public final class TensorCollectives {
     }
 
     /**
-     * As {@link #reduceScatter} with a block of {@code counts[r]} elements for rank r.
+     * Like {@link #reduceScatter}, but with a block of {@code counts[r]} elements for rank r.
      *
-     * @param counts alike on all ranks
+     * @param counts elements of each rank, equal on all ranks
      * @param input as many elements as all counts together
      */
     public void reduceScatterV(Tensor input, Tensor output, ReduceOp op, long... counts) {
@@ -165,7 +166,7 @@ public final class TensorCollectives {
     /**
      * Gives the root the input elements of all ranks, in rank order.
      *
-     * @param output {@code group.size()} times as many elements at the root; ignored elsewhere, where it may be null
+     * @param output {@code group.size()} times as many elements at the root; ignored on other ranks, may be null there
      */
     public void gather(Tensor input, @Nullable Tensor output, int root) {
         run(() -> group.gather(buffer("gather", input), atRoot("gather", output, root), root), input, output);
@@ -178,10 +179,10 @@ public final class TensorCollectives {
     }
 
     /**
-     * As {@link #gather} with {@code counts[r]} elements of rank r.
+     * Like {@link #gather}, but with {@code counts[r]} elements of rank r.
      *
-     * @param counts alike on all ranks
-     * @param output as many elements as all counts together at the root; ignored elsewhere, where it may be null
+     * @param counts elements of each rank, equal on all ranks
+     * @param output as many elements as all counts together at the root; ignored on other ranks, may be null there
      */
     public void gatherV(Tensor input, @Nullable Tensor output, int root, long... counts) {
         run(
@@ -201,7 +202,8 @@ public final class TensorCollectives {
     /**
      * Gives rank r the r-th block of the root's input.
      *
-     * @param input {@code group.size()} blocks as long as the output at the root; ignored elsewhere, where it may be null
+     * @param input {@code group.size()} blocks as long as the output at the root; ignored on other ranks, may be null
+     *     there
      */
     public void scatter(@Nullable Tensor input, Tensor output, int root) {
         run(() -> group.scatter(atRoot("scatter", input, root), buffer("scatter", output), root), input, output);
@@ -216,10 +218,10 @@ public final class TensorCollectives {
     }
 
     /**
-     * As {@link #scatter} with a block of {@code counts[r]} elements for rank r.
+     * Like {@link #scatter}, but with a block of {@code counts[r]} elements for rank r.
      *
-     * @param counts alike on all ranks
-     * @param input as many elements as all counts together at the root; ignored elsewhere, where it may be null
+     * @param counts elements of each rank, equal on all ranks
+     * @param input as many elements as all counts together at the root; ignored on other ranks, may be null there
      */
     public void scatterV(@Nullable Tensor input, Tensor output, int root, long... counts) {
         run(
@@ -236,7 +238,7 @@ public final class TensorCollectives {
                 output);
     }
 
-    /** Gives rank r the r-th block of every rank's input, in rank order; the tensors must not share memory. */
+    /** Gives rank r the r-th block of every rank's input, in rank order. The tensors must not share memory. */
     public void allToAll(Tensor input, Tensor output) {
         run(() -> group.allToAll(buffer("allToAll", input), buffer("allToAll", output)), input, output);
     }
@@ -247,7 +249,7 @@ public final class TensorCollectives {
     }
 
     /**
-     * As {@link #allToAll} with blocks of any lengths.
+     * Like {@link #allToAll}, but with blocks of any lengths.
      *
      * @param outgoing {@code outgoing[r]} elements of the input go to rank r
      * @param incoming {@code incoming[r]} elements of the output come from rank r
@@ -287,7 +289,10 @@ public final class TensorCollectives {
         return start(() -> group.recvAsync(buffer("recv", tensor), source), tensor);
     }
 
-    /** The call knows addresses only. Without the fence the collector could free the tensors meanwhile. */
+    /**
+     * Runs a call that has addresses only. Without the fence the garbage collector could free the tensors during the
+     * call.
+     */
     private static void run(Runnable call, @Nullable Tensor... tensors) {
         try {
             call.run();
@@ -337,7 +342,7 @@ public final class TensorCollectives {
             throw error(
                     operation,
                     tensor,
-                    "the tensor is not contiguous. Pass tensor.contiguous(); copy the result back if there is one.");
+                    "the tensor is not contiguous. Pass tensor.contiguous(), and copy the result back.");
         }
         return new Buffer(TensorMemory.elements(tensor), type, count, TensorMemory.device(tensor));
     }

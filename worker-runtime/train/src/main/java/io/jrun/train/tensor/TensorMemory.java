@@ -11,21 +11,22 @@ import org.bytedeco.pytorch.TensorOptions;
 import org.bytedeco.pytorch.global.torch;
 
 /**
- * Tensors as memory segments and memory segments as tensors, without a copy. Neither side keeps the other alive: a segment is
- * valid as long as the storage of its tensor, a tensor as long as its segment.
+ * Tensors as memory segments and memory segments as tensors, without a copy. A segment is valid until the storage of
+ * its tensor is freed. A tensor is valid until its segment is freed. Neither keeps the other alive.
  */
 public final class TensorMemory {
     private TensorMemory() {}
 
     /**
-     * The elements of {@code tensor}, row-major, for the JVM to read and write.
+     * The elements of {@code tensor} in row-major order, as memory that the JVM can read and write.
      *
      * @throws IllegalArgumentException if the tensor is not in host memory or not contiguous
      */
     public static MemorySegment segment(Tensor tensor) {
         if (!tensor.is_cpu()) {
             throw new IllegalArgumentException("tensor of shape " + shape(tensor) + " is on the device "
-                    + device(tensor) + ", whose memory the JVM cannot read. Move it to the CPU with tensor.cpu().");
+                    + device(tensor) + ", and the JVM cannot read the memory of this device. Copy the tensor to the"
+                    + " CPU with tensor.cpu().");
         }
         if (!tensor.is_contiguous()) {
             throw new IllegalArgumentException("tensor of shape " + shape(tensor) + " is not contiguous");
@@ -41,7 +42,7 @@ public final class TensorMemory {
                 : MemorySegment.ofAddress(address(tensor)).reinterpret(bytes);
     }
 
-    /** A row-major tensor over host memory, as {@link #tensor(MemorySegment, Device, torch.ScalarType, long...)}. */
+    /** A row-major tensor over host memory, see {@link #tensor(MemorySegment, Device, torch.ScalarType, long...)}. */
     public static Tensor tensor(MemorySegment memory, torch.ScalarType type, long... sizes) {
         return tensor(memory, Device.CPU, type, sizes);
     }
@@ -49,7 +50,7 @@ public final class TensorMemory {
     /**
      * A row-major tensor over native memory of a device.
      *
-     * @param memory at least as many bytes as {@code sizes} need, aligned for {@code type}
+     * @param memory memory of at least the bytes of {@code sizes}, aligned for {@code type}
      */
     public static Tensor tensor(MemorySegment memory, Device device, torch.ScalarType type, long... sizes) {
         try (TensorOptions options = options(device, type)) {
@@ -71,8 +72,8 @@ public final class TensorMemory {
     }
 
     /**
-     * A reference of its own to the same tensor. Containers and autograd return pointers into their own memory, and a reference
-     * that is made in a PointerScope ends with the scope. This reference lives until it is closed.
+     * A separate reference to the same tensor. Containers and autograd return pointers into their own memory, and a
+     * reference that is made in a PointerScope ends with the scope. The result lives until the caller closes it.
      */
     public static Tensor own(Tensor borrowed) {
         Tensor owned = new Tensor(borrowed);
@@ -85,7 +86,9 @@ public final class TensorMemory {
         return tensor.data_ptr().address();
     }
 
-    /** Where the elements lie: {@code cpu}, {@code cuda:0}; {@code meta:0} for a tensor that has no elements in memory. */
+    /**
+     * The device of the elements: {@code cpu}, {@code cuda:0}; {@code meta:0} for a tensor without elements in memory.
+     */
     public static Device device(Tensor tensor) {
         if (tensor.is_cpu()) {
             return Device.CPU;
@@ -97,17 +100,17 @@ public final class TensorMemory {
         }
     }
 
-    /** Element type and shape as {@code Float[2, 3]}. */
+    /** Element type and shape as text, such as {@code Float[2, 3]}. */
     public static String form(Tensor tensor) {
         return tensor.scalar_type().intern() + shape(tensor);
     }
 
-    /** The shape as {@code [2, 3]}. */
+    /** The shape as text, such as {@code [2, 3]}. */
     public static String shape(Tensor tensor) {
         return Arrays.toString(sizes(tensor));
     }
 
-    /** The shape as an array of its own. */
+    /** A copy of the shape. */
     public static long[] sizes(Tensor tensor) {
         long[] sizes = new long[Math.toIntExact(tensor.dim())];
         for (int i = 0; i < sizes.length; i++) {
@@ -116,7 +119,7 @@ public final class TensorMemory {
         return sizes;
     }
 
-    /** A pointer to memory that it does not own. */
+    /** A pointer that does not own its memory. */
     private static final class Address extends Pointer {
         Address(MemorySegment memory) {
             super((Pointer) null);

@@ -7,20 +7,20 @@ import java.util.Optional;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
-/** Which tensor of a module a tensor of a file is. */
+/** Maps the names of tensors in a file to the names of tensors of a module. */
 @FunctionalInterface
 public interface NameMapping {
-    /** The module has the names of the file. */
+    /** The mapping for a module with the names of the file. */
     NameMapping SAME = Optional::of;
 
     /** The name in the module; empty for a tensor of the file that the module does not need. */
     Optional<String> modelName(String fileName);
 
     /**
-     * A mapping by regular expressions. Each rule is applied once, in order, where its expression is found. Then a name that
-     * one of {@code unused} matches as a whole is dropped.
+     * A mapping by regular expressions. The mapping applies each rule once, in order, to the first match. If one of
+     * {@code unused} matches the complete name, the result is empty.
      *
-     * @param rules expression to replacement, as in {@link Matcher#replaceFirst(String)}
+     * @param rules maps an expression to its replacement, see {@link Matcher#replaceFirst(String)}
      * @param unused expressions of names that the module does not need
      */
     static NameMapping of(Map<String, String> rules, List<String> unused) {

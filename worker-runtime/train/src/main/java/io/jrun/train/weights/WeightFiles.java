@@ -19,9 +19,9 @@ import java.util.Set;
 /**
  * The tensors of a model on disk, by name: one file, or several files with an index. Thread-safe.
  *
- * <p>In a folder the first of these is used: {@code model.safetensors}, {@code model.safetensors.index.json},
- * {@code pytorch_model.bin}, {@code pytorch_model.bin.index.json}, {@code consolidated.00.pth} (Meta). The order is that of
- * Hugging Face's transformers.
+ * <p>In a folder the first of these files is used: {@code model.safetensors}, {@code model.safetensors.index.json},
+ * {@code pytorch_model.bin}, {@code pytorch_model.bin.index.json}, {@code consolidated.00.pth} (Meta). Hugging Face's
+ * transformers uses the same order.
  */
 public final class WeightFiles implements AutoCloseable {
     private static final String INDEX_SUFFIX = ".index.json";
@@ -44,8 +44,8 @@ public final class WeightFiles implements AutoCloseable {
      * Opens the files of a model.
      *
      * @param path a safetensors file, a file of {@code torch.save}, an index, or a folder
-     * @throws CheckpointException in one line, if nothing is found, a file of the index is missing, a file is malformed, or
-     *     the index and a file disagree
+     * @throws CheckpointException if no file is found, a file of the index is missing, a file is malformed, or the
+     *     index and a file disagree; the message is one line
      */
     public static WeightFiles open(Path path) {
         WeightFiles files = new WeightFiles(path);
@@ -76,7 +76,7 @@ public final class WeightFiles implements AutoCloseable {
         return file;
     }
 
-    /** Bytes of tensors that have been read from all files so far. */
+    /** The bytes of tensors that were read from all files so far. */
     public long bytesRead() {
         return open.stream().mapToLong(TensorFile::bytesRead).sum();
     }
@@ -124,7 +124,7 @@ public final class WeightFiles implements AutoCloseable {
             TensorFile source = opened.get(fileName);
             if (source == null || !source.names().contains(name)) {
                 throw new CheckpointException(index + " says that tensor '" + name + "' is in " + fileName
-                        + ", but that file lacks the tensor. The index and the files are of different models.");
+                        + ", but the file lacks the tensor. The index and the files are of different models.");
             }
         });
     }

@@ -19,12 +19,12 @@ import org.bytedeco.pytorch.Module;
 import org.bytedeco.pytorch.Tensor;
 
 /**
- * Loads pre-trained weights into the parameters and buffers of a module. Tensors go into the memory of the module, one after the
- * other in the order of the file. A reading rank reads a tensor while its group still transfers the earlier tensors. Element
- * types of the file are converted to those of the module.
+ * Loads pre-trained weights into the parameters and buffers of a module. The loader writes tensors into the memory of
+ * the module, one after the other in the order of the file. A reading rank reads a tensor while its group still
+ * transfers the earlier tensors. The loader converts element types of the file to the types of the module.
  */
 public final class WeightLoader {
-    /** Tensors on their way: more would not make a transfer faster. */
+    /** The number of concurrent transfers: more transfers would not be faster. */
     private static final int IN_FLIGHT = 4;
 
     private WeightLoader() {}
@@ -33,8 +33,8 @@ public final class WeightLoader {
      * Loads in a single process.
      *
      * @return bytes read from the files
-     * @throws CheckpointException in one line, naming what is missing or malformed; the module may have changed only if a
-     *     file cannot be read to its end
+     * @throws CheckpointException if a tensor is missing or a file is malformed; the message is one line with the name.
+     *     The module may be changed only if a file cannot be read to its end
      */
     public static long load(Module module, Path path, NameMapping mapping) {
         Map<String, Tensor> own = ModuleTensors.all(module);
@@ -106,7 +106,7 @@ public final class WeightLoader {
         }
     }
 
-    /** Fills a tensor of the module before it is sent. */
+    /** Fills a tensor of the module before the send. */
     @FunctionalInterface
     private interface Filler {
         void fill(String name);

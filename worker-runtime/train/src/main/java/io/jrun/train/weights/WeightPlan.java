@@ -14,14 +14,14 @@ import java.util.TreeSet;
 import org.bytedeco.pytorch.Tensor;
 
 /**
- * In which order the tensors of a module are read, or why they cannot be read. The reading rank makes the plan, the other ranks
- * get it.
+ * The order in which the tensors of a module are read, or the reason why the tensors cannot be read. The reading rank
+ * makes the plan and sends the plan to the other ranks.
  *
- * @param failure one line; empty if all tensors can be read
+ * @param failure the reason in one line; empty if all tensors can be read
  * @param names tensors of the module in the order of the files
  */
 record WeightPlan(Optional<String> failure, List<String> names) {
-    /** As text: names of modules have no zero characters. */
+    /** Encodes the plan as text with zero characters between the names: names of modules have no zero characters. */
     static final Codec<WeightPlan> CODEC = new Codec<>() {
         private static final String SEPARATOR = "\0";
 
@@ -54,7 +54,8 @@ record WeightPlan(Optional<String> failure, List<String> names) {
     /**
      * The name in the files of each tensor of a module, in the order of the files.
      *
-     * @throws CheckpointException naming the tensors that are missing, unknown, ambiguous or of another shape
+     * @throws CheckpointException if tensors are missing, unknown, ambiguous or of another shape; the message names the
+     *     tensors
      */
     static Map<String, String> match(WeightFiles files, Map<String, Tensor> own, NameMapping mapping, String path) {
         Map<String, String> fileNames = new LinkedHashMap<>();
@@ -74,7 +75,8 @@ record WeightPlan(Optional<String> failure, List<String> names) {
         TreeSet<String> missing = new TreeSet<>(own.keySet());
         missing.removeAll(fileNames.keySet());
         if (!missing.isEmpty() || !unknown.isEmpty()) {
-            throw new CheckpointException(path + " is of another model: it lacks " + some(missing) + " and has unknown "
+            throw new CheckpointException(path + " is of another model: the file lacks " + some(missing)
+                    + " and has unknown "
                     + some(unknown) + ". Check the type and the sizes in config.json.");
         }
         fileNames.forEach((name, fileName) -> requireShape(files, own, name, fileName));

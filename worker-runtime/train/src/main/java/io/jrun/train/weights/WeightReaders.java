@@ -1,10 +1,10 @@
 package io.jrun.train.weights;
 
-/** Which ranks read the files of a model. The other ranks get the tensors from a rank that reads. */
+/** The ranks that read the files of a model. The other ranks get the tensors from a reading rank. */
 public enum WeightReaders {
-    /** Each rank reads all. No communication; the storage serves the model once for each rank. */
+    /** Each rank reads all files. The ranks do not communicate. The storage delivers the files once for each rank. */
     EVERY_RANK,
-    /** The first rank of each node reads, and streams to the ranks of its node through shared memory. */
+    /** The first rank of each node reads, and sends the tensors to the ranks of its node through shared memory. */
     ONE_PER_NODE,
     /** Rank 0 reads and broadcasts. Only the node of rank 0 needs the files. */
     RANK_0

@@ -1,6 +1,6 @@
 /**
- * Loads pre-trained weights into a module: from one file, or from a Hugging Face folder, on each rank, or once for each node, or
- * once for the job. Entry class: {@code WeightLoader}.
+ * Loads pre-trained weights into a module: from one file, or from a Hugging Face folder, on each rank, or once for each
+ * node, or once for the job. Entry class: {@code WeightLoader}.
  */
 @NullMarked
 package io.jrun.train.weights;

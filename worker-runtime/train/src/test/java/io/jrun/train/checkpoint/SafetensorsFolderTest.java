@@ -71,9 +71,9 @@ class SafetensorsFolderTest {
             value = {
                 "{}                                    | lacks 'weight_map'",
                 "{\"weight_map\":{\"a\":1}}            | 'a' is 1, expected a string",
-                "{\"weight_map\":{\"a\":\"../x\"}}     | expected the name of a file beside",
-                "{\"weight_map\":{\"a\":\"/etc/x\"}}   | expected the name of a file beside",
-                "{\"weight_map\":{\"a\":\"x\",\"a\":\"y\"}} | key 'a' comes twice",
+                "{\"weight_map\":{\"a\":\"../x\"}}     | expected the name of a file in the same folder",
+                "{\"weight_map\":{\"a\":\"/etc/x\"}}   | expected the name of a file in the same folder",
+                "{\"weight_map\":{\"a\":\"x\",\"a\":\"y\"}} | key 'a' occurs twice",
                 "{\"weight_map\":{\"a\":\"x\"          | is no JSON object: expected '}' at character"
             })
     void aWrongIndexIsOneLine(String json, String message) throws IOException {

@@ -149,14 +149,14 @@ class SafetensorsTest {
     static List<Arguments> malformed() {
         String tensor = "\"x\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,8]}";
         return List.of(
-                Arguments.of("too short for a length", new byte[] {1, 2, 3}, "it has 3 bytes"),
+                Arguments.of("too short for a length", new byte[] {1, 2, 3}, "the file has 3 bytes"),
                 Arguments.of("senseless header length", withLength(Long.MIN_VALUE), "9223372036854775808 bytes"),
                 Arguments.of("header over the limit", withLength(100_000_001), "the format allows 100000000"),
-                Arguments.of("header beyond the file", withLength(5000), "it is truncated or of another format"),
+                Arguments.of("header beyond the file", withLength(5000), "the file is truncated or of another format"),
                 Arguments.of("not an object", file("[1]     ", 0), "does not begin with '{'"),
                 Arguments.of("broken JSON", file("{\"x\":", 0), "expected more characters at character 5"),
                 Arguments.of("text after the object", file("{} x", 0), "expected the end"),
-                Arguments.of("name twice", file("{" + tensor + "," + tensor + "}", 8), "key 'x' comes twice"),
+                Arguments.of("name twice", file("{" + tensor + "," + tensor + "}", 8), "key 'x' occurs twice"),
                 Arguments.of("unknown dtype", file("{" + tensor.replace("F32", "F31") + "}", 8), "unknown dtype 'F31'"),
                 Arguments.of(
                         "wrong dtype for the bytes",
@@ -171,7 +171,7 @@ class SafetensorsTest {
                         file("{" + tensor.replace("[2]", "[-1,-2]") + "}", 8),
                         "'x' holds -1, expected at least 0"),
                 Arguments.of("end before begin", file("{" + tensor.replace("[0,8]", "[8,0]") + "}", 8), "begin <= end"),
-                Arguments.of("data cut off", file("{" + tensor + "}", 7), "it is truncated"),
+                Arguments.of("data cut off", file("{" + tensor + "}", 7), "the file is truncated"),
                 Arguments.of("data nobody owns", file("{" + tensor + "}", 9), "the file has 9"),
                 Arguments.of(
                         "overlap",
@@ -180,7 +180,7 @@ class SafetensorsTest {
                 Arguments.of(
                         "hole",
                         file("{" + tensor + ",\"y\":{\"dtype\":\"U8\",\"shape\":[4],\"data_offsets\":[12,16]}}", 16),
-                        "leaves a hole after tensor 'x'"),
+                        "leaves a gap after tensor 'x'"),
                 Arguments.of(
                         "shape beyond 64 bits",
                         file("{" + tensor.replace("[2]", "[4611686018427387904,8]") + "}", 8),

@@ -63,7 +63,8 @@ class ElasticSamplerTest {
 
     @Test
     void whatCannotBeDividedIsRefused() {
-        assertThatThrownBy(() -> new ElasticSampler(7, 8, 0)).hasMessageContaining("7 samples make no batch of 8");
+        assertThatThrownBy(() -> new ElasticSampler(7, 8, 0))
+                .hasMessageContaining("7 samples are fewer than one batch of 8");
         assertThatThrownBy(() -> new ElasticSampler(SAMPLES, BATCH, 0).next(0, 9))
                 .hasMessageContaining("a batch of 8 samples cannot be divided among 9 ranks");
     }

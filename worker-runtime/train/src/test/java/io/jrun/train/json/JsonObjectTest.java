@@ -56,7 +56,7 @@ class JsonObjectTest {
                 "{\"a\":.5}     | a value",
                 "{\"a\":tru}    | a value",
                 "{\"a\":NaN}    | a value",
-                "{\"a\":null,\"a\":null} | key 'a' comes twice",
+                "{\"a\":null,\"a\":null} | key 'a' occurs twice",
                 "{\"a\":1,}     | expected '\"'",
                 "{\"a\":\"\\x\"} | a known escape"
             })

@@ -90,7 +90,7 @@ class DeviceMeshTest {
             assertThatThrownBy(() -> DeviceMesh.of(world, "pp", 2, "dp", 3, "tp", 2))
                     .hasMessage("the mesh does not fit the job: pp 2 x dp 3 x tp 2 = 12, but the job has 2 ranks");
             assertThatThrownBy(() -> DeviceMesh.of(world, "dp", 2, "dp", 1)).hasMessage("axis 'dp' is given twice");
-            assertThatThrownBy(() -> DeviceMesh.of(world, "dp")).hasMessageContaining("names and sizes in turn");
+            assertThatThrownBy(() -> DeviceMesh.of(world, "dp")).hasMessageContaining("alternating names and sizes");
             assertThatThrownBy(() -> DeviceMesh.of(world, "dp", 0)).hasMessageContaining("axis 'dp' has size 0");
             assertThatThrownBy(() -> DeviceMesh.of(world, "dp", 2).group("tp"))
                     .hasMessage("the mesh has no axis 'tp': its axes are dp");

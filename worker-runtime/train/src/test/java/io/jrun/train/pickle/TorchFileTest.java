@@ -136,10 +136,10 @@ class TorchFileTest {
     @CsvSource(
             delimiter = '|',
             value = {
-                "evil.pth   | it refers to 'posix.system'",
-                "object.pth | it refers to 'torch.nn.modules.linear.Linear'",
-                "legacy.pth | it has the format of torch before 1.6. Convert the file with torch: torch.save(",
-                "scripted.pth | it is a TorchScript archive"
+                "evil.pth   | the file refers to 'posix.system'",
+                "object.pth | the file refers to 'torch.nn.modules.linear.Linear'",
+                "legacy.pth | the file has the format of torch before 1.6. Convert the file with torch: torch.save(",
+                "scripted.pth | the file is a TorchScript archive"
             })
     void refusesEverythingButDataAndSaysWhatToDo(String name, String message) throws IOException {
         assertThatThrownBy(() -> TorchFile.open(resource(name)))
@@ -182,20 +182,20 @@ class TorchFileTest {
             value = {
                 "a dict whose value contains itself | 7d71005804000000 73656c66 6800 73 2e | contain themselves",
                 "a mark that is missing | 7d 74 2e | no mark on the stack",
-                "a recall of nothing | 6805 2e | it has not memorised",
+                "a recall of nothing | 6805 2e | the pickle has not memorised",
                 "an integer as shape | 4b05 2e | -",
-                "an early end | 7d7100 | its pickle ends early",
+                "an early end | 7d7100 | the pickle ends early",
                 "a string beyond the file | 58ffffff7f 2e | a string of 2147483647 bytes",
                 "a negative string | 58ffffffff 2e | a string of 4294967295 bytes",
-                "an instance | 28 63 6f730a 73797374656d0a 69 2e | it refers to 'os.system'",
+                "an instance | 28 63 6f730a 73797374656d0a 69 2e | the file refers to 'os.system'",
                 "an INST operation | 28 69 6f730a 73797374656d0a 2e | operation 0x69",
                 "an extension | 8201 2e | operation 0x82",
                 "an object in NEWOBJ | 63 636f6c6c656374696f6e730a 4f726465726564446963740a 29 81 2e | operation 0x81",
                 "a called type | 63 746f7263680a 466c6f617453746f726167650a 29 52 2e | calls an element type",
                 "arguments of an OrderedDict | 63636f6c6c656374696f6e730a4f726465726564446963740a 4b01 85 52 2e | with arguments",
-                "a persistent id that is no storage | 4b01 85 51 2e | a persistent id that is no storage",
+                "a persistent id that is not a storage | 4b01 85 51 2e | a persistent id that is not a storage",
                 "a key that is a tuple | 7d 29 4b01 73 2e | neither a string nor a number",
-                "BUILD on a list | 5d 7d 62 2e | a Dictionary belongs",
+                "BUILD on a list | 5d 7d 62 2e | in place of a Dictionary",
                 "protocol 9 | 8009 2e | protocol 9",
                 "invalid UTF-8 | 5801000000ff 2e | not UTF-8"
             })
@@ -249,7 +249,7 @@ class TorchFileTest {
         entries.remove(root + "/data/0");
         Path missing = zip("missing.pth", entries);
         assertThatThrownBy(() -> TorchFile.open(missing))
-                .hasMessageContaining("it lacks the entry '" + root + "/data/0'");
+                .hasMessageContaining("the file lacks the entry '" + root + "/data/0'");
     }
 
     /** Mutations of torch's own files: each opens, or fails with one line; the memory stays within the size of the file. */

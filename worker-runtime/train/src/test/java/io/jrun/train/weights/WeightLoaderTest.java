@@ -85,9 +85,9 @@ class WeightLoaderTest {
                 LocalWorldOptions.ofNodes(List.of(2, 2)),
                 world -> assertThatThrownBy(() -> WeightLoader.load(new Net(), folder, MAPPING, world, readers))
                         .isInstanceOf(CheckpointException.class)
-                        .hasMessage(
-                                folder + " is of another model: it lacks [second.bias] and has unknown [third.bias]."
-                                        + " Check the type and the sizes in config.json."));
+                        .hasMessage(folder
+                                + " is of another model: the file lacks [second.bias] and has unknown [third.bias]."
+                                + " Check the type and the sizes in config.json."));
     }
 
     @Test
@@ -131,7 +131,7 @@ class WeightLoaderTest {
         Safetensors.write(folder.resolve("model-00002-of-00002.safetensors"), Map.of("x", torch.ones(1)), Map.of());
         assertThatThrownBy(() -> WeightFiles.open(folder))
                 .hasMessageContaining("says that tensor 'net.")
-                .hasMessageContaining("is in model-00002-of-00002.safetensors, but that file lacks the tensor");
+                .hasMessageContaining("is in model-00002-of-00002.safetensors, but the file lacks the tensor");
     }
 
     @Test

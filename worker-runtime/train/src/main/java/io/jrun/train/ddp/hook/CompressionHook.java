@@ -9,8 +9,8 @@ import io.jrun.train.ddp.GradientBucket;
 
 /**
  * Sends float32 gradients as 16-bit numbers: half the bytes. Stands for torch's {@code fp16_compress_hook},
- * {@code bf16_compress_hook} and their wrappers. The sums are folded in float32, see {@link ProcessGroup#compressed}, which
- * also gives the bound of the error. Buckets of other element types are sent as they are.
+ * {@code bf16_compress_hook} and their wrappers. The sums are folded in float32, see {@link ProcessGroup#compressed},
+ * which also gives the bound of the error. Buckets of other element types are sent as they are.
  *
  * @param wire BF16 or F16
  * @param inner the hook whose float32 reductions are compressed

@@ -20,15 +20,17 @@ import org.bytedeco.pytorch.TensorOptions;
 import org.bytedeco.pytorch.global.torch;
 import org.jspecify.annotations.Nullable;
 
-/** The factors and the error of one bucket of {@link PowerSgdHook}. The factors of all matrices lie in one memory each. */
+/**
+ * The factors and the error of one bucket of {@link PowerSgdHook}. The factors of all matrices lie in one memory each.
+ */
 final class LowRankBucket {
-    /** The part of a bucket that is one parameter; {@code rank} 0 if the parameter travels as it is. */
+    /** The part of a bucket that is one parameter; {@code rank} 0 if the parameter is sent uncompressed. */
     private record Matrix(int index, long rows, long columns, int rank) {}
 
     private final PowerSgdOptions options;
     private final List<Matrix> low = new ArrayList<>();
     private final List<Matrix> plain = new ArrayList<>();
-    /** All P, then all uncompressed gradients; one all-reduce. */
+    /** All P, then all uncompressed gradients. One all-reduce sums this memory. */
     private final Tensor left;
     /** All Q. */
     private final Tensor right;
@@ -119,7 +121,7 @@ final class LowRankBucket {
         }
     }
 
-    /** The error of this rank: its gradients with the earlier error, less what all ranks go on with. */
+    /** Stores the error of this rank: its gradients plus the earlier error, minus the gradients that all ranks use. */
     private void keepError(GradientBucket bucket) {
         Tensor lost = Objects.requireNonNull(error);
         lost.sub_(bucket.flat());
@@ -131,7 +133,7 @@ final class LowRankBucket {
         }
     }
 
-    /** Makes the columns of all Q orthonormal: of the last pass, or random ones. Equal on all ranks. */
+    /** Makes the columns of all Q orthonormal. Q is the Q of the last pass, or random. Equal on all ranks. */
     private void prepareRight() {
         if (!isStarted || !options.warmStart()) {
             right.normal_(0, 1, new GeneratorOptional(generator));

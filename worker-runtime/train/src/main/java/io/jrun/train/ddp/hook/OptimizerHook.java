@@ -7,9 +7,9 @@ import io.jrun.train.ddp.GradientBucket;
 import java.util.function.Consumer;
 
 /**
- * Updates the parameters of a bucket as soon as the bucket holds its mean, while later buckets still travel. Then the
- * program does not call {@code optimizer.step()}: each synchronised backward pass updates all parameters. For models that
- * use all parameters in each pass. torch's {@code _hook_then_optimizer}.
+ * Updates the parameters of a bucket when the bucket holds its mean, while later buckets are reduced. Each synchronised
+ * backward pass updates all parameters, so the program does not call {@code optimizer.step()}. The model must use all
+ * parameters in each pass. torch's {@code _hook_then_optimizer}.
  *
  * @param inner exchanges the gradients
  * @param update updates the parameters of the bucket, from {@link GradientBucket#gradients}

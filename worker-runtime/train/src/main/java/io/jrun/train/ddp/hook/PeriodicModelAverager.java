@@ -7,8 +7,8 @@ import java.util.Collection;
 import org.bytedeco.pytorch.Tensor;
 
 /**
- * Replaces the parameters of all ranks by their mean every few steps. torch's {@code PeriodicModelAverager}. Confined to the
- * training thread.
+ * Replaces the parameters of all ranks by their mean every few steps. torch's {@code PeriodicModelAverager}. Confined
+ * to the training thread.
  */
 public final class PeriodicModelAverager {
     private final TensorCollectives collectives;
@@ -17,7 +17,7 @@ public final class PeriodicModelAverager {
     private long steps;
 
     /**
-     * An averager that has seen no step.
+     * An averager before its first step.
      *
      * @param group all ranks whose models are averaged
      * @param period steps from one averaging to the next
@@ -33,7 +33,10 @@ public final class PeriodicModelAverager {
         this.warmupSteps = warmupSteps;
     }
 
-    /** Call after each optimizer step, on all ranks; collective in the steps that average. */
+    /**
+     * Counts a step, and averages the parameters if the step ends a period. All ranks call the method after each
+     * optimizer step. Collective in the steps that average.
+     */
     public void stepDone(Collection<Tensor> parameters) {
         if (steps >= warmupSteps && (steps - warmupSteps) % period == 0) {
             parameters.forEach(parameter -> collectives.allReduce(parameter, ReduceOp.AVG));

@@ -7,9 +7,9 @@ import io.jrun.train.ddp.CommunicationHook;
 import io.jrun.train.ddp.GradientBucket;
 
 /**
- * Post-local SGD: the mean over all ranks for the first passes, then the mean over a smaller group only, such as the ranks of
- * one node. {@link PeriodicModelAverager} keeps the models of the smaller groups together. Source: Lin, Stich, Patel and Jaggi,
- * "Don't Use Large Mini-Batches, Use Local SGD", arXiv:1808.07217; torch's {@code post_localSGD_hook}.
+ * Post-local SGD: the mean over all ranks for the first passes, then the mean over a smaller group only, such as the
+ * ranks of one node. {@link PeriodicModelAverager} keeps the models of the smaller groups together. Source: Lin, Stich,
+ * Patel and Jaggi, "Don't Use Large Mini-Batches, Use Local SGD", arXiv:1808.07217; torch's {@code post_localSGD_hook}.
  */
 public final class PostLocalSgdHook implements CommunicationHook {
     private final ProcessGroup subgroup;
@@ -18,7 +18,7 @@ public final class PostLocalSgdHook implements CommunicationHook {
     private long passes;
 
     /**
-     * A hook that has seen no pass.
+     * A hook before its first pass.
      *
      * @param subgroup a group that contains this rank; each rank is in one subgroup
      * @param startPass synchronised passes with the mean over all ranks, 0 or more

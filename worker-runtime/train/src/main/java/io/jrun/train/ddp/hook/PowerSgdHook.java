@@ -9,13 +9,14 @@ import java.util.HashMap;
 import java.util.Map;
 
 /**
- * PowerSGD: a gradient matrix M of n rows and m columns travels as two factors P (n x r) and Q (m x r), with M about P Q^T.
- * One step of a power iteration finds the factors: P = M Q, summed over ranks and made orthogonal; then Q = M^T P, averaged.
- * The rounding error is added to the gradients of the next pass. Vectors and small matrices travel as they are. Source: Vogels,
- * Karimireddy and Jaggi, "PowerSGD", arXiv:1905.13727, algorithms 1 and 2; torch's {@code powerSGD_hook}.
+ * PowerSGD: the ranks send a gradient matrix M of n rows and m columns as two factors P (n x r) and Q (m x r), with M
+ * about P Q^T. One step of a power iteration finds the factors: P = M Q, summed over ranks and made orthogonal; then Q
+ * = M^T P, averaged. The rounding error is added to the gradients of the next pass. Vectors and small matrices are sent
+ * uncompressed. Source: Vogels, Karimireddy and Jaggi, "PowerSGD", arXiv:1905.13727, algorithms 1 and 2; torch's
+ * {@code powerSGD_hook}.
  *
- * <p>Takes memory for one copy of the gradients with error feedback, and for the factors. The optimizer must be the same on
- * all ranks: the result has equal bits on all.
+ * <p>The hook needs memory for the factors, and with error feedback for one copy of the gradients. The results of all
+ * ranks have equal bits.
  */
 public final class PowerSgdHook implements CommunicationHook {
     private final PowerSgdOptions options;
@@ -23,7 +24,7 @@ public final class PowerSgdHook implements CommunicationHook {
     private final Map<Integer, LowRankBucket> buckets = new HashMap<>();
     private long passes;
 
-    /** A hook that has seen no pass. */
+    /** A hook before its first pass. */
     public PowerSgdHook(PowerSgdOptions options) {
         this.options = options;
     }

@@ -1,14 +1,14 @@
 package io.jrun.train.ddp.hook;
 
 /**
- * How {@link PowerSgdHook} compresses.
+ * Options of {@link PowerSgdHook}.
  *
- * @param rank columns of the two factors; more columns cost more bytes and lose less
- * @param startPass synchronised passes that are not compressed, at least 1: the buckets are cut anew after the first one
- * @param minimumRate a matrix is compressed if its factors have fewer elements than the matrix has, by this factor
- * @param errorFeedback adds what compression lost to the gradients of the next pass
- * @param warmStart begins each pass with the factors of the pass before, which makes the passes one power iteration
- * @param seed of the first factors, alike on all ranks
+ * @param rank columns of the two factors; more columns need more bytes and give a smaller error
+ * @param startPass synchronised passes that are not compressed, at least 1: the buckets change after the first pass
+ * @param minimumRate a matrix is compressed if the matrix has more than this many times the elements of its factors
+ * @param errorFeedback adds the error of the compression to the gradients of the next pass
+ * @param warmStart begins each pass with the factors of the previous pass, so that the passes are one power iteration
+ * @param seed seed of the first factors, equal on all ranks
  */
 public record PowerSgdOptions(
         int rank, long startPass, double minimumRate, boolean errorFeedback, boolean warmStart, long seed) {
@@ -22,22 +22,22 @@ public record PowerSgdOptions(
         }
     }
 
-    /** The same with another rank. */
+    /** A copy with another rank. */
     public PowerSgdOptions withRank(int newRank) {
         return new PowerSgdOptions(newRank, startPass, minimumRate, errorFeedback, warmStart, seed);
     }
 
-    /** The same with another number of uncompressed passes. */
+    /** A copy with another number of uncompressed passes. */
     public PowerSgdOptions withStartPass(long newStartPass) {
         return new PowerSgdOptions(rank, newStartPass, minimumRate, errorFeedback, warmStart, seed);
     }
 
-    /** The same with or without error feedback. */
+    /** A copy with or without error feedback. */
     public PowerSgdOptions withErrorFeedback(boolean newErrorFeedback) {
         return new PowerSgdOptions(rank, startPass, minimumRate, newErrorFeedback, warmStart, seed);
     }
 
-    /** The same with or without warm start. */
+    /** A copy with or without warm start. */
     public PowerSgdOptions withWarmStart(boolean newWarmStart) {
         return new PowerSgdOptions(rank, startPass, minimumRate, errorFeedback, newWarmStart, seed);
     }

@@ -1,6 +1,6 @@
 package io.jrun.train.pipeline.schedule;
 
-/** Kind of a {@link PipelineAction}. The text is the one that torch.distributed.pipelining prints. */
+/** Kind of a {@link PipelineAction}. The text is the text of torch.distributed.pipelining. */
 public enum ActionKind {
     /** Forward pass of a micro-batch through a stage. */
     FORWARD("F"),
@@ -8,7 +8,9 @@ public enum ActionKind {
     FULL_BACKWARD("B"),
     /** Backward pass that computes the gradient of the stage's input only. */
     INPUT_BACKWARD("I"),
-    /** Backward pass that computes the gradients of the stage's weights only. It follows the INPUT_BACKWARD. */
+    /**
+     * Backward pass that computes the gradients of the stage's weights only. This action follows the INPUT_BACKWARD.
+     */
     WEIGHT_BACKWARD("W"),
     /** Sends the stage's output to the next stage. */
     SEND_FORWARD("SEND_F"),
@@ -30,7 +32,7 @@ public enum ActionKind {
         return text;
     }
 
-    /** Whether the action computes, and does not send or receive. */
+    /** Whether the action is a computation. Other actions send or receive. */
     public boolean computes() {
         return text.length() == 1;
     }

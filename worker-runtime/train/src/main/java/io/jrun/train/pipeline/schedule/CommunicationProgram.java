@@ -5,9 +5,9 @@ import java.util.List;
 import java.util.stream.IntStream;
 
 /**
- * A schedule with its sends and receives: for each rank the computations in their order, each followed by the sends of what
- * it made, and each preceded by the receives of what it needs. All programs are cut from one common order in which a send and
- * its receive are neighbours, so the programs end even if every send waits for its receive.
+ * A schedule with its sends and receives: for each rank the computations in their order. The receives of the inputs
+ * come before a computation, and the sends of the outputs after the computation. All programs follow one common order
+ * in which a send and its receive are neighbours. The programs therefore end even if every send waits for its receive.
  *
  * @param programs actions of each pipeline rank
  */
@@ -18,7 +18,8 @@ public record CommunicationProgram(List<List<PipelineAction>> programs) {
     }
 
     /**
-     * Adds sends and receives to {@code schedule} in the order in which its actions end when each takes one unit of time.
+     * Adds sends and receives to {@code schedule} in the order in which its actions end when each takes one unit of
+     * time.
      *
      * @throws ScheduleException if the schedule is a deadlock
      */

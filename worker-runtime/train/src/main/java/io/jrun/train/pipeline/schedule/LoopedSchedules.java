@@ -10,8 +10,8 @@ import java.util.List;
 import java.util.stream.IntStream;
 
 /**
- * Schedules in which rank r holds the stages r, r + ranks, r + 2 ranks, ...: GPipe, 1F1B, interleaved 1F1B and ZB1P. The
- * order of actions is that of torch.distributed.pipelining.
+ * Schedules in which rank r holds the stages r, r + ranks, r + 2 ranks, ...: GPipe, 1F1B, interleaved 1F1B and ZB1P.
+ * The order of actions equals the order of torch.distributed.pipelining.
  */
 final class LoopedSchedules {
     private LoopedSchedules() {}
@@ -42,7 +42,7 @@ final class LoopedSchedules {
         return new PipelineSchedule(stageRanks(ranks, stagesPerRank), microBatches, programs);
     }
 
-    /** Forward passes alone, then forward and backward in turn, then backward passes alone. */
+    /** A rank's program: forward passes, then alternating forward and backward passes, then backward passes. */
     private static List<PipelineAction> program(
             Order order, int rank, int total, int warmUp, boolean splitBackward, int weightDelay) {
         List<PipelineAction> program = new ArrayList<>();

@@ -4,8 +4,8 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
 /**
- * One step of a rank's program: what happens to which micro-batch at which stage. The text is stage, kind, micro-batch:
- * {@code 2F0} is the forward pass of micro-batch 0 at stage 2.
+ * One step of a rank's program: the kind of the action, its stage and its micro-batch. The text is stage, kind,
+ * micro-batch: {@code 2F0} is the forward pass of micro-batch 0 at stage 2.
  *
  * @param stage number of the stage, from 0
  * @param microBatch number of the micro-batch, from 0

@@ -7,15 +7,19 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
 
-/** The check of a schedule before the first step. A schedule that passes ends, and computes each gradient exactly once. */
+/**
+ * The check of a schedule before the first step. A schedule that passes the check ends, and computes each gradient
+ * exactly once.
+ */
 public final class ScheduleCheck {
     private ScheduleCheck() {}
 
     /**
-     * Checks that each stage computes each micro-batch once forward and once backward, that each action is on the rank of its
-     * stage, that actions come after those they need, and that the programs end with blocking sends.
+     * Checks that each stage computes each micro-batch once forward and once backward, that each action is on the rank
+     * of its stage, that an action comes after the actions of its inputs, and that the programs end with blocking
+     * sends.
      *
-     * @throws ScheduleException naming the action or the waiting ranks
+     * @throws ScheduleException if a check fails; the message names the action or the waiting ranks
      */
     public static void requireRunnable(PipelineSchedule schedule) {
         Set<PipelineAction> seen = new HashSet<>();
@@ -79,7 +83,9 @@ public final class ScheduleCheck {
         }
     }
 
-    /** Plays the programs with sends that wait until the other rank stands at the matching receive. */
+    /**
+     * Simulates the programs with blocking sends: a send waits until the other rank has reached the matching receive.
+     */
     static void requireEndWithBlockingSends(CommunicationProgram program, PipelineSchedule schedule) {
         List<Deque<PipelineAction>> left = new ArrayList<>();
         program.programs().forEach(actions -> left.add(new ArrayDeque<>(actions)));
@@ -103,7 +109,7 @@ public final class ScheduleCheck {
         boolean progress = false;
         for (PipelineAction next = mine.peek(); next != null; next = mine.peek()) {
             if (next.kind() == ActionKind.RECEIVE_FORWARD || next.kind() == ActionKind.RECEIVE_BACKWARD) {
-                return progress; // the sender takes both away
+                return progress; // The sender removes the send and the receive.
             }
             if (!next.kind().computes()) {
                 boolean forward = next.kind() == ActionKind.SEND_FORWARD;

@@ -31,7 +31,7 @@ public enum ScheduleKind {
     /**
      * The kind of this name, in any case of letters.
      *
-     * @throws ScheduleException if there is none; the message lists all names
+     * @throws ScheduleException if no kind has this name; the message lists all names
      */
     public static ScheduleKind parse(String name) {
         for (ScheduleKind kind : values()) {
@@ -54,7 +54,7 @@ public enum ScheduleKind {
      * @param ranks number of pipeline ranks, at least 1
      * @param stagesPerRank number of stages that each rank holds
      * @param microBatches number of micro-batches of a step
-     * @throws ScheduleException if the kind has no schedule for these numbers; the message says which number to change
+     * @throws ScheduleException if the kind has no schedule for these numbers; the message names the number to change
      */
     public PipelineSchedule schedule(int ranks, int stagesPerRank, int microBatches) {
         require(
@@ -87,9 +87,9 @@ public enum ScheduleKind {
     }
 
     /**
-     * Most micro-batches whose activations {@code rank} holds at one time, counted once for each of the rank's stages.
-     * The arguments are those of a schedule that {@link #schedule} makes. ZBV with fewer than 2 ranks - 1 micro-batches holds
-     * at most this many.
+     * The largest number of micro-batches whose activations {@code rank} holds at one time, counted once for each of
+     * the rank's stages. The arguments must be arguments for which {@link #schedule} makes a schedule. For ZBV with
+     * fewer than 2 ranks - 1 micro-batches the number is an upper bound.
      */
     public int peakLive(int rank, int ranks, int stagesPerRank, int microBatches) {
         int total = microBatches * stagesPerRank;

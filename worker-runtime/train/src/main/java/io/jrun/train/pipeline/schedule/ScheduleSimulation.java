@@ -10,8 +10,8 @@ import java.util.stream.IntStream;
 import java.util.stream.LongStream;
 
 /**
- * A schedule played in exact units of time. A rank begins an action when the rank is free and the actions that the action
- * needs are done; sending takes no time.
+ * A simulation of a schedule in exact units of time. A rank begins an action when the rank is idle and the required
+ * earlier actions are done. Sending takes no time.
  */
 public final class ScheduleSimulation {
     /** An action and the time at which it ends. */
@@ -36,9 +36,9 @@ public final class ScheduleSimulation {
     }
 
     /**
-     * Plays the schedule to its end.
+     * Simulates the schedule to its end.
      *
-     * @throws ScheduleException if no rank can go on; the message names the waiting action of each rank
+     * @throws ScheduleException if no rank can continue; the message names the waiting action of each rank
      */
     public static ScheduleSimulation of(PipelineSchedule schedule, ActionCosts costs) {
         ScheduleSimulation simulation = new ScheduleSimulation(schedule, costs);
@@ -59,7 +59,7 @@ public final class ScheduleSimulation {
         return LongStream.of(clock).max().orElse(0);
     }
 
-    /** Time in which {@code rank} does not compute, before the makespan ends. */
+    /** The time in which {@code rank} does not compute, until the end of the makespan. */
     public long idle(int rank) {
         return makespan()
                 - schedule.programs().get(rank).stream()
@@ -67,7 +67,10 @@ public final class ScheduleSimulation {
                         .sum();
     }
 
-    /** Most micro-batches whose activations {@code rank} holds at one time, counted once for each of its stages. */
+    /**
+     * The largest number of micro-batches whose activations {@code rank} holds at one time, counted once for each of
+     * its stages.
+     */
     public int peakLive(int rank) {
         return peakLive[rank];
     }
@@ -104,7 +107,7 @@ public final class ScheduleSimulation {
         }
     }
 
-    /** When everything that {@code action} needs is done; empty if something is not done yet. */
+    /** The time at which all actions that {@code action} needs are done; empty if one of these actions is not done. */
     private OptionalLong ready(PipelineAction action) {
         int stage = action.stage();
         int microBatch = action.microBatch();

@@ -11,8 +11,8 @@ import java.util.Map;
 import java.util.stream.IntStream;
 
 /**
- * ZBV: rank r holds the stages r and 2 ranks - 1 - r, so the first rank holds the first and the last stage. Source: Qi et
- * al. 2023, arXiv 2401.10241, section 6; the order of actions is that of torch.distributed.pipelining.
+ * ZBV: rank r holds the stages r and 2 ranks - 1 - r, so the first rank holds the first and the last stage. Source: Qi
+ * et al. 2023, arXiv 2401.10241, section 6; the order of actions equals the order of torch.distributed.pipelining.
  */
 final class VShapedSchedule {
     private final int ranks;
