@@ -255,8 +255,8 @@ class HostsIT extends RealJobs {
         assertThat(refused.exitCode()).isEqualTo(2);
         assertThat(refused.err())
                 .hasLineCount(1)
-                .contains("the job could not be started: the agent at h2:29600 refuses it: it was started with another"
-                        + " secret");
+                .contains("the job could not be started: the agent at h2:29600 refuses it: the agent was started"
+                        + " with another secret");
         assertThat(folder.resolve("started")).doesNotExist();
         JRun.waitFor(() -> !agent.err().isEmpty(), "the agent's line about it");
         assertThat(agent.err()).hasLineCount(1).contains("refused a caller without this agent's secret");

@@ -43,8 +43,8 @@ class HostileIndexTest {
                 "{\"weight_map\": {\"a\": \"x\\u0000y\"}}        | expected the name of a file",
                 "{\"weight_map\": {\"a\": \"none.safetensors\"}} | names the file none.safetensors, which is missing",
                 "{\"weight_map\": {\"z\": \"" + SHARD + "\"}}    | says that tensor 'z' is in " + SHARD
-                        + ", but that file lacks",
-                "{\"weight_map\": {\"a\": \"x\", \"a\": \"y\"}}  | key 'a' comes twice",
+                        + ", but the file lacks",
+                "{\"weight_map\": {\"a\": \"x\", \"a\": \"y\"}}  | key 'a' occurs twice",
                 "{\"weight_map\": {\"a\\nforged\": 1}}          | : 'a?forged' is 1, expected a string",
                 "{\"weight_map\": {\"a\": {\"a\": {\"a\": {}}}}} | expected a string"
             })
