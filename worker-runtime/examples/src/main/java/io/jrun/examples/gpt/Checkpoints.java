@@ -1,78 +1,127 @@
 package io.jrun.examples.gpt;
 
-import io.jrun.comm.DataType;
-import io.jrun.comm.ProcessGroup;
+import io.jrun.comm.CommException;
+import io.jrun.comm.ErrorCode;
+import io.jrun.comm.World;
 import io.jrun.examples.options.InvalidArgumentException;
-import io.jrun.train.checkpoint.CheckpointDirectory;
+import io.jrun.train.checkpoint.CheckpointException;
+import io.jrun.train.checkpoint.ModelState;
+import io.jrun.train.checkpoint.Safetensors;
+import io.jrun.train.checkpoint.sharded.CheckpointManager;
+import io.jrun.train.checkpoint.sharded.SaveRequests;
+import io.jrun.train.checkpoint.sharded.SavedCheckpoint;
+import io.jrun.train.checkpoint.sharded.StateDict;
+import io.jrun.train.checkpoint.sharded.TerminationGuard;
 import io.jrun.train.data.DataLoader;
 import io.jrun.train.data.DataLoaderState;
-import java.lang.foreign.MemorySegment;
-import java.nio.file.Path;
+import java.time.Duration;
 import java.util.Locale;
 import java.util.Map;
+import java.util.OptionalLong;
+import java.util.function.Consumer;
+import java.util.function.LongConsumer;
+import org.bytedeco.pytorch.Tensor;
+import org.jspecify.annotations.Nullable;
 
 /**
- * Saves the model and the optimizer in the folder of --checkpoint, and reads them back. Without the option it does
- * neither.
+ * Saves the training at the location of --checkpoint, and reads the training back. All ranks hold the same state, and
+ * each rank writes a share. Without the option nothing is saved.
  */
-final class Checkpoints {
+final class Checkpoints implements AutoCloseable {
+    private static final String MODEL = "model.";
+    private static final String OPTIMIZER = "optimizer.";
     private static final String MODEL_KEY = "model";
     private static final String DATA_KEY = "data";
     private static final String LOADER_KEY = "loader";
 
+    /** Less than jrun's grace period of 30 s. */
+    private static final Duration SAVE_LIMIT = Duration.ofSeconds(25);
+
     private final GptOptions options;
-    private final ProcessGroup group;
-    private final GptOptimizer optimizer;
+    private final World world;
+    private final GptTrainer trainer;
     private final DataLoader<?> loader;
     private final Progress progress;
+    private final SaveRequests requests;
+    private final @Nullable CheckpointManager manager;
 
-    Checkpoints(
-            GptOptions options, ProcessGroup group, GptOptimizer optimizer, DataLoader<?> loader, Progress progress) {
+    /** The last whole step, and the position in the data after it. */
+    private long lastStep;
+
+    private DataLoaderState position;
+
+    private Checkpoints(
+            GptOptions options,
+            World world,
+            GptTrainer trainer,
+            DataLoader<?> loader,
+            Progress progress,
+            @Nullable CheckpointManager manager) {
         this.options = options;
-        this.group = group;
-        this.optimizer = optimizer;
+        this.world = world;
+        this.trainer = trainer;
         this.loader = loader;
+        this.position = loader.state();
         this.progress = progress;
+        this.requests = new SaveRequests(world);
+        this.manager = manager;
+    }
+
+    /** Opens the location. Collective. */
+    static Checkpoints open(
+            GptOptions options, World world, GptTrainer trainer, DataLoader<?> loader, Progress progress) {
+        CheckpointOptions where = options.checkpoints();
+        try {
+            CheckpointManager manager = where.location()
+                    .map(location -> CheckpointManager.open(location, world.group(), world.runId(), where.retention()))
+                    .orElse(null);
+            return new Checkpoints(options, world, trainer, loader, progress, manager);
+        } catch (IllegalArgumentException e) {
+            throw new InvalidArgumentException("--checkpoint: " + e.getMessage());
+        }
     }
 
     /**
-     * Loads the newest checkpoint on every rank, also the position in the data. Rank 0 says which one that is, because
-     * other nodes may see a file later.
+     * Loads the newest checkpoint on every rank, also the position in the data.
      *
-     * @return the step of the checkpoint; 0 if there is no checkpoint
-     * @throws InvalidArgumentException if the folder has a checkpoint that this run must not use
+     * @return the step of the checkpoint; 0 without a checkpoint
+     * @throws InvalidArgumentException if the location has a checkpoint that this run must not use
      */
     long resume() {
-        if (options.checkpoint().isEmpty()) {
+        if (manager == null) {
             return 0;
         }
-        Path folder = options.checkpoint().get();
-        CheckpointDirectory directory = CheckpointDirectory.of(folder);
-        long[] step = {group.groupRank() == 0 ? directory.latest().orElse(-1) : -1};
-        group.broadcast(MemorySegment.ofArray(step), DataType.I64, 1, 0);
-        if (step[0] < 0) {
+        OptionalLong latest = manager.latest();
+        if (latest.isEmpty()) {
             return 0;
         }
-        if (!options.resume()) {
-            throw new InvalidArgumentException(folder + " holds the checkpoint of step " + step[0]
+        long step = latest.getAsLong();
+        if (!options.checkpoints().resume()) {
+            throw new InvalidArgumentException(manager + " holds the checkpoint of step " + step
                     + " already; go on from it with --resume, or choose another --checkpoint");
         }
-        Map<String, String> saved = directory.metadata(step[0]);
-        String savedModel = saved.getOrDefault(MODEL_KEY, "unknown");
+        SavedCheckpoint saved = manager.open(step);
+        String savedModel = saved.texts().getOrDefault(MODEL_KEY, "unknown");
         if (!savedModel.equals(options.model().summary())) {
-            throw new InvalidArgumentException("the checkpoint in " + folder + " is of a model with " + savedModel
+            throw new InvalidArgumentException("the checkpoint in " + manager + " is of a model with " + savedModel
                     + ", this run's has " + options.model().summary());
         }
-        String savedOrder = saved.getOrDefault(DATA_KEY, "unknown");
+        String savedOrder = saved.texts().getOrDefault(DATA_KEY, "unknown");
         if (!savedOrder.equals(dataOrder())) {
             progress.say("note: the checkpoint was trained with " + savedOrder + ", this run has " + dataOrder()
                     + "; each step sees other samples from here on");
         }
-        if (saved.containsKey(LOADER_KEY)) {
-            restore(saved.get(LOADER_KEY));
+        String loaderState = saved.texts().get(LOADER_KEY);
+        if (loaderState != null) {
+            restore(loaderState);
         }
-        optimizer.load(directory, step[0]);
-        return step[0];
+        Map<String, Tensor> model = saved.read(MODEL);
+        Map<String, Tensor> optimizer = saved.read(OPTIMIZER);
+        ModelState.load(trainer.module(), model);
+        trainer.optimizer().load(optimizer, step);
+        model.values().forEach(Tensor::close);
+        optimizer.values().forEach(Tensor::close);
+        return step;
     }
 
     private void restore(String loaderState) {
@@ -83,37 +132,105 @@ final class Checkpoints {
         }
     }
 
-    /** Rank 0 saves the state after {@code step}. All ranks have the same state. */
-    void save(long step) {
-        if (options.checkpoint().isEmpty()) {
-            progress.say("a checkpoint was asked for, but there is no --checkpoint=DIR");
-        } else if (group.groupRank() == 0) {
-            Map<String, String> metadata = Map.of(
-                    MODEL_KEY,
-                    options.model().summary(),
-                    DATA_KEY,
-                    dataOrder(),
-                    LOADER_KEY,
-                    loader.state().toJson());
-            Path written =
-                    optimizer.save(CheckpointDirectory.of(options.checkpoint().get()), step, metadata);
-            progress.say("checkpoint " + written);
+    /** Saves the state after {@code step} if --checkpoint-every or jrun asks for a checkpoint. Collective. */
+    void saveIfDue(long step) {
+        if (manager == null) {
+            if (world.checkpointRequested()) {
+                progress.say("a checkpoint was asked for, but there is no --checkpoint=LOCATION");
+            }
+            return;
+        }
+        boolean isRequested = requests.agree();
+        if (step < options.steps() && (isRequested || options.checkpoints().isDue(step))) {
+            save(manager, step, options.checkpoints().isAsync());
         }
     }
 
-    /** Saves the state at the end of the training, if --checkpoint names a folder. */
+    /** Saves the state at the end of the training, and the parameters alone, if --checkpoint and --out ask. Collective. */
     void saveLast(long step) {
-        if (options.checkpoint().isPresent()) {
-            save(step);
+        if (manager != null) {
+            save(manager, step, false);
+        }
+        if (world.rank() == 0) {
+            options.checkpoints()
+                    .out()
+                    .ifPresent(
+                            file -> Safetensors.write(file, ModelState.of(trainer.module()), Map.of("format", "pt")));
         }
     }
 
-    /** The options that decide the samples of a step. */
+    private void save(CheckpointManager to, long step, boolean isAsync) {
+        Map<String, Tensor> optimizer = trainer.optimizer().state();
+        StateDict state = new StateDict()
+                .putAll(MODEL, ModelState.of(trainer.module()))
+                .putAll(OPTIMIZER, optimizer)
+                .putText(MODEL_KEY, options.model().summary())
+                .putText(DATA_KEY, dataOrder())
+                .putText(LOADER_KEY, position.toJson());
+        if (isAsync) {
+            to.saveAsync(step, state);
+        } else {
+            to.save(step, state);
+        }
+        optimizer.values().forEach(Tensor::close);
+        progress.say("checkpoint of step " + step + " in " + to + (isAsync ? ", in the background" : ""));
+    }
+
+    /**
+     * Runs the training. If jrun stops the job, rank 0 saves the state after the last whole step, before the process
+     * ends. All ranks hold the same state, so rank 0 needs no other rank.
+     *
+     * @param training receives a consumer for the number of each whole step
+     */
+    void protect(long firstStep, Consumer<LongConsumer> training) {
+        lastStep = firstStep;
+        position = loader.state();
+        try (TerminationGuard guard = TerminationGuard.install(SAVE_LIMIT)) {
+            try {
+                training.accept(step -> {
+                    lastStep = step;
+                    position = loader.state();
+                    if (guard.isTerminating()) {
+                        throw new CommException(ErrorCode.ABORTED, "the process was asked to end");
+                    }
+                });
+            } catch (CommException e) {
+                if (e.code() == ErrorCode.ABORTED && world.rank() == 0 && lastStep > firstStep) {
+                    saveAlone(lastStep);
+                }
+                throw e;
+            }
+        }
+    }
+
+    /** Without the other ranks. A save in the background has ended before, so that only one save writes. */
+    private void saveAlone(long step) {
+        try {
+            close();
+        } catch (CheckpointException | CommException e) {
+            progress.say("a save was interrupted: " + e.getMessage());
+        }
+        options.checkpoints().location().ifPresent(location -> {
+            try (CheckpointManager alone =
+                    CheckpointManager.alone(location, options.checkpoints().retention())) {
+                save(alone, step, false);
+            }
+        });
+    }
+
+    /** Everything that decides which samples a step sees. */
     private String dataOrder() {
         return String.format(
                 Locale.ROOT,
                 "seed %d, %d sequences in a step",
                 options.seed(),
-                group.size() * options.batch() * options.recipe().accumulate());
+                world.size() * options.batch() * options.recipe().accumulate());
+    }
+
+    @Override
+    public void close() {
+        if (manager != null) {
+            manager.close();
+        }
     }
 }

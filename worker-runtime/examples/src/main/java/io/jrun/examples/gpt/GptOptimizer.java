@@ -1,13 +1,12 @@
 package io.jrun.examples.gpt;
 
-import io.jrun.train.checkpoint.CheckpointDirectory;
+import io.jrun.train.checkpoint.OptimizerState;
 import io.jrun.train.ddp.DistributedDataParallel;
 import io.jrun.train.optim.FlatOptimizer;
 import io.jrun.train.optim.FusedAdamW;
 import io.jrun.train.optim.ParameterGroup;
 import io.jrun.train.tensor.ModuleTensors;
 import java.lang.foreign.MemorySegment;
-import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.atomic.AtomicReference;
@@ -17,6 +16,7 @@ import org.bytedeco.pytorch.Module;
 import org.bytedeco.pytorch.Optimizer;
 import org.bytedeco.pytorch.SGD;
 import org.bytedeco.pytorch.SGDOptions;
+import org.bytedeco.pytorch.Tensor;
 
 /** An optimizer of libtorch, or jrun's optimizer over flat memory. */
 sealed interface GptOptimizer extends AutoCloseable {
@@ -26,11 +26,11 @@ sealed interface GptOptimizer extends AutoCloseable {
     /** Updates the parameters. */
     void step(double learningRate);
 
-    /** Saves the model and the state of the optimizer after {@code step} steps. */
-    Path save(CheckpointDirectory directory, long step, Map<String, String> metadata);
+    /** Copies of the state of the optimizer by name; the caller frees them. */
+    Map<String, Tensor> state();
 
-    /** Loads the checkpoint of {@code step}. */
-    void load(CheckpointDirectory directory, long step);
+    /** Gives the optimizer the state after {@code step} steps. */
+    void load(Map<String, Tensor> state, long step);
 
     @Override
     void close();
@@ -65,13 +65,13 @@ sealed interface GptOptimizer extends AutoCloseable {
         }
 
         @Override
-        public Path save(CheckpointDirectory directory, long step, Map<String, String> metadata) {
-            return directory.save(step, model, optimizer, metadata);
+        public Map<String, Tensor> state() {
+            return OptimizerState.of(optimizer, ModuleTensors.parameters(model));
         }
 
         @Override
-        public void load(CheckpointDirectory directory, long step) {
-            directory.load(step, model, optimizer);
+        public void load(Map<String, Tensor> state, long step) {
+            OptimizerState.load(optimizer, ModuleTensors.parameters(model), state);
         }
 
         @Override
@@ -82,12 +82,10 @@ sealed interface GptOptimizer extends AutoCloseable {
     final class Flat implements GptOptimizer {
         private static final double WEIGHT_DECAY = 1e-2;
 
-        private final Module model;
         private final AtomicReference<Double> rate = new AtomicReference<>(0.0);
         private final FlatOptimizer optimizer;
 
         private Flat(Module model, List<MemorySegment> gradients) {
-            this.model = model;
             optimizer = new FlatOptimizer(
                     ModuleTensors.parameters(model),
                     FusedAdamW.DEFAULT,
@@ -108,13 +106,13 @@ sealed interface GptOptimizer extends AutoCloseable {
         }
 
         @Override
-        public Path save(CheckpointDirectory directory, long step, Map<String, String> metadata) {
-            return directory.save(step, model, optimizer.state(), metadata);
+        public Map<String, Tensor> state() {
+            return optimizer.state();
         }
 
         @Override
-        public void load(CheckpointDirectory directory, long step) {
-            directory.load(step, model, state -> optimizer.load(state, step));
+        public void load(Map<String, Tensor> state, long step) {
+            optimizer.load(state, step);
         }
 
         @Override

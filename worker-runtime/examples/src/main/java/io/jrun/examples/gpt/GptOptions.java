@@ -2,8 +2,6 @@ package io.jrun.examples.gpt;
 
 import io.jrun.examples.data.DataOptions;
 import io.jrun.examples.options.CommandLineArguments;
-import io.jrun.examples.options.InvalidArgumentException;
-import java.nio.file.Path;
 import java.util.List;
 import java.util.Optional;
 import java.util.stream.Stream;
@@ -15,7 +13,7 @@ import java.util.stream.Stream;
  * @param batch sequences per rank and step
  * @param sample tokens of text to generate at the end
  * @param threads per worker; 0 leaves the choice to the launcher (OMP_NUM_THREADS), or 1 without one
- * @param checkpointEvery steps between checkpoints; 0 for one at the end only
+ * @param checkpoints where and when the training is saved
  */
 record GptOptions(
         DataOptions data,
@@ -28,9 +26,7 @@ record GptOptions(
         int threads,
         int logEvery,
         int sample,
-        Optional<Path> checkpoint,
-        int checkpointEvery,
-        boolean resume) {
+        CheckpointOptions checkpoints) {
 
     static final String HELP = """
             usage: jrun [--nproc-per-node=N] train.jar [options]
@@ -74,9 +70,13 @@ record GptOptions(
               --peak-flops=X         floating point operations a second of one rank's device: reports MFU by PaLM's
                                      formula
               --sample=N             print N tokens of generated text at the end  Default: 0.
-              --checkpoint=DIR       save the model and the optimizer there
+              --checkpoint=LOCATION  save the training there: a folder, or s3://BUCKET/PREFIX
               --checkpoint-every=N   also save every N steps  Default: 0 (only at the end, and when jrun asks for it).
-              --resume               go on from the newest checkpoint in DIR, if there is one
+              --checkpoint-async     train on while a checkpoint is written
+              --keep-last=N          checkpoints to keep  Default: 2.
+              --keep-every=N         also keep each checkpoint of a step that N divides  Default: 0 (none).
+              --resume               go on from the newest checkpoint at LOCATION, if there is one
+              --out=FILE.safetensors write the parameters there at the end
               --help                 print this text
 
             Examples
@@ -96,19 +96,17 @@ record GptOptions(
             "--seed",
             "--threads",
             "--log-every",
-            "--sample",
-            "--checkpoint",
-            "--checkpoint-every");
-    private static final List<String> FLAGS = List.of("--untied", "--tiny", "--resume", "--help");
+            "--sample");
+    private static final List<String> FLAGS = List.of("--untied", "--tiny", "--help");
 
     /** Reads the arguments; empty if the arguments have --help. */
     static Optional<GptOptions> parse(String[] args) {
         CommandLineArguments given = CommandLineArguments.parse(
                 args,
-                Stream.of(VALUED, GptRecipe.VALUED, DataOptions.VALUED)
+                Stream.of(VALUED, GptRecipe.VALUED, DataOptions.VALUED, CheckpointOptions.VALUED)
                         .flatMap(List::stream)
                         .toList(),
-                FLAGS);
+                Stream.concat(FLAGS.stream(), CheckpointOptions.FLAGS.stream()).toList());
         if (given.has("--help")) {
             return Optional.empty();
         }
@@ -119,7 +117,7 @@ record GptOptions(
                 given.number("--heads", tiny ? 2 : 4, 1),
                 given.number("--context", 64, 1),
                 !given.has("--untied"));
-        GptOptions options = new GptOptions(
+        return Optional.of(new GptOptions(
                 DataOptions.of(given, tiny ? 400_000 : 6_000_000),
                 model,
                 given.number("--steps", tiny ? 40 : 600, 0),
@@ -130,13 +128,7 @@ record GptOptions(
                 given.number("--threads", 0, 0),
                 given.number("--log-every", tiny ? 10 : 20, 1),
                 given.number("--sample", 0, 0),
-                given.text("--checkpoint").map(Path::of),
-                given.number("--checkpoint-every", 0, 0),
-                given.has("--resume"));
-        if (options.checkpoint().isEmpty() && (options.resume() || options.checkpointEvery() > 0)) {
-            throw new InvalidArgumentException("--resume and --checkpoint-every need --checkpoint=DIR");
-        }
-        return Optional.of(options);
+                CheckpointOptions.of(given)));
     }
 
     /** The same for a model with another vocabulary. */
@@ -152,14 +144,7 @@ record GptOptions(
                 threads,
                 logEvery,
                 sample,
-                checkpoint,
-                checkpointEvery,
-                resume);
-    }
-
-    /** Whether --checkpoint-every asks for a checkpoint after {@code step}. */
-    boolean isCheckpointDue(long step) {
-        return checkpointEvery > 0 && step % checkpointEvery == 0;
+                checkpoints);
     }
 
     /** The learning rate after {@code step} steps. */

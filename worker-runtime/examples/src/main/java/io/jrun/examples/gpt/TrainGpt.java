@@ -95,22 +95,23 @@ public final class TrainGpt {
         }
         DataLoaderOptions loading = DataLoaderOptions.training(options.batch(), options.seed());
         try (var trainer = new GptTrainer(options, world);
-                DataLoader<long[]> loader = DataLoader.of(windows, group, loading)) {
-            Checkpoints checkpoints = new Checkpoints(options, group, trainer.optimizer(), loader, progress);
+                DataLoader<long[]> loader = DataLoader.of(windows, group, loading);
+                var checkpoints = Checkpoints.open(options, world, trainer, loader, progress)) {
             long firstStep = checkpoints.resume();
             progress.say(description(options, trainer.module(), corpus, group, firstStep));
             progress.begin(
                     firstStep, options.steps(), (long) perStep * options.model().context() * group.size());
 
-            for (long step = firstStep + 1; step <= options.steps(); step++) {
-                trainer.step(step, () -> TokenBatch.of(loader.next()));
-                if (step % options.logEvery() == 0 || step == options.steps()) {
-                    progress.report(step, trainer.report(step));
+            checkpoints.protect(firstStep, done -> {
+                for (long step = firstStep + 1; step <= options.steps(); step++) {
+                    trainer.step(step, () -> TokenBatch.of(loader.next()));
+                    done.accept(step);
+                    if (step % options.logEvery() == 0 || step == options.steps()) {
+                        progress.report(step, trainer.report(step));
+                    }
+                    checkpoints.saveIfDue(step);
                 }
-                if (step < options.steps() && (options.isCheckpointDue(step) || world.checkpointRequested())) {
-                    checkpoints.save(step);
-                }
-            }
+            });
             progress.end(trainer.model().exposedCommunication());
             if (trainer.skipped() > 0) {
                 progress.say(trainer.skipped() + " steps were skipped: a loss or a gradient was not finite");

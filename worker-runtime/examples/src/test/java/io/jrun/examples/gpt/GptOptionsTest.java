@@ -19,7 +19,7 @@ class GptOptionsTest {
         GptOptions options = GptOptions.parse(new String[0]).orElseThrow();
         assertThat(options.data().data()).isEmpty();
         assertThat(options.model()).isEqualTo(new GptConfig(3, 128, 4, 64, true));
-        assertThat(options.resume()).isFalse();
+        assertThat(options.checkpoints().resume()).isFalse();
     }
 
     @Test
@@ -43,8 +43,8 @@ class GptOptionsTest {
         assertThat(options.data().data()).isEqualTo(Optional.of(Path.of("a b")));
         assertThat(options.model()).isEqualTo(new GptConfig(3, 96, 3, 32, false));
         assertThat(options.steps()).isEqualTo(7);
-        assertThat(options.checkpoint()).isEqualTo(Optional.of(Path.of("out")));
-        assertThat(options.resume()).isTrue();
+        assertThat(options.checkpoints().location()).isEqualTo(Optional.of("out"));
+        assertThat(options.checkpoints().resume()).isTrue();
         assertThat(options.sample()).isEqualTo(9);
         assertThat(options.learningRate()).isEqualTo(0.5);
     }
@@ -77,7 +77,7 @@ class GptOptionsTest {
                 "--recompute=all | --recompute is 'all', expected a whole number of at least 0",
                 "--peak-flops=fast | --peak-flops is 'fast', expected a number above 0",
                 "--heads=3 | --width 128 is not a multiple of --heads 3",
-                "--resume | --resume and --checkpoint-every need --checkpoint=DIR"
+                "--resume | --resume and --checkpoint-every need --checkpoint=LOCATION"
             })
     void mistakesAreOneLineThatSaysWhatToDo(String argument, String message) {
         assertThatThrownBy(() -> GptOptions.parse(new String[] {argument}))

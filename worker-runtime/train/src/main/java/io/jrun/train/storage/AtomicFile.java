@@ -11,7 +11,7 @@ import java.util.UUID;
 /** Writing that a crash at any moment leaves either undone or done: temporary file, fsync, rename, fsync of the folder. */
 public final class AtomicFile {
     /** Ends the name of what is not written yet. */
-    public static final String TEMPORARY = ".tmp";
+    private static final String TEMPORARY = ".tmp";
 
     private AtomicFile() {}
 
@@ -47,12 +47,12 @@ public final class AtomicFile {
      * A unique name in the folder of {@code target}. The name is random: processes of several hosts or containers may
      * share the folder and have the same process id.
      */
-    public static Path temporary(Path target) {
+    static Path temporary(Path target) {
         return target.resolveSibling("." + target.getFileName() + "." + UUID.randomUUID() + TEMPORARY);
     }
 
     /** Makes names in a folder durable. */
-    public static void syncFolder(Path folder) throws IOException {
+    static void syncFolder(Path folder) throws IOException {
         try (FileChannel channel = FileChannel.open(folder, StandardOpenOption.READ)) {
             channel.force(true);
         }

@@ -1,0 +1,49 @@
+package io.jrun.examples.gpt;
+
+import io.jrun.examples.options.CommandLineArguments;
+import io.jrun.examples.options.InvalidArgumentException;
+import io.jrun.train.checkpoint.sharded.Retention;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Optional;
+
+/**
+ * Where and when train.jar saves.
+ *
+ * @param location a folder or {@code s3://bucket/prefix}; empty for no checkpoints
+ * @param every steps between checkpoints; 0 for one at the end only
+ * @param isAsync whether the training goes on while a checkpoint is written
+ * @param out safetensors file of the parameters at the end
+ */
+record CheckpointOptions(
+        Optional<String> location,
+        int every,
+        boolean isAsync,
+        Retention retention,
+        boolean resume,
+        Optional<Path> out) {
+    static final List<String> VALUED =
+            List.of("--checkpoint", "--checkpoint-every", "--keep-last", "--keep-every", "--out");
+    static final List<String> FLAGS = List.of("--checkpoint-async", "--resume");
+
+    static CheckpointOptions of(CommandLineArguments given) {
+        CheckpointOptions options = new CheckpointOptions(
+                given.text("--checkpoint"),
+                given.number("--checkpoint-every", 0, 0),
+                given.has("--checkpoint-async"),
+                new Retention(
+                        given.number("--keep-last", Retention.DEFAULT.keepLast(), 1),
+                        given.number("--keep-every", 0, 0)),
+                given.has("--resume"),
+                given.text("--out").map(Path::of));
+        if (options.location.isEmpty() && (options.resume || options.every > 0)) {
+            throw new InvalidArgumentException("--resume and --checkpoint-every need --checkpoint=LOCATION");
+        }
+        return options;
+    }
+
+    /** Whether --checkpoint-every asks for a checkpoint after {@code step}. */
+    boolean isDue(long step) {
+        return every > 0 && step % every == 0;
+    }
+}
