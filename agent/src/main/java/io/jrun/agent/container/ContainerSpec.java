@@ -131,7 +131,7 @@ public record ContainerSpec(
     public static String checkWorkdir(String text) {
         if (!text.startsWith("/") || text.indexOf('\n') >= 0 || text.indexOf('\0') >= 0) {
             throw new ContainerFormatException(
-                    "'" + text + "': the path of the working folder inside the container" + " must begin with /");
+                    "'" + text + "': the path of the working folder inside the container must begin with /");
         }
         return text;
     }

@@ -162,7 +162,7 @@ public sealed interface ImageReference {
         private static String matching(Pattern pattern, String part, String text, String rule) {
             if (!pattern.matcher(part).matches()) {
                 throw new ContainerFormatException("'" + text + "' is not an image: '" + part + "': " + rule
-                        + "; a file's path begins with /" + " or ./");
+                        + "; a file's path begins with / or ./");
             }
             return part;
         }

@@ -28,6 +28,6 @@ public enum JavaChoice {
             }
         }
         throw new ContainerFormatException(
-                "'" + text + "' is not a choice of a JDK; the choices are auto, image" + " and host");
+                "'" + text + "' is not a choice of a JDK; the choices are auto, image and host");
     }
 }

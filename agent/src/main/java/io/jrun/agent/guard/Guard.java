@@ -31,7 +31,8 @@ public final class Guard implements AutoCloseable {
      *
      * <p>{@code sweep} removes shared-memory segments whose lock no process holds. A killed process may need some time
      * to release its lock, so the script waits for a second. The folder of the segments is sticky: another user cannot
-     * replace a file of this user that is no link. A worker that is root in its container has named its segments as root's.
+     * replace a file of this user that is no link. A worker that is root in its container has named its segments as
+     * root's.
      */
     private static final String SCRIPT = """
             trap '' HUP INT QUIT TERM PIPE USR1 USR2

@@ -56,7 +56,7 @@ public final class ImageCache {
             }
             if (!folder.isAbsolute()) {
                 throw new ContainerException(
-                        VARIABLE + "=" + folder + ": the path of the image cache must begin" + " with /");
+                        VARIABLE + "=" + folder + ": the path of the image cache must begin with /");
             }
             for (Path each :
                     List.of(folder, folder.resolve("names"), folder.resolve("locks"), folder.resolve("work"))) {
@@ -190,8 +190,8 @@ public final class ImageCache {
     }
 
     /**
-     * Removes an image, unless a process has it mounted. A process that has looked the image up and not yet mounted it prepares
-     * the image again.
+     * Removes an image, unless a process has it mounted. A process that has looked the image up and not yet mounted it
+     * prepares the image again.
      *
      * @return whether the image is removed
      */

@@ -164,7 +164,10 @@ public final class ContainedWorker {
         return spec.remapRoot() || spec.engine() == EngineChoice.PODMAN;
     }
 
-    /** Mounts a program of the node only if it lies below the job's folder. Other programs, as /usr/bin/python3, are the image's. */
+    /**
+     * Mounts a program of the node only if it lies below the job's folder. Other programs, as /usr/bin/python3, are the
+     * image's.
+     */
     private void needExecutable(String path, Path jobFolder) throws ContainerException {
         if (path.startsWith("/")
                 && Path.of(path).startsWith(jobFolder)

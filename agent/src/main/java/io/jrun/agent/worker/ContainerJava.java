@@ -74,7 +74,7 @@ final class ContainerJava {
                 : "/lib64/ld-linux-x86-64.so.2";
         if (containers.find(loader).isEmpty()) {
             throw new ContainerException("the image has no JDK " + JdkRelease.NEEDED
-                    + " or newer, and cannot run the node's JDK, since the image has no " + "glibc (" + loader
+                    + " or newer, and cannot run the node's JDK, since the image has no glibc (" + loader
                     + "); use an image with a JDK");
         }
         containers.add(new HostFolder(Path.of(home), Access.READ));

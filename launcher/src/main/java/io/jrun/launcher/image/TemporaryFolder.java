@@ -13,8 +13,8 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 
 /**
- * A folder for the files of one command. The command holds the lock of a file in the folder. The next command deletes the folders
- * of commands that were killed.
+ * A folder for the files of one command. The command holds the lock of a file in the folder. The next command deletes
+ * the folders of commands that were killed.
  */
 record TemporaryFolder(Path path, FileChannel lock) implements AutoCloseable {
     private static final Path PARENT = Path.of(System.getProperty("java.io.tmpdir", "/tmp"));

@@ -26,7 +26,8 @@ final class ToolRun {
     }
 
     /**
-     * Runs a program to its end, and returns what it has printed. The program gets TERM when jrun ends, however jrun ends.
+     * Runs a program to its end, and returns what it has printed. The program gets TERM when jrun ends, however jrun
+     * ends.
      *
      * @param packageName Debian's package of the program
      * @throws ContainerException if the program is missing or fails; one sentence with its last line

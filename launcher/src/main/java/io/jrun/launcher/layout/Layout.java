@@ -34,7 +34,7 @@ public final class Layout {
         long ranks = Arrays.stream(slots).asLongStream().sum();
         if (ranks > MAX_RANKS) {
             throw new LayoutException("the job would have " + ranks + " ranks, and jrun starts at most " + MAX_RANKS
-                    + ". Name fewer hosts or" + " workers.");
+                    + ". Name fewer hosts or workers.");
         }
         List<Placement> placements = new ArrayList<>();
         if (rules.mapBy() == MapBy.NODE) {

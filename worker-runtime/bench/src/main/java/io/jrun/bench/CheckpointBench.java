@@ -28,8 +28,9 @@ import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.Spec;
 
 /**
- * Measures checkpoints beside what the machine can do: writes beside dd with fsync, reads beside a copy of mapped files, copies
- * of the state beside plain copies. Everything runs in turns within one run. A time is the time of the slowest rank.
+ * Measures checkpoints beside what the machine can do: writes beside dd with fsync, reads beside a copy of mapped
+ * files, copies of the state beside plain copies. Everything runs in turns within one run. A time is the time of the
+ * slowest rank.
  */
 @Command(
         name = "checkpoint",

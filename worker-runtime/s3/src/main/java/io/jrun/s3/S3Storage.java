@@ -13,8 +13,8 @@ import software.amazon.awssdk.services.s3.model.PutObjectRequest;
 import software.amazon.awssdk.services.s3.model.S3Object;
 
 /**
- * Objects below a prefix of a bucket. A commit is a conditional PUT: {@code If-None-Match} for a new object, {@code If-Match}
- * with the ETag for one that is replaced. Of two writers that commit at the same moment, one fails.
+ * Objects below a prefix of a bucket. A commit is a conditional PUT: {@code If-None-Match} for a new object, {@code
+ * If-Match} with the ETag for one that is replaced. Of two writers that commit at the same moment, one fails.
  */
 final class S3Storage implements Storage {
     private final S3Client client;

@@ -16,9 +16,9 @@ import software.amazon.awssdk.services.s3.S3Client;
 import software.amazon.awssdk.services.s3.S3ClientBuilder;
 
 /**
- * Opens {@code s3://bucket/prefix}. Credentials, region and endpoint come from where each AWS tool takes them: the environment
- * ({@code AWS_ACCESS_KEY_ID}, {@code AWS_REGION}, {@code AWS_ENDPOINT_URL}), {@code ~/.aws}, or the machine's role. A store
- * that is not Amazon's is addressed by path.
+ * Opens {@code s3://bucket/prefix}. Credentials, region and endpoint come from where each AWS tool takes them: the
+ * environment ({@code AWS_ACCESS_KEY_ID}, {@code AWS_REGION}, {@code AWS_ENDPOINT_URL}), {@code ~/.aws}, or the
+ * machine's role. A store that is not Amazon's is addressed by path.
  */
 public final class S3StorageProvider implements StorageProvider {
     /** Five tries with growing pauses pass over the minute in which a store throttles. */

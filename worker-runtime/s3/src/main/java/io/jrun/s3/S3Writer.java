@@ -11,8 +11,8 @@ import software.amazon.awssdk.services.s3.S3Client;
 import software.amazon.awssdk.services.s3.model.CompletedPart;
 
 /**
- * Writes one object. An object of at most one part is one PUT, a larger one a multipart upload. The parts grow, because S3
- * allows 10000 parts: objects up to 5 TB, S3's own limit, need fewer. An upload that is not finished is aborted.
+ * Writes one object. An object of at most one part is one PUT, a larger one a multipart upload. The parts grow, because
+ * S3 allows 10000 parts: objects up to 5 TB, S3's own limit, need fewer. An upload that is not finished is aborted.
  */
 final class S3Writer implements ObjectWriter {
     private static final int FIRST_PART_BYTES = 16 << 20;

@@ -118,7 +118,7 @@ final class MountPlan {
                 return;
             }
             throw new ContainerException("--container-mounts: " + source
-                    + " does not exist on this node, or its user cannot " + "see the path; make the path, or add"
+                    + " does not exist on this node, or its user cannot see the path; make the path, or add"
                     + " the flag nofail");
         }
         boolean directory = Files.isDirectory(source);

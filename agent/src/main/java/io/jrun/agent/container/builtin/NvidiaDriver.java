@@ -16,9 +16,9 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
 /**
- * The driver of this node's NVIDIA GPUs, for the programs in a container. The devices are in /dev already. The libraries and
- * programs of the driver have the version of the kernel's module, so they are always the node's, never the image's. Source: NVIDIA container
- * toolkit, specialized configurations, and nvidia-container-cli. Stateless.
+ * The driver of this node's NVIDIA GPUs, for the programs in a container. The devices are in /dev already. The
+ * libraries and programs of the driver have the version of the kernel's module, so they are always the node's, never
+ * the image's. Source: NVIDIA container toolkit, specialized configurations, and nvidia-container-cli. Stateless.
  *
  * @param devices the value of NVIDIA_VISIBLE_DEVICES
  * @param capabilities the words of NVIDIA_DRIVER_CAPABILITIES
@@ -51,7 +51,8 @@ record NvidiaDriver(String devices, List<String> capabilities) {
             List.of(IS_ARM ? "/usr/lib/aarch64-linux-gnu" : "/usr/lib/x86_64-linux-gnu", "/usr/lib64", "/usr/lib");
 
     /**
-     * The driver for one worker. Empty if this node has none, or if the worker wants no GPU ({@code NVIDIA_VISIBLE_DEVICES=void}).
+     * The driver for one worker. Empty if this node has none, or if the worker wants no GPU ({@code
+     * NVIDIA_VISIBLE_DEVICES=void}).
      *
      * @param worker the variables of the worker
      */

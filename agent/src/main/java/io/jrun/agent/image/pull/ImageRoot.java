@@ -95,7 +95,7 @@ final class ImageRoot {
             if (!Files.isDirectory(path, LinkOption.NOFOLLOW_LINKS)) {
                 if (Files.exists(path, LinkOption.NOFOLLOW_LINKS)) {
                     throw new PathException("a layer has the path '" + name
-                            + "', and a part of the path is a file instead of a" + " folder");
+                            + "', and a part of the path is a file instead of a folder");
                 }
                 if (make) {
                     Files.createDirectory(path);

@@ -29,7 +29,7 @@ sealed interface StoredFiles extends AutoCloseable {
     default byte[] read(String name, long most) throws ContainerException, IOException {
         if (size(name) > most) {
             throw new ContainerException(
-                    name + " of the image has more than " + most + " bytes; the file is not an" + " image");
+                    name + " of the image has more than " + most + " bytes; the file is not an image");
         }
         try (InputStream in = open(name)) {
             return in.readAllBytes();

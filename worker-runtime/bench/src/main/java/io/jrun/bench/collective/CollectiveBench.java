@@ -93,7 +93,7 @@ public final class CollectiveBench implements Benchmark {
             names = "--step-factor",
             paramLabel = "N",
             defaultValue = "4",
-            description = "factor from one size to" + " the next")
+            description = "factor from one size to the next")
     private int stepFactor = 4;
 
     @Option(

@@ -146,7 +146,9 @@ final class Checkpoints implements AutoCloseable {
         }
     }
 
-    /** Saves the state at the end of the training, and the parameters alone, if --checkpoint and --out ask. Collective. */
+    /**
+     * Saves the state at the end of the training, and the parameters alone, if --checkpoint and --out ask. Collective.
+     */
     void saveLast(long step) {
         if (manager != null) {
             save(manager, step, false);

@@ -87,7 +87,10 @@ public final class Llama extends LanguageModel {
         return plan;
     }
 
-    /** Throws {@link IllegalStateException} for a model of Meta's files: Hugging Face's config.json has no such order of rows. */
+    /**
+     * Throws {@link IllegalStateException} for a model of Meta's files: Hugging Face's config.json has no such order of
+     * rows.
+     */
     @Override
     public String configJson() {
         if (config.pairs() != Pairs.HALVES) {

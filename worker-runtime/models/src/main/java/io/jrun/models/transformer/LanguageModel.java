@@ -51,8 +51,8 @@ public abstract class LanguageModel extends CompositeModule {
     public abstract NameMapping mapping();
 
     /**
-     * How tensor parallel ranks share the layers, for {@code TensorParallel.parallelize}. The plan of a causal model fits sequence
-     * parallelism too.
+     * How tensor parallel ranks share the layers, for {@code TensorParallel.parallelize}. The plan of a causal model
+     * fits sequence parallelism too.
      */
     public abstract Map<String, ParallelStyle> tensorParallelPlan();
 

@@ -11,9 +11,10 @@ import org.bytedeco.pytorch.Tensor;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Gradients of weights that a backward pass leaves for later. {@link DeferredLinear} fills the object while a {@link Scope} is
- * open around the forward pass; {@link #compute} then adds the gradients to {@code .grad}. The backward pass itself computes
- * the gradients of inputs only. Source: Qi et al. 2023, "Zero Bubble Pipeline Parallelism", arXiv 2401.10241, section 2.
+ * Gradients of weights that a backward pass leaves for later. {@link DeferredLinear} fills the object while a {@link
+ * Scope} is open around the forward pass; {@link #compute} then adds the gradients to {@code .grad}. The backward pass
+ * itself computes the gradients of inputs only. Source: Qi et al. 2023, "Zero Bubble Pipeline Parallelism", arXiv
+ * 2401.10241, section 2.
  *
  * <p>The bits equal those of a backward pass that puts nothing off. Confined to one thread at a time.
  */
@@ -42,7 +43,10 @@ public final class DeferredGradients implements AutoCloseable {
         return CURRENT.get();
     }
 
-    /** Lets the linear maps of forward passes on this thread put the gradients of their weights off, until the scope ends. */
+    /**
+     * Lets the linear maps of forward passes on this thread put the gradients of their weights off, until the scope
+     * ends.
+     */
     public Scope open() {
         DeferredGradients before = CURRENT.get();
         CURRENT.set(this);

@@ -9,8 +9,8 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * A linear map whose weight gradients can come after the backward pass. Within a scope of {@link DeferredGradients} the
- * backward pass computes the gradient of the input and keeps the rest for {@link DeferredGradients#compute}. Without a scope
- * the map is {@code torch.linear}, bit for bit.
+ * backward pass computes the gradient of the input and keeps the rest for {@link DeferredGradients#compute}. Without a
+ * scope the map is {@code torch.linear}, bit for bit.
  */
 public final class DeferredLinear {
     private DeferredLinear() {}
@@ -57,7 +57,10 @@ public final class DeferredLinear {
         return bias == null ? torch.linear(x, matrix) : torch.linear(x, matrix, new TensorOptional(bias));
     }
 
-    /** Weight and bias are inputs, so the call is recorded also where x requires no gradient. They get none from the call. */
+    /**
+     * Weight and bias are inputs, so the call is recorded also where x requires no gradient. They get none from the
+     * call.
+     */
     private record LinearFunction(
             DeferredGradients deferred,
             Tensor weight,

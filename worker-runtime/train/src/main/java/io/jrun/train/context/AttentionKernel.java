@@ -7,9 +7,9 @@ import org.bytedeco.pytorch.OperatorHandle;
 import org.bytedeco.pytorch.Tensor;
 
 /**
- * libtorch's attention on the CPU with the logarithm of the sum of exponentials of each row, and its backward pass. The presets
- * have no method for these operators; the dispatcher finds them by name. Types: float32 and float64. Queries and keys have
- * equally many heads.
+ * libtorch's attention on the CPU with the logarithm of the sum of exponentials of each row, and its backward pass. The
+ * presets have no method for these operators; the dispatcher finds them by name. Types: float32 and float64. Queries
+ * and keys have equally many heads.
  */
 final class AttentionKernel {
     private static final OperatorHandle FORWARD = operator("aten::_scaled_dot_product_flash_attention_for_cpu");
@@ -44,8 +44,8 @@ final class AttentionKernel {
     }
 
     /**
-     * The gradients of one block of a larger attention: with the output and the logarithms of the sums of the whole rows, the
-     * block's probabilities are those of the whole.
+     * The gradients of one block of a larger attention: with the output and the logarithms of the sums of the whole
+     * rows, the block's probabilities are those of the whole.
      */
     static Gradients backward(
             Tensor gradient,

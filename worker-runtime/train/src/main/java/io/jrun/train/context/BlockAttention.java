@@ -11,9 +11,9 @@ import org.bytedeco.pytorch.Tensor;
 import org.bytedeco.pytorch.global.torch;
 
 /**
- * Attention of one rank's queries [B, H, S, E], block by block of the keys. Results of blocks are merged by the logarithms of
- * their sums, in float32 or float64 (Milakov and Gimelshein 2018, arXiv 1805.02867). Keys and values come as one tensor
- * [2, B, G, S, E] of any type; each key serves H / G neighbouring query heads.
+ * Attention of one rank's queries [B, H, S, E], block by block of the keys. Results of blocks are merged by the
+ * logarithms of their sums, in float32 or float64 (Milakov and Gimelshein 2018, arXiv 1805.02867). Keys and values come
+ * as one tensor [2, B, G, S, E] of any type; each key serves H / G neighbouring query heads.
  */
 final class BlockAttention {
     private final Tensor queries;

@@ -10,9 +10,9 @@ import io.jrun.train.mesh.MeshAxis;
 import org.bytedeco.pytorch.Tensor;
 
 /**
- * Makes several ranks share each sequence. Each rank gets its own tokens of a batch ({@link #tokens}), and the attention layers
- * of the model exchange what they need. All ranks have all parameters: average the gradients over the ranks of this axis and of
- * the data axis together.
+ * Makes several ranks share each sequence. Each rank gets its own tokens of a batch ({@link #tokens}), and the
+ * attention layers of the model exchange what they need. All ranks have all parameters: average the gradients over the
+ * ranks of this axis and of the data axis together.
  */
 public final class ContextParallel {
     private final MeshAxis axis;

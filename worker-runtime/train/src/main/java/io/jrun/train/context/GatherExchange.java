@@ -11,7 +11,9 @@ import org.bytedeco.pytorch.Tensor;
 import org.bytedeco.pytorch.TensorVector;
 import org.bytedeco.pytorch.global.torch;
 
-/** One all-gather brings all keys and values; one reduce-scatter takes the gradients back (Llama 3, arXiv 2407.21783). */
+/**
+ * One all-gather brings all keys and values; one reduce-scatter takes the gradients back (Llama 3, arXiv 2407.21783).
+ */
 final class GatherExchange implements KeyExchange {
     private final int ranks;
     private final int self;

@@ -10,8 +10,8 @@ import org.bytedeco.pytorch.global.torch;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Each rank sends what it has to the next rank while it computes, and so all tensors come by (Liu et al. 2023). Gradients travel
- * with their keys, one hop behind, until they are home.
+ * Each rank sends what it has to the next rank while it computes, and so all tensors come by (Liu et al. 2023).
+ * Gradients travel with their keys, one hop behind, until they are home.
  */
 final class RingExchange implements KeyExchange {
     private final int ranks;

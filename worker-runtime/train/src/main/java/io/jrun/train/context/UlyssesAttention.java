@@ -14,8 +14,8 @@ import org.bytedeco.pytorch.global.torch;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Attention in which each rank gets whole sequences of some heads: an all-to-all before and one after (Jacobs et al. 2023). The
- * ranks have contiguous parts of the sequence.
+ * Attention in which each rank gets whole sequences of some heads: an all-to-all before and one after (Jacobs et al.
+ * 2023). The ranks have contiguous parts of the sequence.
  */
 final class UlyssesAttention implements AttentionOperation {
     private final int ranks;

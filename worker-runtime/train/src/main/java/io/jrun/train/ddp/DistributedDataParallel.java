@@ -175,7 +175,7 @@ public final class DistributedDataParallel<M extends Module> implements AutoClos
         Device device = TensorMemory.device(reducer.parameters().getFirst().tensor());
         if (!device.isCpu()) {
             throw new DdpException(
-                    "the gradients are on the device " + device + "; a flat optimizer can share" + " host memory only");
+                    "the gradients are on the device " + device + "; a flat optimizer can share host memory only");
         }
         return List.of(reducer.memory());
     }

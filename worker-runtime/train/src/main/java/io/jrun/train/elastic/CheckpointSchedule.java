@@ -21,7 +21,7 @@ final class CheckpointSchedule {
     CheckpointSchedule(CheckpointManager manager, long everySteps) {
         if (everySteps < 1) {
             throw new IllegalArgumentException(
-                    "a checkpoint every " + everySteps + " steps is not possible; give" + " at least 1 step");
+                    "a checkpoint every " + everySteps + " steps is not possible; give at least 1 step");
         }
         this.manager = manager;
         this.everySteps = everySteps;

@@ -62,10 +62,10 @@ public final class TrainingState<M extends Module, O extends Optimizer> implemen
     }
 
     /**
-     * Continues from the newest checkpoint of {@code manager}, if there is one. Rank 0 then writes a checkpoint at the first
-     * commit that is {@code everySteps} steps or more after the last checkpoint, and at the next commit after a request
-     * ({@link World#checkpointRequested()}). Call this method before {@code Elastic.run}. Every node on which rank 0 may run
-     * must see the folder.
+     * Continues from the newest checkpoint of {@code manager}, if there is one. Rank 0 then writes a checkpoint at the
+     * first commit that is {@code everySteps} steps or more after the last checkpoint, and at the next commit after a
+     * request ({@link World#checkpointRequested()}). Call this method before {@code Elastic.run}. Every node on which
+     * rank 0 may run must see the folder.
      *
      * @param manager of a process that saves alone ({@link CheckpointManager#alone}); the program closes the manager
      * @param everySteps at least 1

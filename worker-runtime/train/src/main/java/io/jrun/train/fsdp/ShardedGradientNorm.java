@@ -12,8 +12,8 @@ import org.bytedeco.pytorch.Tensor;
 import org.bytedeco.pytorch.global.torch;
 
 /**
- * The 2-norm of gradients of which each rank of a group has other elements. Both methods are collective. Source: Pascanu, Mikolov
- * and Bengio, arXiv:1211.5063.
+ * The 2-norm of gradients of which each rank of a group has other elements. Both methods are collective. Source:
+ * Pascanu, Mikolov and Bengio, arXiv:1211.5063.
  *
  * @param group the ranks that share the gradients
  */

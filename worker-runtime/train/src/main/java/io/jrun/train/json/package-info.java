@@ -1,4 +1,7 @@
-/** Reads and writes JSON: the headers, indexes and configurations of model files. Entry classes: {@code JsonObject}, {@code JsonWriter}. */
+/**
+ * Reads and writes JSON: the headers, indexes and configurations of model files. Entry classes: {@code JsonObject},
+ * {@code JsonWriter}.
+ */
 @NullMarked
 package io.jrun.train.json;
 

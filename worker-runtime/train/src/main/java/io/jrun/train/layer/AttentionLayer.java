@@ -4,8 +4,9 @@ import org.bytedeco.pytorch.Module;
 import org.bytedeco.pytorch.Tensor;
 
 /**
- * Scaled dot-product attention (Vaswani et al. 2017, 3.2), without parameters. Shapes: B texts, S tokens, H query heads, G key
- * heads, E width of a head. A rank of tensor parallelism has some of the heads; the numbers follow from the sizes of the tensors.
+ * Scaled dot-product attention (Vaswani et al. 2017, 3.2), without parameters. Shapes: B texts, S tokens, H query
+ * heads, G key heads, E width of a head. A rank of tensor parallelism has some of the heads; the numbers follow from
+ * the sizes of the tensors.
  */
 public final class AttentionLayer extends Module {
     private final long headWidth;

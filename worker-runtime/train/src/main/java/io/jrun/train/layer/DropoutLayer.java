@@ -11,8 +11,9 @@ import org.bytedeco.pytorch.Tensor;
 import org.bytedeco.pytorch.global.torch;
 
 /**
- * Dropout (Srivastava et al. 2014) with a generator of its own: libtorch's default generator is shared by all ranks that are
- * threads of one JVM, and ranks of tensor parallelism need equal or distinct masks. In evaluation mode the input passes.
+ * Dropout (Srivastava et al. 2014) with a generator of its own: libtorch's default generator is shared by all ranks
+ * that are threads of one JVM, and ranks of tensor parallelism need equal or distinct masks. In evaluation mode the
+ * input passes.
  */
 public final class DropoutLayer extends Module {
     private final double probability;

@@ -45,8 +45,8 @@ public class LinearLayer extends Module {
     }
 
     /**
-     * The maps of one input by several layers. A parallel operation then exchanges the input, and the input's gradient, once
-     * for all layers.
+     * The maps of one input by several layers. A parallel operation then exchanges the input, and the input's gradient,
+     * once for all layers.
      */
     public static List<Tensor> forwardAll(Tensor x, List<? extends LinearLayer> layers) {
         LinearLayer first = layers.getFirst();

@@ -42,7 +42,9 @@ public final class Norm extends Module {
                 : torch.layer_norm(x, width, scale, new TensorOptional(parameterUse.apply(bias)), epsilon, false);
     }
 
-    /** Applies a function to weight and bias before each use. The function sees their gradients in the backward pass. */
+    /**
+     * Applies a function to weight and bias before each use. The function sees their gradients in the backward pass.
+     */
     public void setParameterUse(UnaryOperator<Tensor> newUse) {
         parameterUse = newUse;
     }

@@ -7,7 +7,10 @@ import org.bytedeco.pytorch.Tensor;
 import org.bytedeco.pytorch.TensorOptions;
 import org.bytedeco.pytorch.global.torch;
 
-/** The positions of this rank's tokens in the whole sequence. Without context parallelism the rank has the whole sequence. */
+/**
+ * The positions of this rank's tokens in the whole sequence. Without context parallelism the rank has the whole
+ * sequence.
+ */
 public final class SequencePositions extends Module {
     private LongFunction<Tensor> rule =
             length -> torch.arange(new Scalar(length), new TensorOptions(torch.ScalarType.Long));

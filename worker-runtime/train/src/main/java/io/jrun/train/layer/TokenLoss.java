@@ -60,8 +60,9 @@ public final class TokenLoss extends Module {
     }
 
     /**
-     * Counts the tokens of all ranks of a group. The result is then scaled so that the mean over the ranks is the mean over all
-     * tokens, also if ranks have different numbers of tokens that count. {@link #mean} becomes collective on the group.
+     * Counts the tokens of all ranks of a group. The result is then scaled so that the mean over the ranks is the mean
+     * over all tokens, also if ranks have different numbers of tokens that count. {@link #mean} becomes collective on
+     * the group.
      *
      * @param group the ranks over which the gradients are averaged
      */

@@ -5,7 +5,8 @@ package io.jrun.train.mesh;
  *
  * @param dim 0 or more
  * @param sections number of equal sections of the dimension. Each section is sharded by itself, and a rank holds its parts of
- *     all sections, one after the other. 3 for a weight that makes queries, keys and values: a rank then has its heads of each
+ *     all sections, one after the other. 3 for a weight that makes queries, keys and values: a rank then has its heads
+ * of each
  *     (torch: {@code _StridedShard})
  */
 public record Shard(int dim, int sections) implements TensorPlacement {

@@ -76,7 +76,10 @@ public record ShardedTensor(
         return placements.getOrDefault(axis, new Replicate());
     }
 
-    /** The indices of the first local element in the whole tensor, for each dimension. With sections: in the first section. */
+    /**
+     * The indices of the first local element in the whole tensor, for each dimension. With sections: in the first
+     * section.
+     */
     public long[] offsets(MeshAxis axis) {
         long[] offsets = new long[globalShape.size()];
         if (placement(axis.name()) instanceof Shard(int dim, int sections)) {

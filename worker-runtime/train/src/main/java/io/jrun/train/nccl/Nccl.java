@@ -150,7 +150,7 @@ final class Nccl {
     static void check(int code, String what) {
         if (code != SUCCESS) {
             throw new IllegalStateException(what + " failed with NCCL error " + code + " (" + name(code)
-                    + "). Set NCCL_DEBUG=INFO for the" + " reason");
+                    + "). Set NCCL_DEBUG=INFO for the reason");
         }
     }
 

@@ -55,8 +55,8 @@ public final class GradientClipping {
     }
 
     /**
-     * Multiplies gradients by {@code maximum / (norm + 1e-6)} if this is less than 1. For gradients of which other ranks have a
-     * part; {@code norm} is that of all parts.
+     * Multiplies gradients by {@code maximum / (norm + 1e-6)} if this is less than 1. For gradients of which other
+     * ranks have a part; {@code norm} is that of all parts.
      */
     public static void scaleToNorm(Collection<Tensor> gradients, double norm, double maximum) {
         double factor = maximum / (norm + EPSILON);

@@ -17,8 +17,8 @@ public final class LayerCosts {
     private LayerCosts() {}
 
     /**
-     * Runs a forward and a backward pass of each layer on this rank, three times, and returns the shortest times of rank 0 in
-     * nanoseconds: all ranks need the same cut. Gradients of the layers are dropped. Collective.
+     * Runs a forward and a backward pass of each layer on this rank, three times, and returns the shortest times of
+     * rank 0 in nanoseconds: all ranks need the same cut. Gradients of the layers are dropped. Collective.
      *
      * @param input an input of the model, as long as one micro-batch
      */

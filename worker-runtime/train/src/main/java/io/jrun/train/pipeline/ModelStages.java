@@ -20,7 +20,10 @@ import org.bytedeco.pytorch.Scalar;
 import org.bytedeco.pytorch.Tensor;
 import org.jspecify.annotations.Nullable;
 
-/** The stages of this rank as layers of a model, for one step. The graph of a micro-batch is kept until its backward pass. */
+/**
+ * The stages of this rank as layers of a model, for one step. The graph of a micro-batch is kept until its backward
+ * pass.
+ */
 final class ModelStages implements StageComputation {
     /** A micro-batch between its forward and its backward pass. Both tensors are owned. */
     private record LivePass(

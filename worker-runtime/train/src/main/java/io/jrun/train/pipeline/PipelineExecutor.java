@@ -129,7 +129,9 @@ public final class PipelineExecutor {
         return peakLive;
     }
 
-    /** Bytes of activations and gradients that this rank has sent in the last run, without the messages about shapes. */
+    /**
+     * Bytes of activations and gradients that this rank has sent in the last run, without the messages about shapes.
+     */
     public long bytesSent() {
         return transfers.bytesSent();
     }

@@ -9,8 +9,8 @@ import org.bytedeco.pytorch.Module;
 import org.bytedeco.pytorch.Tensor;
 
 /**
- * A part of a model that is not cut: one tensor in, one tensor out. A tensor that is a parameter of two layers is tied: the
- * gradients of both uses are added up.
+ * A part of a model that is not cut: one tensor in, one tensor out. A tensor that is a parameter of two layers is tied:
+ * the gradients of both uses are added up.
  *
  * @param name in errors and reports
  * @param parameters all leaves that {@code forward} uses, by their names in the model

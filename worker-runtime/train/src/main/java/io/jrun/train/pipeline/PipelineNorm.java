@@ -16,9 +16,9 @@ import org.bytedeco.pytorch.Tensor;
 import org.bytedeco.pytorch.global.torch;
 
 /**
- * The norm of the gradients of all stages as one vector. Each rank fills in the norms of its own parameters, each parameter at
- * its place in the model. So all ranks compute the same bits as one process that has the whole model. A tied parameter counts
- * once.
+ * The norm of the gradients of all stages as one vector. Each rank fills in the norms of its own parameters, each
+ * parameter at its place in the model. So all ranks compute the same bits as one process that has the whole model. A
+ * tied parameter counts once.
  */
 final class PipelineNorm {
     private final ProcessGroup pipeline;

@@ -22,9 +22,10 @@ import org.bytedeco.pytorch.Tensor;
 import org.bytedeco.pytorch.global.torch;
 
 /**
- * Trains a model whose layers are spread over the ranks of a group. A step runs the micro-batches through all stages, in the
- * order of a schedule, and leaves in every {@code .grad} the gradient of the mean loss of the micro-batches, as if one
- * process had added them up in their order. Optimizers work on {@link #parameters()}, the parameters of this rank.
+ * Trains a model whose layers are spread over the ranks of a group. A step runs the micro-batches through all stages,
+ * in the order of a schedule, and leaves in every {@code .grad} the gradient of the mean loss of the micro-batches, as
+ * if one process had added them up in their order. Optimizers work on {@link #parameters()}, the parameters of this
+ * rank.
  *
  * <pre>{@code
  * var layers = List.of(PipelineLayer.of("embedding", ...), PipelineLayer.of("block0", ...), ...);
@@ -155,9 +156,9 @@ public final class PipelineParallel implements AutoCloseable {
     }
 
     /**
-     * Adds the gradients of one step to {@code .grad}: the mean over the micro-batches and over the replicas. Gradients of
-     * {@link #accumulate} calls before are part of the sum. The caller opens no {@code PointerScope} for this; native memory of the
-     * step is freed at its end.
+     * Adds the gradients of one step to {@code .grad}: the mean over the micro-batches and over the replicas. Gradients
+     * of {@link #accumulate} calls before are part of the sum. The caller opens no {@code PointerScope} for this;
+     * native memory of the step is freed at its end.
      *
      * @param inputs the micro-batches, of equal shapes; the first stage uses them
      * @param targets as many; the last stage uses them
@@ -220,8 +221,9 @@ public final class PipelineParallel implements AutoCloseable {
     }
 
     /**
-     * Multiplies the gradients of all stages by {@code maximum / (norm + 1e-6)} if this is less than 1. The norm and the factor
-     * have the bits of {@link io.jrun.train.optim.GradientClipping} on the whole model. Collective on the pipeline.
+     * Multiplies the gradients of all stages by {@code maximum / (norm + 1e-6)} if this is less than 1. The norm and
+     * the factor have the bits of {@link io.jrun.train.optim.GradientClipping} on the whole model. Collective on the
+     * pipeline.
      *
      * @return the global norm before
      */

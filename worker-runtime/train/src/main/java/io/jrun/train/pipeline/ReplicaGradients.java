@@ -18,8 +18,8 @@ import org.bytedeco.pytorch.Tensor;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The mean of gradients over the replicas of a pipeline: the ranks that hold the same stages. As DDP, each rank divides its
- * gradients before the sum. The reduction of a stage runs while other stages still compute.
+ * The mean of gradients over the replicas of a pipeline: the ranks that hold the same stages. As DDP, each rank divides
+ * its gradients before the sum. The reduction of a stage runs while other stages still compute.
  */
 final class ReplicaGradients {
     private final @Nullable ProcessGroup replicas;

@@ -5,8 +5,8 @@ import org.bytedeco.pytorch.Tensor;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The computations of the stages of one rank. {@link PipelineExecutor} calls them in the order of the schedule, all on one
- * thread. Tensors that come and go are owned by the receiver, which closes them.
+ * The computations of the stages of one rank. {@link PipelineExecutor} calls them in the order of the schedule, all on
+ * one thread. Tensors that come and go are owned by the receiver, which closes them.
  */
 public interface StageComputation {
     /**

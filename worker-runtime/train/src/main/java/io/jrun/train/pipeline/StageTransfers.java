@@ -22,9 +22,9 @@ import org.bytedeco.pytorch.global.torch;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Activations and gradients on their way between the ranks of a pipeline. In each step the first activation that leaves a
- * stage is preceded by a message about its type and shape. All further activations of the boundary, and all gradients, have
- * the same form; the sender checks it.
+ * Activations and gradients on their way between the ranks of a pipeline. In each step the first activation that leaves
+ * a stage is preceded by a message about its type and shape. All further activations of the boundary, and all
+ * gradients, have the same form; the sender checks it.
  */
 final class StageTransfers {
     /** Apart from the tags of programs, which count from 0. */

@@ -19,9 +19,10 @@ import org.bytedeco.pytorch.Tensor;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Parameters that several stages use, as an embedding that is also the output layer. The gradient of each stage is added up by
- * itself, over all micro-batches in their order; then the sums of the stages are added. So the bits do not depend on the
- * schedule, and not on whether the stages are on one rank. As Megatron's all-reduce of the gradients of embeddings.
+ * Parameters that several stages use, as an embedding that is also the output layer. The gradient of each stage is
+ * added up by itself, over all micro-batches in their order; then the sums of the stages are added. So the bits do not
+ * depend on the schedule, and not on whether the stages are on one rank. As Megatron's all-reduce of the gradients of
+ * embeddings.
  */
 final class TiedParameters implements AutoCloseable {
     /** One parameter, as this rank sees it. */
@@ -84,8 +85,8 @@ final class TiedParameters implements AutoCloseable {
     }
 
     /**
-     * Exchanges {@code .grad} and the stage's own gradients. Called before and after each backward pass of a stage. The first
-     * stage of a rank owns {@code .grad} between passes.
+     * Exchanges {@code .grad} and the stage's own gradients. Called before and after each backward pass of a stage. The
+     * first stage of a rank owns {@code .grad} between passes.
      */
     void exchange(int stage) {
         for (Tied each : tied) {

@@ -18,8 +18,8 @@ final class GeneratorStates {
     private GeneratorStates() {}
 
     /**
-     * The default generators that operations on {@code tensors} may use, the CPU's first; then {@code others}. In the innermost
-     * PointerScope.
+     * The default generators that operations on {@code tensors} may use, the CPU's first; then {@code others}. In the
+     * innermost PointerScope.
      */
     static List<Generator> of(List<Tensor> tensors, List<Generator> others) {
         Map<io.jrun.comm.Device, Generator> generators = new LinkedHashMap<>();

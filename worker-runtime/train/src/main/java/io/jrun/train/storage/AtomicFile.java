@@ -8,7 +8,9 @@ import java.nio.file.StandardCopyOption;
 import java.nio.file.StandardOpenOption;
 import java.util.UUID;
 
-/** Writing that a crash at any moment leaves either undone or done: temporary file, fsync, rename, fsync of the folder. */
+/**
+ * Writing that a crash at any moment leaves either undone or done: temporary file, fsync, rename, fsync of the folder.
+ */
 public final class AtomicFile {
     /** Ends the name of what is not written yet. */
     private static final String TEMPORARY = ".tmp";
@@ -22,7 +24,9 @@ public final class AtomicFile {
         void writeTo(FileChannel channel) throws IOException;
     }
 
-    /** Writes a file. After a crash the file has the earlier content, or does not exist, or has all of the new content. */
+    /**
+     * Writes a file. After a crash the file has the earlier content, or does not exist, or has all of the new content.
+     */
     public static void write(Path target, Content content) throws IOException {
         Path folder = target.toAbsolutePath().getParent();
         if (folder == null) {

@@ -9,11 +9,13 @@ import java.util.Optional;
  * {@code step-00000100/checkpoint.json}. Thread-safe.
  *
  * <p>An object of {@link #create} is complete when {@link ObjectWriter#finish} has returned, and durable from then on. Readers
- * learn of objects by a committed object that names them, so an unfinished object does no harm. {@link #commit} is the only
- * atomic operation.
+ * learn of objects by a committed object that names them, so an unfinished object does no harm. {@link #commit} is the
+ * only atomic operation.
  */
 public interface Storage extends AutoCloseable {
-    /** The names of all objects below a folder, such as {@code step-00000100/}, or of all objects for an empty prefix. */
+    /**
+     * The names of all objects below a folder, such as {@code step-00000100/}, or of all objects for an empty prefix.
+     */
     List<String> list(String prefix) throws IOException;
 
     /** Starts an object. No other object has this name: names of parts have random bytes. */
@@ -26,8 +28,8 @@ public interface Storage extends AutoCloseable {
     Optional<String> version(String name) throws IOException;
 
     /**
-     * Writes a small object in one atomic step: after a crash readers find the earlier content or the new one. The object is
-     * durable when the method returns.
+     * Writes a small object in one atomic step: after a crash readers find the earlier content or the new one. The
+     * object is durable when the method returns.
      *
      * @param replaced what {@link #version} gave before; the commit fails if the object has changed since
      * @throws CommitConflictException if another writer has committed in between

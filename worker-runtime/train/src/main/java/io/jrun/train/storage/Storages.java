@@ -19,9 +19,9 @@ import java.util.regex.Pattern;
 import java.util.stream.Stream;
 
 /**
- * Finds the storage of a location: a path, {@code file:///path}, or {@code s3://bucket/prefix}. A provider that is not on the
- * class path is loaded from the folder {@code lib/SCHEME} of the installation, by a class loader of its own. The libraries of
- * a provider therefore never meet the libraries of the program.
+ * Finds the storage of a location: a path, {@code file:///path}, or {@code s3://bucket/prefix}. A provider that is not
+ * on the class path is loaded from the folder {@code lib/SCHEME} of the installation, by a class loader of its own. The
+ * libraries of a provider therefore never meet the libraries of the program.
  */
 public final class Storages {
     /** A scheme has at least two letters, so that no path begins like a location. */

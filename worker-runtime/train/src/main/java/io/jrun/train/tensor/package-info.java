@@ -1,6 +1,6 @@
 /**
- * Tensors for communication: their memory, their types, collectives on tensors, and the tensors of a module by name. Entry
- * class: {@code TensorCollectives}.
+ * Tensors for communication: their memory, their types, collectives on tensors, and the tensors of a module by name.
+ * Entry class: {@code TensorCollectives}.
  */
 @NullMarked
 package io.jrun.train.tensor;

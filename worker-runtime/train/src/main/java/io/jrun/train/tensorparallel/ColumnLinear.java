@@ -15,10 +15,10 @@ import org.bytedeco.pytorch.global.torch;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Linear layers of which each rank has some of the outputs. All ranks have the same input; with sequence parallelism each rank
- * has a part of the sequence, and the parts are gathered. In the backward pass the sum of the input's gradients travels while
- * the gradients of the weights are computed. With sequence parallelism the part of the input alone is kept between the passes.
- * The object is the function of the autograd graph for layers with the same input.
+ * Linear layers of which each rank has some of the outputs. All ranks have the same input; with sequence parallelism
+ * each rank has a part of the sequence, and the parts are gathered. In the backward pass the sum of the input's
+ * gradients travels while the gradients of the weights are computed. With sequence parallelism the part of the input
+ * alone is kept between the passes. The object is the function of the autograd graph for layers with the same input.
  */
 final class ColumnLinear implements LinearOperation, AutogradFunction {
     private final SequenceCollectives collectives;

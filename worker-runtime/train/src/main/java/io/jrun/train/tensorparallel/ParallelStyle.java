@@ -9,15 +9,16 @@ public sealed interface ParallelStyle {
     ParallelStyle ROW = new Row();
 
     /**
-     * An embedding of tokens, or the linear layer that makes the logits: each rank has some of the tokens. The numbers of tokens
-     * may differ by the rule of {@code torch.chunk}, so no padding is needed. For a {@code TokenLoss}: the logits are parts.
+     * An embedding of tokens, or the linear layer that makes the logits: each rank has some of the tokens. The numbers
+     * of tokens may differ by the rule of {@code torch.chunk}, so no padding is needed. For a {@code TokenLoss}: the
+     * logits are parts.
      */
     ParallelStyle VOCABULARY = new Vocabulary();
 
     /**
-     * A norm, an embedding of positions or a dropout layer that all ranks hold. Without sequence parallelism nothing changes. With sequence
-     * parallelism each rank uses the layer for its part of the sequence, and the gradients are summed. The mask of a dropout
-     * layer is this rank's part of the mask of the whole sequence.
+     * A norm, an embedding of positions or a dropout layer that all ranks hold. Without sequence parallelism nothing
+     * changes. With sequence parallelism each rank uses the layer for its part of the sequence, and the gradients are
+     * summed. The mask of a dropout layer is this rank's part of the mask of the whole sequence.
      */
     ParallelStyle SEQUENCE = new Sequence();
 

@@ -17,8 +17,9 @@ import org.bytedeco.pytorch.global.torch;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A linear layer of which each rank has some of the inputs. The output is the sum over the ranks; with sequence parallelism each
- * rank gets its part of the sequence of the sum. Each rank has the whole bias, which is added once, after the sum.
+ * A linear layer of which each rank has some of the inputs. The output is the sum over the ranks; with sequence
+ * parallelism each rank gets its part of the sequence of the sum. Each rank has the whole bias, which is added once,
+ * after the sum.
  */
 final class RowLinear implements LinearOperation, AutogradFunction {
     private final SequenceCollectives collectives;

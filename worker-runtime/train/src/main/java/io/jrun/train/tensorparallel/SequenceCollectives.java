@@ -10,8 +10,8 @@ import org.bytedeco.pytorch.Tensor;
 import org.bytedeco.pytorch.global.torch;
 
 /**
- * Collectives over the tensor parallel ranks. Sequences lie in dimension 1 of tensors [B, S, ...], and the parts of the ranks
- * follow each other in rank order. No method changes its argument.
+ * Collectives over the tensor parallel ranks. Sequences lie in dimension 1 of tensors [B, S, ...], and the parts of the
+ * ranks follow each other in rank order. No method changes its argument.
  */
 final class SequenceCollectives {
     private final MeshAxis axis;

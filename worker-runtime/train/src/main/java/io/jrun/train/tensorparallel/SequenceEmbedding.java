@@ -5,8 +5,8 @@ import org.bytedeco.pytorch.Tensor;
 import org.bytedeco.pytorch.global.torch;
 
 /**
- * An embedding that all ranks hold and that each rank uses for its part of the sequence, such as one of positions. The sequence
- * is the last dimension of the numbers. The gradients are summed over the ranks.
+ * An embedding that all ranks hold and that each rank uses for its part of the sequence, such as one of positions. The
+ * sequence is the last dimension of the numbers. The gradients are summed over the ranks.
  */
 final class SequenceEmbedding implements EmbeddingOperation {
     private final SequenceCollectives collectives;

@@ -74,8 +74,8 @@ public final class TensorParallel {
     }
 
     /**
-     * Multiplies all gradients by {@code maximum / (norm + 1e-6)} if this is less than 1. Parts of all ranks count, and what all
-     * ranks hold counts once. Parameters without a gradient do not count. Collective on the axis.
+     * Multiplies all gradients by {@code maximum / (norm + 1e-6)} if this is less than 1. Parts of all ranks count, and
+     * what all ranks hold counts once. Parameters without a gradient do not count. Collective on the axis.
      *
      * @param maximum the largest norm, more than 0
      * @return the global norm before, the same on all ranks

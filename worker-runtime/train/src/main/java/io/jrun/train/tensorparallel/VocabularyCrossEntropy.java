@@ -17,9 +17,9 @@ import org.bytedeco.pytorch.global.torch;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Cross entropy of logits of which each rank has those of some tokens. The logits stay where they are: the ranks exchange three
- * numbers for each position, the largest logit, the sum of the exponentials and the logit of the target. Computes in float32 or
- * float64. Source: Shoeybi et al. 2019, section 3.
+ * Cross entropy of logits of which each rank has those of some tokens. The logits stay where they are: the ranks
+ * exchange three numbers for each position, the largest logit, the sum of the exponentials and the logit of the target.
+ * Computes in float32 or float64. Source: Shoeybi et al. 2019, section 3.
  */
 final class VocabularyCrossEntropy implements BinaryOperator<Tensor>, AutogradFunction {
     private final SequenceCollectives collectives;

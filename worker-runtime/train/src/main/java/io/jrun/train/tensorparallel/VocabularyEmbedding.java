@@ -8,7 +8,10 @@ import org.bytedeco.pytorch.Scalar;
 import org.bytedeco.pytorch.Tensor;
 import org.bytedeco.pytorch.global.torch;
 
-/** An embedding of which each rank has the rows of some tokens. The vectors of other ranks' tokens are zero before the sum. */
+/**
+ * An embedding of which each rank has the rows of some tokens. The vectors of other ranks' tokens are zero before the
+ * sum.
+ */
 final class VocabularyEmbedding implements EmbeddingOperation {
     private final ShardRange rows;
     private final ConjugateFunctions functions;

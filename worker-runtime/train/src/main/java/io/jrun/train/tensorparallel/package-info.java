@@ -1,7 +1,7 @@
 /**
  * Tensor and sequence parallelism: several ranks share each layer. Begin with
- * {@link io.jrun.train.tensorparallel.TensorParallel}. Sources: Shoeybi et al. 2019 (Megatron-LM, arXiv 1909.08053) for the
- * layers, Korthikanti et al. 2022 (arXiv 2205.05198) for sequence parallelism.
+ * {@link io.jrun.train.tensorparallel.TensorParallel}. Sources: Shoeybi et al. 2019 (Megatron-LM, arXiv 1909.08053) for
+ * the layers, Korthikanti et al. 2022 (arXiv 2205.05198) for sequence parallelism.
  */
 @NullMarked
 package io.jrun.train.tensorparallel;

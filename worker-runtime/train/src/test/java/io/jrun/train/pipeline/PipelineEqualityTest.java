@@ -2,12 +2,12 @@ package io.jrun.train.pipeline;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.jrun.train.DrawnCases;
 import io.jrun.train.Libtorch;
 import io.jrun.train.pipeline.schedule.PipelineSchedule;
 import io.jrun.train.pipeline.schedule.ScheduleKind;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Random;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -40,11 +40,7 @@ class PipelineEqualityTest {
                 "interleaved 2 4 4");
         List<Arguments> cases = new ArrayList<>();
         List<String> all = new ArrayList<>(kinds);
-        if (Boolean.getBoolean("jrun.soak")) {
-            all.addAll(more);
-        } else {
-            all.add(more.get(new Random(Long.getLong("jrun.test.seed", 1)).nextInt(more.size())));
-        }
+        all.addAll(DrawnCases.of(more, 1));
         for (String line : all) {
             cases.add(testCase(line, false));
             cases.add(testCase(line, true));

@@ -19,8 +19,8 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
 /**
- * The checkpoints of a storage: a folder {@code step-00000100} for each, with the index {@code checkpoint.json} and its parts.
- * A folder without an index is what a killed save has left.
+ * The checkpoints of a storage: a folder {@code step-00000100} for each, with the index {@code checkpoint.json} and its
+ * parts. A folder without an index is what a killed save has left.
  */
 final class CheckpointFolder {
     private static final Pattern OBJECT = Pattern.compile("(step-(\\d{8,18})/)[^/]+");
@@ -97,7 +97,10 @@ final class CheckpointFolder {
         committed.forEach(this::sweep);
     }
 
-    /** Removes the objects of a checkpoint that its index does not name. A checkpoint with a damaged index stays as it is. */
+    /**
+     * Removes the objects of a checkpoint that its index does not name. A checkpoint with a damaged index stays as it
+     * is.
+     */
     void sweep(long step) {
         String folder = of(step);
         Set<String> named = new HashSet<>();

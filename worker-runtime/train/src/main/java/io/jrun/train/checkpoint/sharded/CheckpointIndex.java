@@ -15,8 +15,8 @@ import java.util.zip.CRC32C;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The index of a checkpoint: its parts, its tensors, and where each chunk lies. The file that holds the index is written last,
- * and its rename is the commit. Its first member is the CRC32C of the text behind the first member.
+ * The index of a checkpoint: its parts, its tensors, and where each chunk lies. The file that holds the index is
+ * written last, and its rename is the commit. Its first member is the CRC32C of the text behind the first member.
  *
  * @param step after which the state was saved
  * @param run the job that saved

@@ -20,10 +20,10 @@ import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The checkpoints of one run at one location: saves, loads and retention. Each rank has a manager of its own, and the ranks
- * call {@link #save}, {@link #saveAsync}, {@link #latest} and {@link #open} together. A save that is killed at any moment
- * leaves the earlier checkpoints as they were, also the one of the same step. One job at a time writes to a location.
- * Confined to one thread; {@link #saveAsync} writes on a thread of its own.
+ * The checkpoints of one run at one location: saves, loads and retention. Each rank has a manager of its own, and the
+ * ranks call {@link #save}, {@link #saveAsync}, {@link #latest} and {@link #open} together. A save that is killed at
+ * any moment leaves the earlier checkpoints as they were, also the one of the same step. One job at a time writes to a
+ * location. Confined to one thread; {@link #saveAsync} writes on a thread of its own.
  */
 public final class CheckpointManager implements AutoCloseable {
     /** A save of a terabyte to a slow file system takes less. The group's own timeout is for collectives of a step. */
@@ -54,8 +54,8 @@ public final class CheckpointManager implements AutoCloseable {
     }
 
     /**
-     * The checkpoints at a location, for the ranks of a group. Collective. The manager makes a group of its own from the ranks,
-     * so that a save in the background does not disturb the collectives of the training.
+     * The checkpoints at a location, for the ranks of a group. Collective. The manager makes a group of its own from
+     * the ranks, so that a save in the background does not disturb the collectives of the training.
      *
      * @param location a path, {@code file:///path} or {@code s3://bucket/prefix}; need not exist yet; equal on all ranks
      * @param run the name of the job, {@code world.runId()}; file names contain it
@@ -96,8 +96,8 @@ public final class CheckpointManager implements AutoCloseable {
     }
 
     /**
-     * Saves the state after {@code step} steps and removes checkpoints that the retention does not keep. Returns when the
-     * checkpoint is committed and durable. Collective.
+     * Saves the state after {@code step} steps and removes checkpoints that the retention does not keep. Returns when
+     * the checkpoint is committed and durable. Collective.
      *
      * @throws CheckpointException on every rank if one rank cannot write, or if an earlier {@link #saveAsync} has failed;
      *     earlier checkpoints are as they were
@@ -109,9 +109,9 @@ public final class CheckpointManager implements AutoCloseable {
     }
 
     /**
-     * Copies the state, and saves the copy in the background. Returns after the copy. At most one save is outstanding: a second
-     * call waits for the first save. The error of a save in the background is thrown by the next call of {@link #save},
-     * {@link #saveAsync}, {@link #await} or {@link #close}. Collective.
+     * Copies the state, and saves the copy in the background. Returns after the copy. At most one save is outstanding:
+     * a second call waits for the first save. The error of a save in the background is thrown by the next call of
+     * {@link #save}, {@link #saveAsync}, {@link #await} or {@link #close}. Collective.
      *
      * @throws CheckpointException if the save before this one has failed
      */

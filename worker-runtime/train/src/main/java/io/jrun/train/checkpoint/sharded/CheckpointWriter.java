@@ -23,8 +23,8 @@ import org.bytedeco.pytorch.NoGradGuard;
 import org.bytedeco.pytorch.Tensor;
 
 /**
- * One save of all ranks: the ranks exchange what they hold, each rank writes its part, and rank 0 commits the index. A failure
- * of one rank is an error on all ranks, with the rank and the cause, and nothing is committed.
+ * One save of all ranks: the ranks exchange what they hold, each rank writes its part, and rank 0 commits the index. A
+ * failure of one rank is an error on all ranks, with the rank and the cause, and nothing is committed.
  */
 final class CheckpointWriter {
     private static final int RANDOM_BYTES = 8;

@@ -13,7 +13,10 @@ import org.bytedeco.javacpp.PointerScope;
 import org.bytedeco.pytorch.NoGradGuard;
 import org.bytedeco.pytorch.Tensor;
 
-/** The snapshot of one rank in one piece of memory, which later snapshots of the same form use again. Confined to one thread. */
+/**
+ * The snapshot of one rank in one piece of memory, which later snapshots of the same form use again. Confined to one
+ * thread.
+ */
 final class HeldSnapshot implements AutoCloseable {
     /** The alignment that libtorch gives its own tensors. */
     private static final long ALIGNMENT = 64;
@@ -64,7 +67,10 @@ final class HeldSnapshot implements AutoCloseable {
         return JsonWriter.write(json);
     }
 
-    /** Whether the memory has the form of another description. The texts of the description become those of the snapshot. */
+    /**
+     * Whether the memory has the form of another description. The texts of the description become those of the
+     * snapshot.
+     */
     boolean takesForm(String description) {
         Map<?, ?> json = JsonReader.readObject(description);
         if (!ChunkJson.list(json.get("held")).stream()

@@ -20,10 +20,10 @@ import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Snapshots of the state of each rank in the memory of the rank and of its peers. A rank that was lost gets its state from a
- * peer. The object belongs to a process and outlives the rounds of {@code Elastic.run}: give it the world of the round. It keeps
- * the last two snapshots, since a loss may come while a snapshot is taken; memory of a rank: {@code 2 * copies} states. Source:
- * Wang et al. 2023 (Gemini, SOSP). Confined to the training thread.
+ * Snapshots of the state of each rank in the memory of the rank and of its peers. A rank that was lost gets its state
+ * from a peer. The object belongs to a process and outlives the rounds of {@code Elastic.run}: give it the world of the
+ * round. It keeps the last two snapshots, since a loss may come while a snapshot is taken; memory of a rank: {@code 2 *
+ * copies} states. Source: Wang et al. 2023 (Gemini, SOSP). Confined to the training thread.
  */
 public final class PeerSnapshots implements AutoCloseable {
     private static final int TAG = 1;
@@ -66,8 +66,8 @@ public final class PeerSnapshots implements AutoCloseable {
     public record Recovered(long step, Map<String, String> texts) {}
 
     /**
-     * Copies this rank's state, and exchanges copies with the peers. Collective. A loss during the call leaves the snapshot of
-     * the call before.
+     * Copies this rank's state, and exchanges copies with the peers. Collective. A loss during the call leaves the
+     * snapshot of the call before.
      *
      * @throws IllegalArgumentException if there are fewer ranks than copies
      */
@@ -123,8 +123,8 @@ public final class PeerSnapshots implements AutoCloseable {
     }
 
     /**
-     * Fills a state from the newest snapshot of which all parts are left in some memory. Collective; the number of ranks may be
-     * another one than before.
+     * Fills a state from the newest snapshot of which all parts are left in some memory. Collective; the number of
+     * ranks may be another one than before.
      *
      * @return empty, with an unchanged state, on all ranks if a part is lost with all its copies, or if no snapshot was taken;
      *     then load a checkpoint

@@ -7,9 +7,9 @@ import org.bytedeco.pytorch.Tensor;
 import org.bytedeco.pytorch.global.torch;
 
 /**
- * The random numbers of one rank: libtorch's default generator of the CPU, which dropout uses, and a generator of the program in
- * Java. Each rank has a state of its own, so a job with more ranks has ranks without a saved state. One rank per process:
- * libtorch's generator belongs to the process.
+ * The random numbers of one rank: libtorch's default generator of the CPU, which dropout uses, and a generator of the
+ * program in Java. Each rank has a state of its own, so a job with more ranks has ranks without a saved state. One rank
+ * per process: libtorch's generator belongs to the process.
  */
 public final class RandomState {
     private RandomState() {}
@@ -24,8 +24,8 @@ public final class RandomState {
     }
 
     /**
-     * Gives this rank's generators their saved states. Returns false, and changes nothing, if the checkpoint has no state of
-     * this rank.
+     * Gives this rank's generators their saved states. Returns false, and changes nothing, if the checkpoint has no
+     * state of this rank.
      */
     public static boolean restore(SavedCheckpoint saved, int rank, SplitMix64Random program) {
         if (!saved.tensors().containsKey(torchName(rank))) {

@@ -9,7 +9,10 @@ import java.util.List;
 import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 
-/** The ranks that save together: each step of a save succeeds on all ranks or fails on all ranks. Confined to one thread. */
+/**
+ * The ranks that save together: each step of a save succeeds on all ranks or fails on all ranks. Confined to one
+ * thread.
+ */
 final class RankExchange {
     private static final String DONE = "+";
     private static final String FAILED = "-";

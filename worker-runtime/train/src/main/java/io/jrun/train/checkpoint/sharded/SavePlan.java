@@ -9,9 +9,10 @@ import java.util.Map;
 import java.util.TreeMap;
 
 /**
- * Decides which rank writes what. A chunk that several ranks hold is written by one of them: chunks are given out by size, the
- * largest first, each to the holder with the fewest bytes so far. A large chunk that several ranks hold is first cut into
- * rows, one piece for each holder at most. A pure function of what the ranks hold, so all ranks find the same plan.
+ * Decides which rank writes what. A chunk that several ranks hold is written by one of them: chunks are given out by
+ * size, the largest first, each to the holder with the fewest bytes so far. A large chunk that several ranks hold is
+ * first cut into rows, one piece for each holder at most. A pure function of what the ranks hold, so all ranks find the
+ * same plan.
  */
 final class SavePlan {
     /** A smaller chunk is not cut: the piece would cost more in the index than the balance is worth. */

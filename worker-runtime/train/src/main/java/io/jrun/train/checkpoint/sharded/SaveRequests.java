@@ -6,8 +6,8 @@ import io.jrun.comm.World;
 import java.lang.foreign.MemorySegment;
 
 /**
- * Requests to save now: USR1 or USR2 to jrun, or a warning of Slurm. Ranks see a request at different steps. The ranks agree on
- * the first step after which one of them has seen the request. Confined to the training thread.
+ * Requests to save now: USR1 or USR2 to jrun, or a warning of Slurm. Ranks see a request at different steps. The ranks
+ * agree on the first step after which one of them has seen the request. Confined to the training thread.
  */
 public final class SaveRequests {
     private final World world;

@@ -23,8 +23,8 @@ import org.bytedeco.pytorch.TensorOptions;
 import org.bytedeco.pytorch.global.torch;
 
 /**
- * A committed checkpoint. Any rank of any number of ranks reads the parts that it needs: each read takes the overlaps of the
- * wanted box with the saved chunks. The checksum of every byte is verified. Loading is local. Not thread-safe.
+ * A committed checkpoint. Any rank of any number of ranks reads the parts that it needs: each read takes the overlaps
+ * of the wanted box with the saved chunks. The checksum of every byte is verified. Loading is local. Not thread-safe.
  */
 public final class SavedCheckpoint {
     private final Storage storage;

@@ -3,9 +3,9 @@ package io.jrun.train.checkpoint.sharded;
 import java.util.random.RandomGenerator;
 
 /**
- * A generator whose state can be saved. The JDK's generators hide theirs. Source: Steele, Lea and Flood 2014, "Fast splittable
- * pseudorandom number generators"; the numbers are those of {@link java.util.SplittableRandom} with the same seed. Not
- * thread-safe.
+ * A generator whose state can be saved. The JDK's generators hide theirs. Source: Steele, Lea and Flood 2014, "Fast
+ * splittable pseudorandom number generators"; the numbers are those of {@link java.util.SplittableRandom} with the same
+ * seed. Not thread-safe.
  */
 public final class SplitMix64Random implements RandomGenerator {
     private static final long GOLDEN_GAMMA = 0x9E3779B97F4A7C15L;

@@ -11,10 +11,11 @@ import java.util.Map;
 import org.bytedeco.pytorch.Tensor;
 
 /**
- * One rank's view of a training state: tensors by name, and texts by key. A tensor that several ranks hold with the same
- * offsets and shape is replicated: the ranks hold equal values, and one of them writes. The parts of all ranks together cover
- * each tensor exactly once. The texts of rank 0 are saved. The dictionary refers to the tensors and does not copy or free
- * them. Source of the model: torch's sharded state dict ({@code torch.distributed.checkpoint}). Not thread-safe.
+ * One rank's view of a training state: tensors by name, and texts by key. A tensor that several ranks hold with the
+ * same offsets and shape is replicated: the ranks hold equal values, and one of them writes. The parts of all ranks
+ * together cover each tensor exactly once. The texts of rank 0 are saved. The dictionary refers to the tensors and does
+ * not copy or free them. Source of the model: torch's sharded state dict ({@code torch.distributed.checkpoint}). Not
+ * thread-safe.
  */
 public final class StateDict {
     private final Map<String, StateEntry> entries = new LinkedHashMap<>();

@@ -6,9 +6,10 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 
 /**
- * Gives a program the time to save when its process gets SIGTERM or SIGINT. The JVM ends when its shutdown hooks have ended, and
- * the hook of this class ends when the guard is closed. jrun aborts the collectives of a job that it stops, so the training
- * thread gets a {@link io.jrun.comm.CommException} with the code ABORTED and saves without other ranks. Thread-safe.
+ * Gives a program the time to save when its process gets SIGTERM or SIGINT. The JVM ends when its shutdown hooks have
+ * ended, and the hook of this class ends when the guard is closed. jrun aborts the collectives of a job that it stops,
+ * so the training thread gets a {@link io.jrun.comm.CommException} with the code ABORTED and saves without other ranks.
+ * Thread-safe.
  */
 public final class TerminationGuard implements AutoCloseable {
     private final CountDownLatch closed = new CountDownLatch(1);

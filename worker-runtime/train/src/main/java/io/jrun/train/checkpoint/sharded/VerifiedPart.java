@@ -10,9 +10,9 @@ import java.nio.ByteBuffer;
 import java.util.zip.CRC32C;
 
 /**
- * Reads a part and verifies the checksum of every block of which it returns a byte. Blocks that are read whole go to the
- * destination directly. The last block that was read in part is kept, because the next tensor often begins in the same block.
- * Not thread-safe.
+ * Reads a part and verifies the checksum of every block of which it returns a byte. Blocks that are read whole go to
+ * the destination directly. The last block that was read in part is kept, because the next tensor often begins in the
+ * same block. Not thread-safe.
  */
 final class VerifiedPart implements AutoCloseable {
     private static final long NO_BLOCK = -1;

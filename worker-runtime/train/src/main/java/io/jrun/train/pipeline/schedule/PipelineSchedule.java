@@ -53,8 +53,8 @@ public record PipelineSchedule(List<Integer> stageRanks, int microBatches, List<
     }
 
     /**
-     * A schedule from its text: one line for each rank, as {@link #text()} and torch print it. The stages are on the ranks
-     * that run their actions.
+     * A schedule from its text: one line for each rank, as {@link #text()} and torch print it. The stages are on the
+     * ranks that run their actions.
      *
      * @throws ScheduleException if a word is not an action, if a stage has no rank or two, or if there is no action
      */

@@ -3,6 +3,7 @@ package io.jrun.train.checkpoint.sharded;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.jrun.comm.local.LocalWorld;
+import io.jrun.train.DrawnCases;
 import io.jrun.train.JavaProcess;
 import io.jrun.train.Libtorch;
 import io.jrun.train.mesh.MeshAxis;
@@ -16,7 +17,6 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
-import java.util.Random;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.stream.LongStream;
@@ -48,10 +48,9 @@ class KilledSaveIT {
         long operations =
                 Long.parseLong(printed.strip().substring(printed.strip().lastIndexOf(' ') + 1));
         assertThat(found(counted)).isEqualTo(Map.of(2L, 3.0));
-        LongStream kills = Boolean.getBoolean("jrun.soak")
-                ? LongStream.rangeClosed(1, operations)
-                : new Random(Long.getLong("jrun.test.seed", 1)).longs(DRAWN, 1, operations + 1);
-        for (long at : kills.distinct().toArray()) {
+        List<Long> kills =
+                DrawnCases.of(LongStream.rangeClosed(1, operations).boxed().toList(), DRAWN);
+        for (long at : kills) {
             Path checkpoints = prepared("killed-" + at);
             String output = killed(checkpoints, at);
             assertThat(output).contains("killed at operation " + at);
