@@ -19,7 +19,7 @@ class ModelsArchitectureTest {
 
     @ArchTest
     static final ArchRule PACKAGES_HAVE_NO_CYCLES = SlicesRuleDefinition.slices()
-            .matching("io.jrun.models.(*)..")
+            .matching("io.jrun.(**)")
             .should()
             .beFreeOfCycles();
 }

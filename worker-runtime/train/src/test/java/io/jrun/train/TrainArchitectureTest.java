@@ -1,12 +1,22 @@
 package io.jrun.train;
 
 import static com.tngtech.archunit.lang.syntax.ArchRuleDefinition.noClasses;
+import static org.assertj.core.api.Assertions.assertThat;
 
+import com.tngtech.archunit.core.domain.Dependency;
+import com.tngtech.archunit.core.domain.JavaClass;
+import com.tngtech.archunit.core.domain.JavaClasses;
 import com.tngtech.archunit.core.importer.ImportOption.DoNotIncludeTests;
 import com.tngtech.archunit.junit.AnalyzeClasses;
 import com.tngtech.archunit.junit.ArchTest;
 import com.tngtech.archunit.lang.ArchRule;
 import com.tngtech.archunit.library.dependencies.SlicesRuleDefinition;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
 
 @AnalyzeClasses(packages = "io.jrun.train", importOptions = DoNotIncludeTests.class)
 class TrainArchitectureTest {
@@ -25,9 +35,39 @@ class TrainArchitectureTest {
 
     @ArchTest
     static final ArchRule PACKAGES_HAVE_NO_CYCLES = SlicesRuleDefinition.slices()
-            .matching("io.jrun.train.(**)")
+            .matching("io.jrun.(**)")
             .should()
             .beFreeOfCycles();
+
+    /** Each package has a row in docs/architecture.md, and uses no package of a row above its own. */
+    @ArchTest
+    static void dependenciesRunDownTheTableOfTheDocuments(JavaClasses train) throws IOException {
+        Map<String, Integer> rows = documentedRows();
+        for (JavaClass type : train) {
+            String from = type.getPackageName();
+            assertThat(rows).as("packages in docs/architecture.md").containsKey(from);
+            for (Dependency dependency : type.getDirectDependenciesFromSelf()) {
+                String to = dependency.getTargetClass().getPackageName();
+                assertThat(rows.getOrDefault(to, Integer.MAX_VALUE))
+                        .as("row of %s in docs/architecture.md: %s", to, dependency.getDescription())
+                        .isGreaterThanOrEqualTo(rows.get(from));
+            }
+        }
+    }
+
+    private static Map<String, Integer> documentedRows() throws IOException {
+        String page = Files.readString(Path.of("../../docs/architecture.md"));
+        String section = page.split("### io\\.jrun\\.train, [^\n]*\n", 2)[1].split("\n### ", 2)[0];
+        List<String> lines = section.lines().filter(line -> line.startsWith("| `")).toList();
+        var rows = new HashMap<String, Integer>();
+        rows.put("io.jrun.train", lines.size());
+        for (int row = 0; row < lines.size(); row++) {
+            for (String name : lines.get(row).split("\\|")[1].replaceAll("[` ]", "").split(",")) {
+                rows.put("io.jrun.train." + name, row);
+            }
+        }
+        return rows;
+    }
 
     @ArchTest
     static final ArchRule DDP_DATA_AND_CHECKPOINTS_DO_NOT_KNOW_EACH_OTHER = noClasses()
