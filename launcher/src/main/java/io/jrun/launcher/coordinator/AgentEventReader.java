@@ -43,6 +43,7 @@ final class AgentEventReader {
     private final JobEventPublisher events;
     private final Map<Integer, String> hosts = new HashMap<>();
     private final LocationQueries queries = new LocationQueries();
+    private final Map<Integer, String> places = new HashMap<>();
     private final Set<String> said = new HashSet<>();
     private final StragglerDetector late;
     private final MetricEvents metrics;
@@ -65,6 +66,7 @@ final class AgentEventReader {
         membership = next;
         store.startRound(number);
         queries.startRound(number);
+        places.clear();
         events.publish(
                 new JobEvent.RoundStarted(number, restartCount, next.ranks().placements()));
         late.begin();
@@ -194,6 +196,11 @@ final class AgentEventReader {
                     late.report(rank, waits);
                 }
             }
+            case Frame.Place(String place) -> {
+                if (ofRound == round) {
+                    places.put(rank, place);
+                }
+            }
             case Frame.Metrics report -> metrics.publish(ofRound, rank, report);
             case Frame.Leaving _ -> throw new IllegalArgumentException("a frame for the machine: " + frame);
         }
@@ -269,7 +276,8 @@ final class AgentEventReader {
         if (current == null || message.getRound() != round) {
             return Optional.empty();
         }
-        WorkerResult end = AgentMessages.end(message, current.ranks().placement(message.getRank()));
+        WorkerResult end = AgentMessages.end(message, current.ranks().placement(message.getRank()))
+                .withPlace(places.getOrDefault(message.getRank(), ""));
         if (!end.startError().isEmpty()) {
             console.forget(round, end.rank());
         }

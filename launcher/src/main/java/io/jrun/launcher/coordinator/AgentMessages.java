@@ -342,7 +342,8 @@ public final class AgentMessages {
                 exited.getStderrTailList(),
                 exited.getArtifactsList(),
                 exited.getLogFolder(),
-                exited.getRunSeconds());
+                exited.getRunSeconds(),
+                "");
     }
 
     private static WorkerResult.WorkerError error(WorkerErrorReport error) {

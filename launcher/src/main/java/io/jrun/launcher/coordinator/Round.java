@@ -154,6 +154,7 @@ record Round(
                 List.of(),
                 List.of(),
                 "",
-                0);
+                0,
+                "");
     }
 }

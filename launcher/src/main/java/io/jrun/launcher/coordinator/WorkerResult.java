@@ -17,6 +17,7 @@ import java.util.Optional;
  * @param artifacts paths of crash files and heap dumps
  * @param notJoined the state of the worker's process if the round ended before the worker had joined; else empty
  * @param logFolder the folder of the worker's files, below the job's log folder; empty if unknown
+ * @param place the worker's place in the mesh of the program, as {@code pp=1 tp=0}; empty if the worker has reported none
  */
 public record WorkerResult(
         int rank,
@@ -32,7 +33,8 @@ public record WorkerResult(
         List<String> stderrTail,
         List<String> artifacts,
         String logFolder,
-        double runSeconds) {
+        double runSeconds,
+        String place) {
     public WorkerResult {
         stderrTail = List.copyOf(stderrTail);
         artifacts = List.copyOf(artifacts);
@@ -41,8 +43,32 @@ public record WorkerResult(
     /** The error record that a worker wrote before its end. */
     public record WorkerError(String message, String stack) {}
 
-    /** A predicate: "exited with code 42". */
+    /** The same end with the worker's place in a mesh. */
+    WorkerResult withPlace(String newPlace) {
+        return new WorkerResult(
+                rank,
+                localRank,
+                host,
+                pid,
+                exitCode,
+                afterStop,
+                oomKilled,
+                startError,
+                notJoined,
+                error,
+                stderrTail,
+                artifacts,
+                logFolder,
+                runSeconds,
+                newPlace);
+    }
+
+    /** A predicate: "exited with code 42", or "(pp=1 tp=0) exited with code 42" for a worker that has reported its place. */
     public String how() {
+        return place.isEmpty() ? end() : "(" + place + ") " + end();
+    }
+
+    private String end() {
         return oomKilled ? "was killed by the kernel for memory (OOM)" : ExitCodeDescription.sentence(exitCode);
     }
 

@@ -44,6 +44,7 @@ class AgentMessagesTest {
                         List.of("tail"),
                         List.of("hs_err"),
                         "attempt-0/rank-0003",
-                        1.5));
+                        1.5,
+                        ""));
     }
 }

@@ -43,7 +43,13 @@ public final class Ends {
                 List.of(lines),
                 end.artifacts(),
                 "attempt-0/rank-000" + end.rank(),
-                end.runSeconds());
+                end.runSeconds(),
+                end.place());
+    }
+
+    /** The same of a worker that has reported its place in a mesh. */
+    public static WorkerResult at(String place, WorkerResult end) {
+        return end.withPlace(place);
     }
 
     /** The same with its files in another folder. */
@@ -71,7 +77,8 @@ public final class Ends {
                 end.stderrTail(),
                 end.artifacts(),
                 logFolder,
-                end.runSeconds());
+                end.runSeconds(),
+                end.place());
     }
 
     private static WorkerResult of(int rank, int exitCode, boolean stopped, String message) {
@@ -96,6 +103,7 @@ public final class Ends {
                 List.of(),
                 List.of(),
                 "attempt-0/rank-000" + rank,
-                1.25);
+                1.25,
+                "");
     }
 }

@@ -162,6 +162,13 @@ class FailureReportTest {
     }
 
     @Test
+    void thePlaceInAMeshIsNamed() {
+        WorkerResult first = Ends.at("pp=1 dp=0 tp=1", Ends.of(5, 137));
+        assertThat(failed(first, first).getFirst())
+                .startsWith("jrun: first failure: rank 5 on node1 (pp=1 dp=0 tp=1) ended by SIGKILL");
+    }
+
+    @Test
     void lastLinesAndCrashFilesAreShown() {
         WorkerResult first = new WorkerResult(
                 0,
@@ -177,7 +184,8 @@ class FailureReportTest {
                 List.of("one", "two"),
                 List.of("/logs/hs_err_pid7.log"),
                 "attempt-0/rank-0000",
-                0.04);
+                0.04,
+                "");
         assertThat(failed(first, first))
                 .contains("  its last lines on stderr:", "    | one", "    | two", "  it left /logs/hs_err_pid7.log");
     }
@@ -199,7 +207,8 @@ class FailureReportTest {
                 List.of("loading", "Exception in thread \"main\"", message, "\tat app.Main.main(Main.java:7)"),
                 List.of(),
                 "",
-                1);
+                1,
+                "");
         List<String> lines = failed(first, first);
         assertThat(lines).contains("    | loading");
         assertThat(lines.stream().filter(line -> line.contains("boom"))).hasSize(1);

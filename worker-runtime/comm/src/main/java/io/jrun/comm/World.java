@@ -7,6 +7,9 @@ import java.util.List;
  * {@link Distributed#init()} and {@code LocalWorld} make worlds. Thread-safe.
  */
 public interface World extends AutoCloseable {
+    /** The largest number of characters of a place. */
+    int MAX_PLACE_LENGTH = 200;
+
     /**
      * World rank: number of this rank in the job, 0 to size-1. {@link ProcessGroup#groupRank()} is the number of the
      * rank in a group.
@@ -50,6 +53,15 @@ public interface World extends AutoCloseable {
 
     /** Reports numbers of the training to jrun. */
     Metrics metrics();
+
+    /**
+     * Reports the place of this rank in the mesh of the program to jrun. Causes of failures then name the place beside the rank.
+     * {@code DeviceMesh} calls this method. Does not wait. A world that jrun did not start drops the report.
+     *
+     * @param place such as {@code pp=1 tp=0}; at most {@value #MAX_PLACE_LENGTH} characters
+     * @throws CommException USAGE if the text is longer
+     */
+    void reportPlace(String place);
 
     /**
      * Returns true once for each checkpoint request. Ranks may see a request at different steps, so the ranks must

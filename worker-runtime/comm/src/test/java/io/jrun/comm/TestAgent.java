@@ -316,7 +316,10 @@ public final class TestAgent implements AutoCloseable {
                 Objects.requireNonNull(recordQueries.remove(id)).accept(record);
             case Frame.Leaving(String how, List<GroupRecord> _) ->
                 broadcast(new Frame.RankLeft(hello.rank(), how), hello.rank());
-            case Frame.Alive _, Frame.Waits _, Frame.Metrics _ -> {} // The test agent ignores these frames.
+            case Frame.Alive _,
+                    Frame.Waits _,
+                    Frame.Metrics _,
+                    Frame.Place _ -> {} // The test agent ignores these frames.
             case Frame.Hello _, Frame.Elastic _, Frame.Parked _, Frame.Forwarded _, Frame.FromAgent _ ->
                 throw new IllegalStateException("unexpected " + frame);
         }

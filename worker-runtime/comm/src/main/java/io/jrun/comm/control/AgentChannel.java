@@ -173,6 +173,15 @@ public final class AgentChannel implements Control {
         }
     }
 
+    @Override
+    public void reportPlace(String place) {
+        try {
+            send(new Frame.Place(place));
+        } catch (IOException e) {
+            listener.connectionLost("cannot report the place of this rank: " + e.getMessage());
+        }
+    }
+
     /** Sends queued metrics before this rank leaves its round. */
     private void sendMetrics() throws IOException {
         for (Frame.Metrics report : metrics.takeAll()) {

@@ -24,7 +24,7 @@ public final class FrameCodec {
     /**
      * The version of the layout. Every change of the layout increases the version. An agent refuses another version.
      */
-    public static final int PROTOCOL_VERSION = 9;
+    public static final int PROTOCOL_VERSION = 10;
 
     /** The longest frame in bytes: enough for a peer table of 8,192 ranks. The limit bounds the memory of a reader. */
     public static final int MAX_FRAME_BYTES = 4 << 20;
@@ -62,6 +62,7 @@ public final class FrameCodec {
     private static final int LOCATE = TO_LAUNCHER + 2;
     private static final int WAITS = TO_LAUNCHER + 3;
     private static final int METRICS = TO_LAUNCHER + 4;
+    private static final int PLACE = TO_LAUNCHER + 5;
 
     private static final int SET = 1;
     private static final int GET = 2;
@@ -176,6 +177,10 @@ public final class FrameCodec {
                 out.writeByte(METRICS);
                 MetricCodec.write(metrics, out);
             }
+            case Frame.Place(String place) -> {
+                out.writeByte(PLACE);
+                writeString(place, out);
+            }
             case Frame.Waits(List<GroupRecord> waits) -> {
                 out.writeByte(WAITS);
                 writeWaits(waits, out);
@@ -259,6 +264,7 @@ public final class FrameCodec {
             case LEAVING -> new Frame.Leaving(readString(in), readWaits(in));
             case WAITS -> new Frame.Waits(readWaits(in));
             case METRICS -> MetricCodec.read(in);
+            case PLACE -> new Frame.Place(readString(in));
             case ALIVE -> new Frame.Alive(in.readLong(), in.readBoolean());
             case REFUSED -> new Frame.Refused(readString(in));
             case PEER_TABLE -> new Frame.PeerTable(in.readInt(), readBytes(in), readPeers(in));

@@ -1,5 +1,7 @@
 package io.jrun.comm.join;
 
+import io.jrun.comm.CommException;
+import io.jrun.comm.ErrorCode;
 import io.jrun.comm.GroupOptions;
 import io.jrun.comm.Metrics;
 import io.jrun.comm.ProcessGroup;
@@ -107,6 +109,17 @@ public final class JoinedWorld implements World {
     @Override
     public Metrics metrics() {
         return metrics;
+    }
+
+    @Override
+    public void reportPlace(String place) {
+        if (place.length() > MAX_PLACE_LENGTH) {
+            throw new CommException(
+                    ErrorCode.USAGE,
+                    "the place of rank " + rank() + " has " + place.length() + " characters; at most "
+                            + MAX_PLACE_LENGTH + " are allowed");
+        }
+        control.reportPlace(place);
     }
 
     @Override

@@ -13,7 +13,8 @@ import java.util.TreeSet;
 /**
  * All ranks of a world as a mesh with named axes. Each rank has an object of its own. The first request for a group
  * along one or several axes makes the group. All members of a group must request their groups in the same order. Source
- * of the order of ranks: Narayanan et al. 2021 (Megatron-LM, arXiv 2104.04473). Not thread-safe.
+ * of the order of ranks: Narayanan et al. 2021 (Megatron-LM, arXiv 2104.04473). jrun's report of a failure names the
+ * place of the rank in the mesh. Not thread-safe.
  */
 public final class DeviceMesh implements AutoCloseable {
     private final World world;
@@ -59,6 +60,7 @@ public final class DeviceMesh implements AutoCloseable {
             throw new IllegalArgumentException(
                     "the mesh does not fit the job: " + shape + ", but the job has " + world.size() + " ranks");
         }
+        world.reportPlace(shape.place(world.rank()));
         return new DeviceMesh(world, shape);
     }
 
