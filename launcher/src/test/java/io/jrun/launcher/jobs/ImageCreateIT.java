@@ -6,12 +6,11 @@ import static org.junit.jupiter.api.Assumptions.assumeTrue;
 import io.jrun.launcher.jobs.JRun.Result;
 import io.jrun.launcher.jobs.JRun.Running;
 import java.io.IOException;
-import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.attribute.PosixFilePermissions;
-import java.util.Set;
-import java.util.TreeSet;
+import java.util.List;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.condition.EnabledIfSystemProperty;
 
@@ -35,14 +34,16 @@ class ImageCreateIT extends RealJobs {
         Path tool = Files.writeString(tools.resolve("mmdebstrap"), MMDEBSTRAP);
         Files.setPosixFilePermissions(tool, PosixFilePermissions.fromString("rwx------"));
         Path hold = Files.createFile(folder.resolve("hold"));
-        jrun.with("PATH", tools + ":" + System.getenv("PATH")).with("HOLD", hold.toString());
-        Set<Path> before = temporaryFolders();
+        Path temporary = Files.createDirectory(folder.resolve("temporary"));
+        jrun.with("PATH", tools + ":" + System.getenv("PATH"))
+                .with("HOLD", hold.toString())
+                .with("TMPDIR", temporary.toString());
 
         Running killed = jrun.start(CREATE);
         JRun.waitFor(() -> hold.toFile().length() > 0, "the tool");
         killed.signal("KILL");
         killed.await();
-        assertThat(temporaryFolders()).hasSize(before.size() + 1);
+        assertThat(files(temporary)).hasSize(1);
         Path sleeper = Path.of("/proc", Files.readString(hold).strip());
         JRun.waitFor(() -> !Files.exists(sleeper), "the end of the tool");
 
@@ -50,14 +51,14 @@ class ImageCreateIT extends RealJobs {
         Result failed = jrun.run(CREATE);
         assertThat(failed.exitCode()).isEqualTo(1);
         assertThat(failed.err()).contains("mmdebstrap failed with exit code 7: E: of the test");
-        assertThat(temporaryFolders()).isEqualTo(before);
+        assertThat(temporary).isEmptyDirectory();
 
         Files.createFile(hold);
         Running terminated = jrun.start(CREATE);
         JRun.waitFor(() -> hold.toFile().length() > 0, "the tool");
         terminated.signal("TERM");
         assertThat(terminated.await().exitCode()).isEqualTo(143);
-        assertThat(temporaryFolders()).isEqualTo(before);
+        assertThat(temporary).isEmptyDirectory();
         assertThat(folder.resolve("made.sqsh")).doesNotExist();
     }
 
@@ -82,12 +83,9 @@ class ImageCreateIT extends RealJobs {
                         "openjdk version \"" + Runtime.version().feature());
     }
 
-    private static Set<Path> temporaryFolders() throws IOException {
-        Set<Path> folders = new TreeSet<>();
-        try (DirectoryStream<Path> found =
-                Files.newDirectoryStream(Path.of(System.getProperty("java.io.tmpdir")), "jrun-image-*")) {
-            found.forEach(folders::add);
+    private static List<Path> files(Path folder) throws IOException {
+        try (Stream<Path> files = Files.list(folder)) {
+            return files.toList();
         }
-        return folders;
     }
 }

@@ -1,17 +1,19 @@
 package io.jrun.launcher.jobs;
 
 import java.io.IOException;
-import java.net.InetAddress;
-import java.net.ServerSocket;
-import java.net.Socket;
+import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 
 /** A real registry on the loopback interface, Debian's docker-registry. Its user is {@code me} and the password {@code secret}. */
 final class TestRegistry implements AutoCloseable {
     static final String USER = "me";
     static final String PASSWORD = "secret";
     private static final String HASH = "$2b$04$9IO1kXxiuNud5COr2e67I.JF/0NbZvhId04ScdUUsRAhLFMhBXcri";
+
+    private static final Pattern LISTENING = Pattern.compile("listening on 127\\.0\\.0\\.1:(\\d+)\\D");
 
     private final Process process;
     private final int port;
@@ -52,32 +54,29 @@ final class TestRegistry implements AutoCloseable {
     }
 
     private static TestRegistry start(Path config, Path storage, String auth, String http) throws Exception {
-        int port;
-        try (ServerSocket free = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
-            port = free.getLocalPort();
-        }
         Files.writeString(
                 config,
-                "version: 0.1\nlog: {level: error}\nstorage: {filesystem: {rootdirectory: " + storage
-                        + "}}\nhttp: {addr: \"127.0.0.1:" + port + "\"" + http + "}\nauth: {" + auth + "}\n");
+                "version: 0.1\nlog: {level: info}\nstorage: {filesystem: {rootdirectory: " + storage
+                        + "}}\nhttp: {addr: \"127.0.0.1:0\"" + http + "}\nauth: {" + auth + "}\n");
         Path log = config.resolveSibling(config.getFileName() + ".log");
         Process process = new ProcessBuilder("docker-registry", "serve", config.toString())
                 .redirectErrorStream(true)
                 .redirectOutput(log.toFile())
                 .start();
-        TestRegistry registry = new TestRegistry(process, port);
-        JRun.waitFor(() -> !process.isAlive() || registry.answers(), "docker-registry");
-        if (!process.isAlive()) {
+        JRun.waitFor(() -> !process.isAlive() || port(log) > 0, "docker-registry");
+        if (port(log) == 0) {
             throw new IOException("docker-registry: " + Files.readString(log));
         }
-        return registry;
+        return new TestRegistry(process, port(log));
     }
 
-    private boolean answers() {
-        try (Socket socket = new Socket(InetAddress.getLoopbackAddress(), port)) {
-            return socket.isConnected();
+    /** 0 before the registry listens. */
+    private static int port(Path log) {
+        try {
+            Matcher line = LISTENING.matcher(Files.readString(log));
+            return line.find() ? Integer.parseInt(line.group(1)) : 0;
         } catch (IOException e) {
-            return false;
+            throw new UncheckedIOException(e);
         }
     }
 
