@@ -10,6 +10,8 @@ import java.util.concurrent.TimeUnit;
 
 /** A JVM of its own with this test's class path. */
 public final class JavaProcess {
+    private static final long END_SECONDS = Boolean.getBoolean("jrun.soak") ? 1200 : 300;
+
     private final Process process;
     private final Path output;
 
@@ -39,9 +41,9 @@ public final class JavaProcess {
         return new JavaProcess(builder.start(), output);
     }
 
-    /** Waits until it has printed {@code text}. */
-    public void awaitOutput(String text, long seconds) throws IOException, InterruptedException {
-        long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(seconds);
+    /** Waits until the process has printed {@code text}. */
+    public void awaitOutput(String text) throws IOException, InterruptedException {
+        long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(END_SECONDS);
         while (!Files.readString(output).contains(text)) {
             if (!process.isAlive() || System.nanoTime() > end) {
                 process.destroyForcibly().waitFor();
@@ -56,16 +58,17 @@ public final class JavaProcess {
         process.destroyForcibly().waitFor();
     }
 
-    /** What it printed, once it has ended with 0. */
-    public String join(long seconds) throws IOException, InterruptedException {
-        boolean ended = process.waitFor(seconds, TimeUnit.SECONDS);
+    /** Returns the output of a process that has ended with 0. A loaded machine needs a minute to start libtorch. */
+    public String join() throws IOException, InterruptedException {
+        boolean ended = process.waitFor(END_SECONDS, TimeUnit.SECONDS);
         if (!ended) {
             process.destroyForcibly().waitFor();
         }
         String printed = Files.readString(output);
         if (!ended || process.exitValue() != 0) {
-            throw new AssertionError((ended ? "exit code " + process.exitValue() : "no end within " + seconds + " s")
-                    + "; it printed:\n" + printed);
+            throw new AssertionError(
+                    (ended ? "exit code " + process.exitValue() : "no end within " + END_SECONDS + " s")
+                            + "; it printed:\n" + printed);
         }
         return printed;
     }

@@ -38,9 +38,9 @@ class LibtorchIT {
             workers.add(start(cache, foreign));
         }
         for (JavaProcess worker : workers) {
-            assertThat(worker.join(300)).contains(cache.toString());
+            assertThat(worker.join()).contains(cache.toString());
         }
-        assertThat(start(cache, foreign).join(300)).as("warm").contains(cache.toString());
+        assertThat(start(cache, foreign).join()).as("warm").contains(cache.toString());
         try (Stream<Path> files = Files.walk(cache)) {
             assertThat(files.map(file -> file.getFileName().toString()))
                     .contains("libtorch_cpu.so", "libjnitorch.so", ".jrun-lock");
@@ -64,7 +64,7 @@ class LibtorchIT {
                         "-D" + WorkerSetup.PROPERTY + "=" + NativeSetup.class.getName()),
                 Map.of("LD_LIBRARY_PATH", foreign.toString()),
                 TensorFirst.class.getName());
-        assertThat(worker.join(300)).contains("sum 2.0");
+        assertThat(worker.join()).contains("sum 2.0");
 
         Path library;
         try (Stream<Path> files = Files.walk(cache)) {
@@ -74,10 +74,10 @@ class LibtorchIT {
         }
         long size = Files.size(library);
         Files.delete(library);
-        assertThat(start(cache, folder).join(300)).contains(cache.toString());
+        assertThat(start(cache, folder).join()).contains(cache.toString());
         assertThat(library).hasSize(size);
         Files.writeString(library, "cut short");
-        assertThat(start(cache, folder).join(300)).contains(cache.toString());
+        assertThat(start(cache, folder).join()).contains(cache.toString());
         assertThat(library).hasSize(size);
     }
 
@@ -121,7 +121,7 @@ class LibtorchIT {
 
     private String classesLoaded(String... what) throws IOException, InterruptedException {
         return JavaProcess.start(folder, LoadFirst.class, List.of("-Xlog:class+load"), Map.of(), what)
-                .join(300);
+                .join();
     }
 
     /** Loads libtorch alone or beside another thread, uses it, and perhaps one of its classes that few need. */
@@ -147,7 +147,7 @@ class LibtorchIT {
     private String librariesOpened(String... options) throws IOException, InterruptedException {
         List<String> all = new ArrayList<>(List.of("-Xlog:library=info"));
         all.addAll(List.of(options));
-        return JavaProcess.start(folder, Libtorch.class, all, Map.of()).join(300);
+        return JavaProcess.start(folder, Libtorch.class, all, Map.of()).join();
     }
 
     @Test

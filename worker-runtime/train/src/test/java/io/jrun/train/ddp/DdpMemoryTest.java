@@ -46,7 +46,7 @@ class DdpMemoryTest {
                         Integer.toString(RANKS),
                         first,
                         last)
-                .join(isSoak ? 1200 : 300);
+                .join();
         long grown = printed.lines()
                 .filter(line -> line.startsWith("grown KiB: "))
                 .mapToLong(line -> Long.parseLong(line.substring("grown KiB: ".length())))

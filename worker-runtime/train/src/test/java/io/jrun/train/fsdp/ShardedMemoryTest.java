@@ -56,7 +56,7 @@ class ShardedMemoryTest {
                         List.of("-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"),
                         Map.of("OMP_NUM_THREADS", "1"),
                         kind.name())
-                .join(60);
+                .join();
         Matcher line = Pattern.compile("states of (\\d+) bytes").matcher(printed);
         assertThat(line.find()).as(printed).isTrue();
         double perParameter = Long.parseLong(line.group(1)) / (double) RANKS / PARAMETERS;

@@ -133,14 +133,14 @@ class OffloadedOptimizerTest {
         for (int kill = 0; kill < (Boolean.getBoolean("jrun.soak") ? 50 : 1); kill++) {
             String name = "killed-" + kill;
             JavaProcess victim = start(name, 100_000);
-            victim.awaitOutput("rank " + random.nextInt(2) + " made step " + (1 + random.nextInt(5)), 60);
+            victim.awaitOutput("rank " + random.nextInt(2) + " made step " + (1 + random.nextInt(5)));
             victim.kill();
             int last = 3 + Integer.parseInt(Files.readString(folder.resolve(name + "/rank-0/committed-step")));
-            String printed = start(name, last).join(60);
+            String printed = start(name, last).join();
             assertThat(printed).contains("made step " + last).doesNotContain("made step 1\n");
             assertThat(bits(printed))
                     .contains("bits table.weight")
-                    .isEqualTo(bits(start(name + "-whole", last).join(60)));
+                    .isEqualTo(bits(start(name + "-whole", last).join()));
         }
     }
 

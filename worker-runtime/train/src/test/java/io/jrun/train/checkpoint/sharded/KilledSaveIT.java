@@ -43,7 +43,7 @@ class KilledSaveIT {
         Libtorch.setThreads(1);
         Path counted = prepared("counted");
         String printed = JavaProcess.start(folder, Saver.class, List.of(), Map.of(), counted.toString(), "0")
-                .join(60);
+                .join();
         assertThat(printed).contains("operations ");
         long operations =
                 Long.parseLong(printed.strip().substring(printed.strip().lastIndexOf(' ') + 1));
@@ -59,7 +59,7 @@ class KilledSaveIT {
             found.forEach(
                     (step, value) -> assertThat(value).as(output).isIn(step == 1 ? Set.of(1.0, 2.0) : Set.of(3.0)));
             JavaProcess.start(folder, Saver.class, List.of(), Map.of(), checkpoints.toString(), "0")
-                    .join(60);
+                    .join();
             assertThat(found(checkpoints)).as(output).isEqualTo(Map.of(2L, 3.0));
             try (var tree = Files.walk(checkpoints)) {
                 assertThat(tree.filter(Files::isRegularFile)).as(output).hasSize(3);
@@ -77,7 +77,7 @@ class KilledSaveIT {
         try {
             return JavaProcess.start(
                             folder, Saver.class, List.of(), Map.of(), checkpoints.toString(), Long.toString(at))
-                    .join(60);
+                    .join();
         } catch (AssertionError killed) {
             assertThat(killed).hasMessageContaining("exit code " + PowerFailure.KILLED);
             return String.valueOf(killed.getMessage());
