@@ -39,6 +39,7 @@ final class Checkpoints implements AutoCloseable {
 
     private final GptOptions options;
     private final World world;
+    private final int dataRanks;
     private final GptTrainer trainer;
     private final DataLoader<?> loader;
     private final Progress progress;
@@ -53,12 +54,14 @@ final class Checkpoints implements AutoCloseable {
     private Checkpoints(
             GptOptions options,
             World world,
+            int dataRanks,
             GptTrainer trainer,
             DataLoader<?> loader,
             Progress progress,
             @Nullable CheckpointManager manager) {
         this.options = options;
         this.world = world;
+        this.dataRanks = dataRanks;
         this.trainer = trainer;
         this.loader = loader;
         this.position = loader.state();
@@ -69,13 +72,18 @@ final class Checkpoints implements AutoCloseable {
 
     /** Opens the location. Collective. */
     static Checkpoints open(
-            GptOptions options, World world, GptTrainer trainer, DataLoader<?> loader, Progress progress) {
+            GptOptions options,
+            World world,
+            int dataRanks,
+            GptTrainer trainer,
+            DataLoader<?> loader,
+            Progress progress) {
         CheckpointOptions where = options.checkpoints();
         try {
             CheckpointManager manager = where.location()
                     .map(location -> CheckpointManager.open(location, world.group(), world.runId(), where.retention()))
                     .orElse(null);
-            return new Checkpoints(options, world, trainer, loader, progress, manager);
+            return new Checkpoints(options, world, dataRanks, trainer, loader, progress, manager);
         } catch (IllegalArgumentException e) {
             throw new InvalidArgumentException("--checkpoint: " + e.getMessage());
         }
@@ -115,11 +123,10 @@ final class Checkpoints implements AutoCloseable {
         if (loaderState != null) {
             restore(loaderState);
         }
-        Map<String, Tensor> model = saved.read(MODEL);
-        Map<String, Tensor> optimizer = saved.read(OPTIMIZER);
-        ModelState.load(trainer.module(), model);
-        trainer.optimizer().load(optimizer, step);
-        model.values().forEach(Tensor::close);
+        TrainedModel model = trainer.model();
+        model.state().loadParameters(saved, MODEL);
+        Map<String, Tensor> optimizer = model.state().readOptimizer(saved, OPTIMIZER);
+        model.optimizer().load(optimizer, step);
         optimizer.values().forEach(Tensor::close);
         return step;
     }
@@ -156,19 +163,20 @@ final class Checkpoints implements AutoCloseable {
         if (world.rank() == 0) {
             options.checkpoints()
                     .out()
-                    .ifPresent(
-                            file -> Safetensors.write(file, ModelState.of(trainer.module()), Map.of("format", "pt")));
+                    .ifPresent(file -> Safetensors.write(
+                            file, ModelState.of(trainer.model().module()), Map.of("format", "pt")));
         }
     }
 
     private void save(CheckpointManager to, long step, boolean isAsync) {
-        Map<String, Tensor> optimizer = trainer.optimizer().state();
+        TrainedModel model = trainer.model();
+        Map<String, Tensor> optimizer = model.optimizer().state();
         StateDict state = new StateDict()
-                .putAll(MODEL, ModelState.of(trainer.module()))
-                .putAll(OPTIMIZER, optimizer)
                 .putText(MODEL_KEY, options.model().summary())
                 .putText(DATA_KEY, dataOrder())
                 .putText(LOADER_KEY, position.toJson());
+        model.state().putParameters(state, MODEL);
+        model.state().putOptimizer(state, OPTIMIZER, optimizer);
         if (isAsync) {
             to.saveAsync(step, state);
         } else {
@@ -197,7 +205,10 @@ final class Checkpoints implements AutoCloseable {
                     }
                 });
             } catch (CommException e) {
-                if (e.code() == ErrorCode.ABORTED && world.rank() == 0 && lastStep > firstStep) {
+                if (e.code() == ErrorCode.ABORTED
+                        && world.rank() == 0
+                        && lastStep > firstStep
+                        && trainer.model().isWhole()) {
                     saveAlone(lastStep);
                 }
                 throw e;
@@ -226,7 +237,7 @@ final class Checkpoints implements AutoCloseable {
                 Locale.ROOT,
                 "seed %d, %d sequences in a step",
                 options.seed(),
-                world.size() * options.batch() * options.recipe().accumulate());
+                dataRanks * options.microBatch() * options.recipe().accumulate());
     }
 
     @Override

@@ -3,34 +3,46 @@ package io.jrun.examples.gpt;
 import io.jrun.comm.DataType;
 import io.jrun.comm.ProcessGroup;
 import io.jrun.comm.ReduceOp;
+import io.jrun.models.transformer.LanguageModel;
 import io.jrun.train.data.DataLoader;
 import io.jrun.train.data.DataLoaderOptions;
 import io.jrun.train.data.Dataset;
 import io.jrun.train.token.TokenBatch;
+import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.lang.foreign.MemorySegment;
+import java.util.Iterator;
 import java.util.List;
 import org.bytedeco.javacpp.PointerScope;
 import org.bytedeco.pytorch.NoGradGuard;
 
-/** The loss on held-out text. The ranks share the windows, and each window counts exactly once. */
+/**
+ * The loss on held-out text. The ranks share the windows, and each window counts exactly once. All ranks run equally
+ * many forward passes, because ranks that share a model compute together.
+ */
 final class Evaluation {
     private static final int BATCH = 16;
 
     private Evaluation() {}
 
     /** Mean cross entropy in nats per token. A collective call: every rank gets the same result. */
-    static double heldOutLoss(Gpt model, Dataset<long[]> windows, ProcessGroup group) {
+    static double heldOutLoss(LanguageModel model, Dataset<long[]> windows, ProcessGroup group) {
         double[] sumAndCount = new double[2];
         try (NoGradGuard _ = new NoGradGuard();
                 DataLoader<long[]> loader = DataLoader.of(windows, group, DataLoaderOptions.evaluation(BATCH))) {
-            for (List<long[]> part : loader.epoch()) {
+            long passes = Math.ceilDiv(Math.ceilDiv(windows.size(), (long) group.size()), BATCH);
+            Iterator<List<long[]>> parts = loader.epoch().iterator();
+            for (long i = 0; i < passes; i++) {
+                List<long[]> part = parts.hasNext() ? parts.next() : List.of();
                 try (PointerScope _ = new PointerScope()) {
-                    TokenBatch batch = TokenBatch.of(part);
+                    TokenBatch batch = TokenBatch.of(part.isEmpty() ? List.of(windows.get(0)) : part);
                     sumAndCount[0] +=
                             model.loss(batch.inputs(), batch.targets()).item_double() * part.size();
                     sumAndCount[1] += part.size();
                 }
             }
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
         }
         group.allReduce(MemorySegment.ofArray(sumAndCount), DataType.F64, 2, ReduceOp.SUM);
         return sumAndCount[0] / sumAndCount[1];

@@ -1,6 +1,17 @@
 package io.jrun.examples.gpt;
 
+import io.jrun.examples.options.CommandLineArguments;
 import io.jrun.examples.options.InvalidArgumentException;
+import io.jrun.models.gpt2.Gpt2;
+import io.jrun.models.gpt2.Gpt2Config;
+import io.jrun.models.llama.Llama;
+import io.jrun.models.llama.LlamaConfig;
+import io.jrun.models.transformer.LanguageModel;
+import io.jrun.models.transformer.RotaryEmbedding.Pairs;
+import io.jrun.train.module.ModuleWrapper;
+import java.util.List;
+import java.util.Locale;
+import java.util.Optional;
 
 /**
  * The shape of the model.
@@ -9,28 +20,72 @@ import io.jrun.examples.options.InvalidArgumentException;
  * @param isTied whether the output layer uses the matrix of the embedding
  * @param vocabulary the number of tokens
  */
-record GptConfig(int layers, int width, int heads, int context, boolean isTied, int vocabulary) {
+record GptConfig(ModelKind kind, int layers, int width, int heads, int context, boolean isTied, int vocabulary) {
+    static final List<String> VALUED = List.of("--model", "--layers", "--width", "--heads", "--context");
+
     private static final int BYTES = 256;
+    private static final double EPSILON = 1e-5;
+    private static final double ROTARY_BASE = 10_000;
 
     GptConfig {
         if (width % heads != 0) {
             throw new InvalidArgumentException("--width " + width + " is not a multiple of --heads " + heads);
         }
+        if (kind == ModelKind.LLAMA && width / heads % 2 != 0) {
+            throw new InvalidArgumentException("--model=llama turns pairs of a head's elements, but --width " + width
+                    + " / --heads " + heads + " = " + width / heads + " is odd");
+        }
     }
 
-    /** A model of bytes. */
-    GptConfig(int layers, int width, int heads, int context, boolean isTied) {
-        this(layers, width, heads, context, isTied, BYTES);
+    /** Reads the options of a model of bytes. */
+    static GptConfig of(CommandLineArguments given, boolean isTiny) {
+        return new GptConfig(
+                given.word("--model", ModelKind.GPT),
+                given.number("--layers", isTiny ? 2 : 3, 1),
+                given.number("--width", isTiny ? 64 : 128, 1),
+                given.number("--heads", isTiny ? 2 : 4, 1),
+                given.number("--context", 64, 1),
+                !given.has("--untied"),
+                BYTES);
     }
 
     /** The same for another vocabulary. */
     GptConfig withVocabulary(int newVocabulary) {
-        return new GptConfig(layers, width, heads, context, isTied, newVocabulary);
+        return new GptConfig(kind, layers, width, heads, context, isTied, newVocabulary);
+    }
+
+    /** The model, whose layers go to {@code wrapper} one at a time. */
+    LanguageModel build(ModuleWrapper wrapper) {
+        return switch (kind) {
+            case GPT ->
+                new Gpt2(
+                        new Gpt2Config(vocabulary, context, width, layers, heads, 4L * width, EPSILON, isTied),
+                        wrapper);
+            case LLAMA ->
+                new Llama(
+                        new LlamaConfig(
+                                vocabulary,
+                                context,
+                                width,
+                                layers,
+                                heads,
+                                heads,
+                                width / heads,
+                                8L * width / 3,
+                                EPSILON,
+                                ROTARY_BASE,
+                                isTied,
+                                false,
+                                Pairs.HALVES,
+                                Optional.empty()),
+                        wrapper);
+        };
     }
 
     /** The shape in words; a checkpoint of another shape cannot be resumed. */
     String summary() {
-        return layers + " layers, width " + width + ", " + heads + " heads, context " + context
-                + (isTied ? ", tied" : ", untied") + (vocabulary == BYTES ? "" : ", " + vocabulary + " tokens");
+        return kind.name().toLowerCase(Locale.ROOT) + ", " + layers + " layers, width " + width + ", " + heads
+                + " heads, context " + context + (isTied ? ", tied" : ", untied")
+                + (vocabulary == BYTES ? "" : ", " + vocabulary + " tokens");
     }
 }

@@ -1,25 +1,22 @@
 package io.jrun.examples.gpt;
 
 import io.jrun.train.checkpoint.OptimizerState;
-import io.jrun.train.ddp.DistributedDataParallel;
 import io.jrun.train.optim.FlatOptimizer;
 import io.jrun.train.optim.FusedAdamW;
-import io.jrun.train.optim.ParameterGroup;
-import io.jrun.train.tensor.ModuleTensors;
 import java.lang.foreign.MemorySegment;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.atomic.AtomicReference;
 import org.bytedeco.pytorch.AdamW;
 import org.bytedeco.pytorch.AdamWOptions;
-import org.bytedeco.pytorch.Module;
 import org.bytedeco.pytorch.Optimizer;
 import org.bytedeco.pytorch.SGD;
 import org.bytedeco.pytorch.SGDOptions;
 import org.bytedeco.pytorch.Tensor;
+import org.bytedeco.pytorch.TensorVector;
 
 /** An optimizer of libtorch, or jrun's optimizer over flat memory. */
-sealed interface GptOptimizer extends AutoCloseable {
+sealed interface GptOptimizer extends AutoCloseable permits GptOptimizer.OfLibtorch, GptOptimizer.Flat, ZeroStates {
     /** Drops or zeroes the gradients. */
     void clear();
 
@@ -35,24 +32,33 @@ sealed interface GptOptimizer extends AutoCloseable {
     @Override
     void close();
 
-    /** The optimizer of a recipe. */
-    static GptOptimizer of(GptRecipe recipe, DistributedDataParallel<? extends Module> parallel) {
-        Module model = parallel.module();
-        return switch (recipe.optimizer()) {
-            case SGD -> new OfLibtorch(model, sgd(model));
-            case ADAMW -> new OfLibtorch(model, new AdamW(model.parameters(), new AdamWOptions(1)));
-            case FUSED -> new Flat(model, parallel.gradientMemory());
+    /**
+     * The optimizer of a kind.
+     *
+     * @param parameters this rank's parameters, or its parts of the parameters
+     * @param gradients memory of the gradients, each padded to whole cache lines
+     */
+    static GptOptimizer of(
+            GptRecipe.OptimizerKind kind, Map<String, Tensor> parameters, List<MemorySegment> gradients) {
+        return switch (kind) {
+            case SGD -> new OfLibtorch(parameters, sgd(parameters));
+            case ADAMW -> new OfLibtorch(parameters, new AdamW(vector(parameters), new AdamWOptions(1)));
+            case FUSED -> new Flat(parameters, gradients);
         };
     }
 
-    private static SGD sgd(Module model) {
+    private static SGD sgd(Map<String, Tensor> parameters) {
         SGDOptions options = new SGDOptions(1);
         options.momentum().put(0.9);
-        return new SGD(model.parameters(), options);
+        return new SGD(vector(parameters), options);
+    }
+
+    private static TensorVector vector(Map<String, Tensor> parameters) {
+        return new TensorVector(parameters.values().toArray(Tensor[]::new));
     }
 
     /** An optimizer of libtorch: a kernel call for each operation and parameter. */
-    record OfLibtorch(Module model, Optimizer optimizer) implements GptOptimizer {
+    record OfLibtorch(Map<String, Tensor> parameters, Optimizer optimizer) implements GptOptimizer {
         @Override
         public void clear() {
             optimizer.zero_grad();
@@ -66,12 +72,12 @@ sealed interface GptOptimizer extends AutoCloseable {
 
         @Override
         public Map<String, Tensor> state() {
-            return OptimizerState.of(optimizer, ModuleTensors.parameters(model));
+            return OptimizerState.of(optimizer, parameters);
         }
 
         @Override
         public void load(Map<String, Tensor> state, long step) {
-            OptimizerState.load(optimizer, ModuleTensors.parameters(model), state);
+            OptimizerState.load(optimizer, parameters, state);
         }
 
         @Override
@@ -80,18 +86,12 @@ sealed interface GptOptimizer extends AutoCloseable {
 
     /** AdamW with one kernel call for all parameters. The weight decay equals the default of libtorch's AdamW. */
     final class Flat implements GptOptimizer {
-        private static final double WEIGHT_DECAY = 1e-2;
-
         private final AtomicReference<Double> rate = new AtomicReference<>(0.0);
         private final FlatOptimizer optimizer;
 
-        private Flat(Module model, List<MemorySegment> gradients) {
-            optimizer = new FlatOptimizer(
-                    ModuleTensors.parameters(model),
-                    FusedAdamW.DEFAULT,
-                    ParameterGroup.all(WEIGHT_DECAY),
-                    _ -> rate.get(),
-                    gradients);
+        private Flat(Map<String, Tensor> parameters, List<MemorySegment> gradients) {
+            optimizer =
+                    new FlatOptimizer(parameters, FusedAdamW.DEFAULT, TrainedModel.DECAY, _ -> rate.get(), gradients);
         }
 
         @Override

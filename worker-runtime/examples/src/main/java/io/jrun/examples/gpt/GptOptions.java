@@ -2,6 +2,7 @@ package io.jrun.examples.gpt;
 
 import io.jrun.examples.data.DataOptions;
 import io.jrun.examples.options.CommandLineArguments;
+import io.jrun.examples.options.InvalidArgumentException;
 import java.util.List;
 import java.util.Optional;
 import java.util.stream.Stream;
@@ -10,7 +11,7 @@ import java.util.stream.Stream;
  * The command line of train.jar.
  *
  * @param data text or token files; without --data the JDK's own sources
- * @param batch sequences per rank and step
+ * @param microBatch sequences of one forward pass of a rank
  * @param sample tokens of text to generate at the end
  * @param threads per worker; 0 leaves the choice to the launcher (OMP_NUM_THREADS), or 1 without one
  * @param checkpoints where and when the training is saved
@@ -19,9 +20,10 @@ record GptOptions(
         DataOptions data,
         GptConfig model,
         int steps,
-        int batch,
+        int microBatch,
         double learningRate,
         GptRecipe recipe,
+        ParallelOptions parallel,
         int seed,
         int threads,
         int logEvery,
@@ -30,7 +32,8 @@ record GptOptions(
 
     static final String HELP = """
             usage: jrun [--nproc-per-node=N] train.jar [options]
-            Trains a GPT on text with DistributedDataParallel and reports its loss on text it has not seen.
+            Trains a language model on text and reports its loss on text it has not seen. The ranks share the data,
+            and with --shard also the states of the model.
 
             Data
               --data=PATH            folder, file or zip of text, .jsonl file, .tokens file of tokenize.jar, or a folder
@@ -39,6 +42,7 @@ record GptOptions(
               --text-field=NAME      field of .jsonl with the text  Default: text.
               --max-bytes=N          bytes of text to read  Default: 6000000.
             Model
+              --model=NAME           gpt (GPT-2's layers) or llama  Default: gpt.
               --layers=N             transformer blocks  Default: 3.
               --width=N              size of the hidden state  Default: 128.
               --heads=N              attention heads  Default: 4.
@@ -46,15 +50,16 @@ record GptOptions(
               --untied               give the output its own matrix instead of the embedding's
             Training
               --steps=N              optimizer steps  Default: 600.
-              --batch=N              sequences per rank and step  Default: 16.
+              --micro-batch=N        sequences of one forward pass of a rank  Default: 16.
+              --global-batch=N       sequences of one step on all ranks; sets --accumulate
+              --accumulate=N         micro-batches whose gradients make one step  Default: 1.
               --lr=X                 peak learning rate  Default: 0.004.
               --warmup=N             steps until the peak learning rate  Default: 50.
-              --schedule=NAME        cosine or linear (down to a tenth of the peak), constant, or one-cycle (torch's
+              --lr-schedule=NAME     cosine or linear (down to a tenth of the peak), constant, or one-cycle (torch's
                                      OneCycleLR, without --warmup)  Default: cosine.
               --optimizer=NAME       sgd (momentum 0.9), adamw, or fused (AdamW in one kernel call)  Default: adamw.
               --precision=TYPE       f32, or bf16 (matrix products in bfloat16 by autocast)  Default: f32.
               --clip=X               largest global norm of the gradients, 0 for no limit  Default: 1.0.
-              --accumulate=N         batches whose gradients make one step  Default: 1.
               --recompute=N          keep only the inputs of every Nth block and compute the block again in the backward
                                      pass; 1 is every block, 0 is none  Default: 0.
               --comm-hook=NAME       exchange of gradients: none (unchanged), fp16 or bf16 (half the bytes), powersgd
@@ -64,6 +69,13 @@ record GptOptions(
               --seed=N               decides the initial values and the order of the data  Default: 1.
               --threads=N            threads per worker  Default: the number that jrun chose, else 1.
               --tiny                 defaults for a smoke test of a few seconds; other options still apply
+            Sharing of the model (--dp x --shard is the number of ranks)
+              --shard=N              ranks that share the states of one copy of the model  Default: 1.
+              --zero=STAGE           shared states: 1 optimizer, 2 also gradients, 3 also parameters (FSDP)
+                                     Default: 3 with --shard, else 0.
+              --dp=N                 copies of the model  Default: as many as the ranks make.
+              --reshard-after-forward=WORD  with --zero=3: yes (free a layer after its forward pass), no, or N (keep a
+                                     part of 1/N)  Default: yes.
             Output
               --log-every=N          steps between progress lines  Default: 20.
               --tensorboard=DIR      write TensorBoard event files to DIR
@@ -81,29 +93,26 @@ record GptOptions(
 
             Examples
               jrun --nproc-per-node=2 train.jar
+              jrun --nproc-per-node=2 train.jar --shard=2 --model=llama --micro-batch=4 --global-batch=32
               jrun --nproc-per-node=2 train.jar --data=book.txt --steps=1000 --checkpoint=out --resume --sample=500
               java -cp "train.jar:JRUN_HOME/lib/runtime/*" io.jrun.examples.gpt.TrainGpt --tiny
             """;
 
-    private static final List<String> VALUED = List.of(
-            "--layers",
-            "--width",
-            "--heads",
-            "--context",
-            "--steps",
-            "--batch",
-            "--lr",
-            "--seed",
-            "--threads",
-            "--log-every",
-            "--sample");
+    private static final List<String> VALUED =
+            List.of("--steps", "--micro-batch", "--lr", "--seed", "--threads", "--log-every", "--sample");
     private static final List<String> FLAGS = List.of("--untied", "--tiny", "--help");
 
     /** Reads the arguments; empty if the arguments have --help. */
     static Optional<GptOptions> parse(String[] args) {
         CommandLineArguments given = CommandLineArguments.parse(
                 args,
-                Stream.of(VALUED, GptRecipe.VALUED, DataOptions.VALUED, CheckpointOptions.VALUED)
+                Stream.of(
+                                VALUED,
+                                GptConfig.VALUED,
+                                ParallelOptions.VALUED,
+                                GptRecipe.VALUED,
+                                DataOptions.VALUED,
+                                CheckpointOptions.VALUED)
                         .flatMap(List::stream)
                         .toList(),
                 Stream.concat(FLAGS.stream(), CheckpointOptions.FLAGS.stream()).toList());
@@ -111,19 +120,17 @@ record GptOptions(
             return Optional.empty();
         }
         boolean tiny = given.has("--tiny");
-        GptConfig model = new GptConfig(
-                given.number("--layers", tiny ? 2 : 3, 1),
-                given.number("--width", tiny ? 64 : 128, 1),
-                given.number("--heads", tiny ? 2 : 4, 1),
-                given.number("--context", 64, 1),
-                !given.has("--untied"));
+        GptRecipe recipe = GptRecipe.of(given, tiny ? 5 : 50);
+        ParallelOptions parallel = ParallelOptions.of(given);
+        parallel.check(recipe);
         return Optional.of(new GptOptions(
                 DataOptions.of(given, tiny ? 400_000 : 6_000_000),
-                model,
+                GptConfig.of(given, tiny),
                 given.number("--steps", tiny ? 40 : 600, 0),
-                given.number("--batch", tiny ? 8 : 16, 1),
+                given.number("--micro-batch", tiny ? 8 : 16, 1),
                 given.positive("--lr", tiny ? 5e-3 : 4e-3),
-                GptRecipe.of(given, tiny ? 5 : 50),
+                recipe,
+                parallel,
                 given.number("--seed", 1, 0),
                 given.number("--threads", 0, 0),
                 given.number("--log-every", tiny ? 10 : 20, 1),
@@ -133,13 +140,28 @@ record GptOptions(
 
     /** The same for a model with another vocabulary. */
     GptOptions withVocabulary(int vocabulary) {
+        return with(model.withVocabulary(vocabulary), recipe);
+    }
+
+    /**
+     * The same with the number of micro-batches of a step.
+     *
+     * @param dataRanks ranks that train on different samples
+     * @throws InvalidArgumentException if {@code --global-batch} does not fit the ranks
+     */
+    GptOptions withAccumulation(int dataRanks) {
+        return with(model, recipe.withAccumulate(parallel.accumulate(dataRanks, microBatch, recipe.accumulate())));
+    }
+
+    private GptOptions with(GptConfig newModel, GptRecipe newRecipe) {
         return new GptOptions(
                 data,
-                model.withVocabulary(vocabulary),
+                newModel,
                 steps,
-                batch,
+                microBatch,
                 learningRate,
-                recipe,
+                newRecipe,
+                parallel,
                 seed,
                 threads,
                 logEvery,

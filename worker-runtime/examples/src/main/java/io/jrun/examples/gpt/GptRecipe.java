@@ -17,7 +17,7 @@ import java.util.Optional;
  * The options of the training.
  *
  * @param clip largest global norm of the gradients; 0 for no limit
- * @param accumulate batches whose gradients make one step
+ * @param accumulate micro-batches whose gradients make one step; 0 if {@code --global-batch} decides
  * @param recomputeInterval one block in this many is recomputed; 0 for none
  * @param tensorBoard folder of event files
  * @param peakFlops floating point operations a second of one rank's device; 0 if the number is not known, then the
@@ -39,7 +39,7 @@ record GptRecipe(
     static final List<String> VALUED = List.of(
             "--precision",
             "--optimizer",
-            "--schedule",
+            "--lr-schedule",
             "--warmup",
             "--clip",
             "--accumulate",
@@ -91,10 +91,10 @@ record GptRecipe(
         return new GptRecipe(
                 given.word("--precision", Precision.F32),
                 given.word("--optimizer", OptimizerKind.ADAMW),
-                given.word("--schedule", Schedule.COSINE),
+                given.word("--lr-schedule", Schedule.COSINE),
                 given.number("--warmup", defaultWarmup, 0),
                 given.text("--clip").equals(Optional.of("0")) ? 0 : given.positive("--clip", 1),
-                given.number("--accumulate", 1, 1),
+                given.number("--accumulate", 0, 1),
                 given.number("--recompute", 0, 0),
                 given.word("--comm-hook", Exchange.NONE),
                 given.text("--on-nonfinite").map(_ -> given.word("--on-nonfinite", NonFinitePolicy.STOP)),
@@ -111,6 +111,22 @@ record GptRecipe(
             return peak * (step + 1) / warmup;
         }
         return peak * schedule.factor(Math.min(1.0, (step - warmup) / (double) Math.max(1, steps - warmup)));
+    }
+
+    /** The same with another number of micro-batches for each step. */
+    GptRecipe withAccumulate(int microBatches) {
+        return new GptRecipe(
+                precision,
+                optimizer,
+                schedule,
+                warmup,
+                clip,
+                microBatches,
+                recomputeInterval,
+                exchange,
+                onNonFinite,
+                tensorBoard,
+                peakFlops);
     }
 
     /** The blocks that are recomputed. */

@@ -2,19 +2,15 @@ package io.jrun.examples.gpt;
 
 import io.jrun.comm.ProcessGroup;
 import io.jrun.comm.World;
-import io.jrun.train.ddp.BucketSpan;
-import io.jrun.train.ddp.DistributedDataParallel;
-import io.jrun.train.ddp.NoSync;
-import io.jrun.train.ddp.ReductionTimeline;
-import io.jrun.train.ddp.Step;
+import io.jrun.models.transformer.LanguageModel;
+import io.jrun.train.mesh.DeviceMesh;
 import io.jrun.train.metrics.StepMetrics;
 import io.jrun.train.metrics.StepPhase;
-import io.jrun.train.optim.GradientClipping;
 import io.jrun.train.precision.Autocast;
 import io.jrun.train.precision.NonFiniteGuard;
 import io.jrun.train.tensor.ModuleTensors;
 import io.jrun.train.token.TokenBatch;
-import java.util.Map;
+import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.Supplier;
 import org.bytedeco.pytorch.Scalar;
 import org.bytedeco.pytorch.Tensor;
@@ -24,63 +20,51 @@ import org.jspecify.annotations.Nullable;
 final class GptTrainer implements AutoCloseable {
     private final GptOptions options;
     private final GptRecipe recipe;
-    private final World world;
-    private final Map<String, Tensor> parameters;
+    private final int dataRanks;
     private final @Nullable NonFiniteGuard guard;
-    private final DistributedDataParallel<Gpt> model;
-    private final GptOptimizer optimizer;
+    private final TrainedModel model;
     private final TrainingReport report;
     private final MeanLoss meanLoss;
     private double gradientNorm = Double.NaN;
 
-    GptTrainer(GptOptions options, World world) {
+    /** @param mesh has the axes of {@link ParallelOptions} */
+    GptTrainer(GptOptions options, World world, DeviceMesh mesh) {
         this.options = options;
         this.recipe = options.recipe();
-        this.world = world;
-        ProcessGroup group = world.group();
-        Gpt module = new Gpt(options.model(), options.seed(), recipe.recompute());
-        parameters = ModuleTensors.parameters(module);
-        guard = recipe.onNonFinite()
-                .map(policy -> new NonFiniteGuard(policy, parameters, group)) // before DDP averages the gradients
-                .orElse(null);
-        model = new DistributedDataParallel<>(module, group);
-        recipe.communicationHook().ifPresent(model::registerHook);
-        optimizer = GptOptimizer.of(recipe, model);
-        report = new TrainingReport(options, module, world);
+        ProcessGroup group = ParallelOptions.dataGroup(mesh);
+        this.dataRanks = group.size();
+        AtomicReference<@Nullable NonFiniteGuard> made = new AtomicReference<>();
+        model = TrainedModel.of(
+                options,
+                mesh,
+                module -> recipe.onNonFinite()
+                        .ifPresent(policy ->
+                                made.set(new NonFiniteGuard(policy, ModuleTensors.parameters(module), group))));
+        guard = made.get();
+        report = new TrainingReport(options, model.module(), world);
         meanLoss = new MeanLoss(group);
     }
 
-    Gpt module() {
-        return model.module();
-    }
-
-    DistributedDataParallel<Gpt> model() {
+    TrainedModel model() {
         return model;
-    }
-
-    GptOptimizer optimizer() {
-        return optimizer;
     }
 
     /** Makes step {@code number}, from 1. */
     void step(long number, Supplier<TokenBatch> batches) {
         StepMetrics metrics = report.metrics();
         metrics.begin(number);
-        try (Step scope = model.step()) { // frees the native memory of this step at its end
-            optimizer.clear();
+        try (TrainedModel.Scope scope = model.step()) { // frees the native memory of this step at its end
+            model.optimizer().clear();
             double loss = 0;
             for (int i = 1; i < recipe.accumulate(); i++) {
-                try (NoSync _ = model.noSync()) {
+                try (TrainedModel.Pause _ = model.noSync()) {
                     loss += pass(scope, batches);
                 }
             }
             loss += pass(scope, batches); // the gradients are now the mean over all ranks
-            ReductionTimeline timeline = model.lastReduction();
+            TrainedModel.Exposure exposure = model.lastExposure();
             metrics.record(
-                    StepPhase.EXPOSED_COMMUNICATION,
-                    timeline.lastGradientNanos(),
-                    timeline.finishedNanos(),
-                    timeline.buckets().stream().mapToLong(BucketSpan::bytes).sum());
+                    StepPhase.EXPOSED_COMMUNICATION, exposure.beginNanos(), exposure.endNanos(), exposure.bytes());
             if (guard == null || guard.mayStep(number)) {
                 try (var _ = metrics.phase(StepPhase.OPTIMIZER)) {
                     update(number);
@@ -88,12 +72,14 @@ final class GptTrainer implements AutoCloseable {
                 meanLoss.add(loss);
             }
         }
-        metrics.end(
-                (long) options.batch() * recipe.accumulate() * options.model().context() * world.size());
+        metrics.end((long) options.microBatch()
+                * recipe.accumulate()
+                * options.model().context()
+                * dataRanks);
     }
 
     /** Forward and backward pass of one batch. Returns the batch's part of the loss. */
-    private double pass(Step scope, Supplier<TokenBatch> batches) {
+    private double pass(TrainedModel.Scope scope, Supplier<TokenBatch> batches) {
         StepMetrics metrics = report.metrics();
         TokenBatch batch;
         try (var _ = metrics.phase(StepPhase.DATA)) {
@@ -113,22 +99,23 @@ final class GptTrainer implements AutoCloseable {
     }
 
     private Tensor loss(TokenBatch batch) {
+        LanguageModel module = model.module();
         Tensor loss;
         if (recipe.precision() == GptRecipe.Precision.BF16) {
             try (Autocast _ = Autocast.cpuBfloat16()) {
-                loss = module().loss(batch.inputs(), batch.targets());
+                loss = module.loss(batch.inputs(), batch.targets());
             }
         } else {
-            loss = module().loss(batch.inputs(), batch.targets());
+            loss = module.loss(batch.inputs(), batch.targets());
         }
         return recipe.accumulate() == 1 ? loss : loss.div(new Scalar((double) recipe.accumulate()));
     }
 
     private void update(long number) {
         if (recipe.clip() > 0) {
-            gradientNorm = GradientClipping.clipByGlobalNorm(parameters.values(), recipe.clip());
+            gradientNorm = model.clip(recipe.clip());
         }
-        optimizer.step(options.learningRateAt(number - 1));
+        model.optimizer().step(options.learningRateAt(number - 1));
     }
 
     /** Reports the mean loss of all ranks since the last report, and returns it. Collective. */
@@ -146,7 +133,6 @@ final class GptTrainer implements AutoCloseable {
     @Override
     public void close() {
         report.close();
-        optimizer.close();
         model.close();
         if (guard != null) {
             guard.close();

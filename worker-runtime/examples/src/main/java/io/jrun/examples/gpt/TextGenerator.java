@@ -1,5 +1,6 @@
 package io.jrun.examples.gpt;
 
+import io.jrun.models.transformer.LanguageModel;
 import io.jrun.train.token.Tokenizer;
 import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
@@ -19,7 +20,7 @@ final class TextGenerator {
     private TextGenerator() {}
 
     /** A prompt and {@code count} generated tokens after it. The same model and seed give the same text. */
-    static String generate(Gpt model, Tokenizer tokenizer, int count, long seed) {
+    static String generate(LanguageModel model, Tokenizer tokenizer, int count, long seed) {
         int[] prompt = tokenizer.encode(PROMPT.getBytes(StandardCharsets.UTF_8));
         int[] text = Arrays.copyOf(prompt, prompt.length + count);
         Generator generator = torch.createCPUGenerator(seed);
@@ -33,8 +34,8 @@ final class TextGenerator {
         return new String(tokenizer.decode(text), StandardCharsets.UTF_8);
     }
 
-    private static int next(Gpt model, int[] text, int at, Generator generator) {
-        int seen = Math.min(at, model.config().context());
+    private static int next(LanguageModel model, int[] text, int at, Generator generator) {
+        int seen = (int) Math.min(at, model.context());
         long[] window = new long[seen];
         for (int i = 0; i < seen; i++) {
             window[i] = text[at - seen + i];

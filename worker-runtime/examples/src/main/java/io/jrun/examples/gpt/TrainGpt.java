@@ -5,10 +5,12 @@ import io.jrun.comm.ProcessGroup;
 import io.jrun.comm.World;
 import io.jrun.examples.data.TokenCorpus;
 import io.jrun.examples.options.InvalidArgumentException;
+import io.jrun.models.transformer.LanguageModel;
 import io.jrun.train.Libtorch;
 import io.jrun.train.data.DataException;
 import io.jrun.train.data.DataLoader;
 import io.jrun.train.data.DataLoaderOptions;
+import io.jrun.train.mesh.DeviceMesh;
 import io.jrun.train.token.TokenBatch;
 import io.jrun.train.token.TokenDataset;
 import io.jrun.train.token.Tokenizer;
@@ -18,7 +20,7 @@ import java.util.Locale;
 import java.util.Optional;
 import org.bytedeco.pytorch.global.torch;
 
-/** Main class of train.jar: trains a GPT on all ranks. It runs under jrun, or alone as a world of one rank. */
+/** Main class of train.jar: trains a language model on all ranks. It runs under jrun, or alone as a world of one rank. */
 public final class TrainGpt {
     private static final int EXIT_USAGE = 2;
 
@@ -62,15 +64,19 @@ public final class TrainGpt {
 
     /** The whole training, as every rank runs it. Only rank 0 has a {@code progress} that prints. */
     static void train(GptOptions given, World world, Progress progress) {
-        Path data = given.data().data().orElseGet(TrainGpt::jdkSources);
-        try (TokenCorpus corpus = TokenCorpus.load(given.data(), data, world)) {
-            long least = 20L * (given.model().context() + 1);
-            if (corpus.size() < least) {
-                throw new InvalidArgumentException(
-                        "--data " + data + " has " + corpus.size() + " tokens, expected at least " + least
-                                + " for --context " + given.model().context());
+        try (DeviceMesh mesh = given.parallel().mesh(world)) {
+            GptOptions options =
+                    given.withAccumulation(ParallelOptions.dataGroup(mesh).size());
+            Path data = options.data().data().orElseGet(TrainGpt::jdkSources);
+            try (TokenCorpus corpus = TokenCorpus.load(options.data(), data, world)) {
+                long least = 20L * (options.model().context() + 1);
+                if (corpus.size() < least) {
+                    throw new InvalidArgumentException(
+                            "--data " + data + " has " + corpus.size() + " tokens, expected at least " + least
+                                    + " for --context " + options.model().context());
+                }
+                train(options.withVocabulary(corpus.vocabulary()), corpus, world, mesh, progress);
             }
-            train(given.withVocabulary(corpus.vocabulary()), corpus, world, progress);
         }
     }
 
@@ -84,21 +90,21 @@ public final class TrainGpt {
         return sources;
     }
 
-    private static void train(GptOptions options, TokenCorpus corpus, World world, Progress progress) {
-        ProcessGroup group = world.group();
+    private static void train(GptOptions options, TokenCorpus corpus, World world, DeviceMesh mesh, Progress progress) {
+        ProcessGroup group = ParallelOptions.dataGroup(mesh);
         TokenDataset windows = corpus.training(options.model().context());
-        int perStep = options.batch() * options.recipe().accumulate();
-        if (windows.size() < (long) options.batch() * group.size()) {
+        int perStep = options.microBatch() * options.recipe().accumulate();
+        if (windows.size() < (long) options.microBatch() * group.size()) {
             throw new InvalidArgumentException("the text makes " + windows.size() + " windows of "
-                    + options.model().context() + " tokens, too few for " + group.size() + " ranks with --batch "
-                    + options.batch() + "; give more text with --data or --max-bytes, or a smaller --context");
+                    + options.model().context() + " tokens, too few for " + group.size() + " ranks with --micro-batch "
+                    + options.microBatch() + "; give more text with --data or --max-bytes, or a smaller --context");
         }
-        DataLoaderOptions loading = DataLoaderOptions.training(options.batch(), options.seed());
-        try (var trainer = new GptTrainer(options, world);
+        DataLoaderOptions loading = DataLoaderOptions.training(options.microBatch(), options.seed());
+        try (var trainer = new GptTrainer(options, world, mesh);
                 DataLoader<long[]> loader = DataLoader.of(windows, group, loading);
-                var checkpoints = Checkpoints.open(options, world, trainer, loader, progress)) {
+                var checkpoints = Checkpoints.open(options, world, group.size(), trainer, loader, progress)) {
             long firstStep = checkpoints.resume();
-            progress.say(description(options, trainer.module(), corpus, group, firstStep));
+            progress.say(description(options, trainer.model().module(), corpus, group, firstStep));
             progress.begin(
                     firstStep, options.steps(), (long) perStep * options.model().context() * group.size());
 
@@ -117,12 +123,15 @@ public final class TrainGpt {
                 progress.say(trainer.skipped() + " steps were skipped: a loss or a gradient was not finite");
             }
             checkpoints.saveLast(Math.max(firstStep, options.steps()));
-            evaluate(options, trainer.module(), corpus, group, progress);
+            try (TrainedModel.Scope _ = trainer.model().step()) {
+                evaluate(options, trainer.model().module(), corpus, group, progress);
+            }
         }
     }
 
+    /** All ranks evaluate and generate, because ranks that share a model compute together. */
     private static void evaluate(
-            GptOptions options, Gpt model, TokenCorpus corpus, ProcessGroup group, Progress progress) {
+            GptOptions options, LanguageModel model, TokenCorpus corpus, ProcessGroup group, Progress progress) {
         TokenDataset windows = corpus.heldOut(options.model().context());
         double loss = Evaluation.heldOutLoss(model, windows, group);
         if (group.groupRank() == 0) {
@@ -133,26 +142,26 @@ public final class TrainGpt {
                 text += String.format(Locale.ROOT, " (bigram baseline %.4f)", baseline);
             }
             progress.say(text);
-            if (options.sample() > 0) {
-                Tokenizer tokenizer = corpus.tokenizer()
-                        .orElseThrow(() -> new InvalidArgumentException(
-                                "--sample needs the --tokenizer with which " + corpus + " was made"));
-                progress.say(TextGenerator.generate(model, tokenizer, options.sample(), options.seed()));
-            }
+        }
+        if (options.sample() > 0) {
+            Tokenizer tokenizer = corpus.tokenizer()
+                    .orElseThrow(() -> new InvalidArgumentException(
+                            "--sample needs the --tokenizer with which " + corpus + " was made"));
+            progress.say(TextGenerator.generate(model, tokenizer, options.sample(), options.seed()));
         }
     }
 
     private static String description(
-            GptOptions options, Gpt model, TokenCorpus corpus, ProcessGroup group, long firstStep) {
+            GptOptions options, LanguageModel model, TokenCorpus corpus, ProcessGroup group, long firstStep) {
         return String.format(
                 Locale.ROOT,
                 "training %.2fM parameters (%s) on %.1f %s, %d ranks x %d sequences, %s",
-                model.parameterCount() / 1e6,
+                TrainingReport.parameters(model) / 1e6,
                 options.model().summary(),
                 corpus.trainingTokens() / 1e6,
                 corpus.isOfBytes() ? "MB of text" : "million tokens",
                 group.size(),
-                options.batch(),
+                options.microBatch(),
                 firstStep == 0 ? options.steps() + " steps" : "from step " + firstStep + " to " + options.steps());
     }
 }

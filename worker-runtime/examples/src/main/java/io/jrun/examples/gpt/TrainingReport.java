@@ -2,13 +2,16 @@ package io.jrun.examples.gpt;
 
 import io.jrun.comm.World;
 import io.jrun.examples.options.InvalidArgumentException;
+import io.jrun.models.transformer.LanguageModel;
 import io.jrun.train.metrics.ModelFlops;
 import io.jrun.train.metrics.StepMetrics;
 import io.jrun.train.metrics.TensorBoardWriter;
+import io.jrun.train.tensor.ModuleTensors;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.LinkedHashMap;
 import java.util.Map;
+import org.bytedeco.pytorch.Tensor;
 import org.jspecify.annotations.Nullable;
 
 /** Reports the metrics of the training: every rank to jrun, rank 0 also to TensorBoard. */
@@ -18,14 +21,21 @@ final class TrainingReport implements AutoCloseable {
     private final ModelFlops flops;
     private final @Nullable TensorBoardWriter tensorBoard;
 
-    TrainingReport(GptOptions options, Gpt model, World world) {
+    TrainingReport(GptOptions options, LanguageModel model, World world) {
         GptConfig config = options.model();
         metrics = new StepMetrics(options.steps(), world.metrics()::report);
         peakFlops = options.recipe().peakFlops() * world.size();
-        flops = ModelFlops.palm(model.parameterCount(), config.layers(), config.width(), config.context());
+        flops = ModelFlops.palm(parameters(model), config.layers(), config.width(), config.context());
         tensorBoard = world.rank() == 0
                 ? options.recipe().tensorBoard().map(TrainingReport::open).orElse(null)
                 : null;
+    }
+
+    /** The parameters of the whole model, also where a rank holds a part of them. */
+    static long parameters(LanguageModel model) {
+        return ModuleTensors.parameters(model).values().stream()
+                .mapToLong(Tensor::numel)
+                .sum();
     }
 
     private static TensorBoardWriter open(Path folder) {

@@ -18,7 +18,7 @@ class GptOptionsTest {
     void everythingHasADefault() {
         GptOptions options = GptOptions.parse(new String[0]).orElseThrow();
         assertThat(options.data().data()).isEmpty();
-        assertThat(options.model()).isEqualTo(new GptConfig(3, 128, 4, 64, true));
+        assertThat(options.model()).isEqualTo(new GptConfig(ModelKind.GPT, 3, 128, 4, 64, true, 256));
         assertThat(options.checkpoints().resume()).isFalse();
     }
 
@@ -41,7 +41,7 @@ class GptOptionsTest {
                 })
                 .orElseThrow();
         assertThat(options.data().data()).isEqualTo(Optional.of(Path.of("a b")));
-        assertThat(options.model()).isEqualTo(new GptConfig(3, 96, 3, 32, false));
+        assertThat(options.model()).isEqualTo(new GptConfig(ModelKind.GPT, 3, 96, 3, 32, false, 256));
         assertThat(options.steps()).isEqualTo(7);
         assertThat(options.checkpoints().location()).isEqualTo(Optional.of("out"));
         assertThat(options.checkpoints().resume()).isTrue();
@@ -65,11 +65,11 @@ class GptOptionsTest {
                 "--frobnicate | unknown option '--frobnicate'. See --help.",
                 "--steps | --steps needs a value",
                 "--steps=many | --steps is 'many', expected a whole number of at least 0",
-                "--batch=0 | --batch is '0', expected a whole number of at least 1",
+                "--micro-batch=0 | --micro-batch is '0', expected a whole number of at least 1",
                 "--lr=-1 | --lr is '-1', expected a number above 0",
                 "--precision=f64 | --precision is 'f64', expected one of f32, bf16",
                 "--optimizer=lion | --optimizer is 'lion', expected one of sgd, adamw, fused",
-                "--schedule=step | --schedule is 'step', expected one of cosine, linear, constant, one-cycle",
+                "--lr-schedule=step | --lr-schedule is 'step', expected one of cosine, linear, constant, one-cycle",
                 "--on-nonfinite=ignore | --on-nonfinite is 'ignore', expected one of stop, skip",
                 "--comm-hook=zip | --comm-hook is 'zip', expected one of none, fp16, bf16, powersgd",
                 "--clip=-1 | --clip is '-1', expected a number above 0",
@@ -90,7 +90,7 @@ class GptOptionsTest {
         assertThat(GptOptions.parse(new String[] {"--help"})).isEmpty();
         GptOptions defaults = GptOptions.parse(new String[0]).orElseThrow();
         assertThat(defaultOf("--steps")).isEqualTo(Integer.toString(defaults.steps()));
-        assertThat(defaultOf("--batch")).isEqualTo(Integer.toString(defaults.batch()));
+        assertThat(defaultOf("--micro-batch")).isEqualTo(Integer.toString(defaults.microBatch()));
         assertThat(defaultOf("--lr")).isEqualTo(Double.toString(defaults.learningRate()));
         assertThat(defaultOf("--warmup"))
                 .isEqualTo(Integer.toString(defaults.recipe().warmup()));

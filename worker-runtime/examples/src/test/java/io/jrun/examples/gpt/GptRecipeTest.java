@@ -9,6 +9,8 @@ import io.jrun.comm.local.LocalWorld;
 import io.jrun.comm.local.LocalWorldOptions;
 import io.jrun.examples.data.TokenCorpus;
 import io.jrun.train.Libtorch;
+import io.jrun.train.mesh.DeviceMesh;
+import io.jrun.train.module.ModuleWrapper;
 import io.jrun.train.precision.NonFiniteException;
 import io.jrun.train.tensor.ModuleTensors;
 import io.jrun.train.tensor.TensorMemory;
@@ -35,7 +37,8 @@ import org.junit.jupiter.params.provider.ValueSource;
 
 /** What the options of a recipe do to the parameters after a few steps. */
 class GptRecipeTest {
-    private static final List<String> SHORT = List.of("--tiny", "--steps=4", "--layers=2", "--width=32", "--batch=2");
+    private static final List<String> SHORT =
+            List.of("--tiny", "--steps=4", "--layers=2", "--width=32", "--micro-batch=2");
 
     @TempDir
     private Path folder;
@@ -53,12 +56,13 @@ class GptRecipeTest {
 
     /** All parameters of rank 0 after the training of {@code ranks} ranks, and what rank 0 prints. */
     private static Trained train(int ranks, String... more) {
-        GptOptions options = options(more);
+        GptOptions options = options(more).withAccumulation(ranks);
         List<float[]> parameters = new ArrayList<>();
         List<Double> losses = new ArrayList<>();
         LocalWorld.run(LocalWorldOptions.ofSize(ranks).withDeterministic(true), world -> {
             try (TokenCorpus corpus = corpus(options, world);
-                    GptTrainer trainer = new GptTrainer(options, world)) {
+                    DeviceMesh mesh = options.parallel().mesh(world);
+                    GptTrainer trainer = new GptTrainer(options, world, mesh)) {
                 TokenDataset windows = corpus.training(options.model().context());
                 long[] sample = {world.rank() * 1000L};
                 for (int step = 1; step <= options.steps(); step++) {
@@ -69,7 +73,7 @@ class GptRecipeTest {
                     }
                 }
                 if (world.rank() == 0) {
-                    ModuleTensors.parameters(trainer.module())
+                    ModuleTensors.parameters(trainer.model().module())
                             .values()
                             .forEach(tensor ->
                                     parameters.add(TensorMemory.segment(tensor).toArray(ValueLayout.JAVA_FLOAT)));
@@ -94,7 +98,7 @@ class GptRecipeTest {
     @Test
     void accumulationDelaysTheStep() {
         Trained twice = train(1, "--accumulate=2", "--steps=2", "--optimizer=sgd");
-        Trained once = train(1, "--batch=2", "--steps=4", "--optimizer=sgd");
+        Trained once = train(1, "--micro-batch=2", "--steps=4", "--optimizer=sgd");
         assertThat(twice.losses()).hasSize(2);
         assertThat(twice.losses().getFirst()).isNotEqualTo(once.losses().getFirst());
         double mean = (lossOfUntrained(0) + lossOfUntrained(2)) / 2;
@@ -107,7 +111,7 @@ class GptRecipeTest {
         LocalWorld.run(1, world -> {
             try (TokenCorpus corpus = corpus(options, world)) {
                 TokenBatch batch = batch(corpus.training(options.model().context()), firstSample, firstSample + 1);
-                loss[0] = new Gpt(options.model(), options.seed())
+                loss[0] = TrainedModel.build(options, ModuleWrapper.NONE)
                         .loss(batch.inputs(), batch.targets())
                         .item_double();
             }
@@ -201,7 +205,7 @@ class GptRecipeTest {
     @ParameterizedTest
     @CsvSource({"cosine, 0.55, 0.1", "linear, 0.55, 0.1", "constant, 1, 1"})
     void schedulesFollowTheWarmUp(String schedule, double middle, double end) {
-        GptOptions options = options("--schedule=" + schedule, "--lr=1", "--warmup=10", "--steps=110");
+        GptOptions options = options("--lr-schedule=" + schedule, "--lr=1", "--warmup=10", "--steps=110");
         assertThat(options.learningRateAt(4)).isEqualTo(0.5);
         assertThat(options.learningRateAt(60)).isCloseTo(middle, within(1e-12));
         assertThat(options.learningRateAt(110)).isCloseTo(end, within(1e-12));

@@ -8,6 +8,7 @@ import io.jrun.comm.local.LocalWorldOptions;
 import io.jrun.examples.data.TokenCorpus;
 import io.jrun.train.Libtorch;
 import io.jrun.train.data.Dataset;
+import io.jrun.train.module.ModuleWrapper;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.io.PrintStream;
@@ -58,7 +59,7 @@ class TrainGptTest {
     /** AdamW's state is part of it: six steps follow the resumption. */
     @Test
     void aResumedRunHasTheParametersOfAnUninterruptedOne() throws IOException {
-        List<String> shape = List.of("--tiny", "--batch=2", "--steps=12", "--checkpoint-every=3");
+        List<String> shape = List.of("--tiny", "--micro-batch=2", "--steps=12", "--checkpoint-every=3");
         Path whole = folder.resolve("whole.safetensors");
         train(2, with(shape, "--checkpoint=" + folder.resolve("a"), "--keep-every=6", "--out=" + whole));
         Path halves = folder.resolve("b");
@@ -111,7 +112,10 @@ class TrainGptTest {
                 try (TokenCorpus corpus = TokenCorpus.load(options.data(), TrainGpt.jdkSources(), world)) {
                     Dataset<long[]> windows =
                             first(37, corpus.heldOut(options.model().context()));
-                    losses.set(size, Evaluation.heldOutLoss(new Gpt(options.model(), 1), windows, world.group()));
+                    losses.set(
+                            size,
+                            Evaluation.heldOutLoss(
+                                    TrainedModel.build(options, ModuleWrapper.NONE), windows, world.group()));
                 }
             });
         }

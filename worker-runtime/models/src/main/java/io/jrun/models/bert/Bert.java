@@ -77,6 +77,11 @@ public final class Bert extends LanguageModel {
     }
 
     @Override
+    public long layers() {
+        return layers.list().size();
+    }
+
+    @Override
     public long context() {
         return config.context();
     }

@@ -9,15 +9,21 @@ import io.jrun.train.layer.ModuleSequence;
 import io.jrun.train.layer.Norm;
 import io.jrun.train.layer.SequencePositions;
 import io.jrun.train.layer.TokenEmbedding;
+import io.jrun.train.module.ModuleWrapper;
 import io.jrun.train.tensorparallel.ParallelStyle;
 import io.jrun.train.weights.NameMapping;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.function.UnaryOperator;
 import org.bytedeco.pytorch.Tensor;
 import org.bytedeco.pytorch.global.torch;
+import org.jspecify.annotations.Nullable;
 
 /**
- * GPT-2: a decoder with learned positions, norms before the sublayers, and an output layer tied to the embedding.
+ * GPT-2: a decoder with learned positions and norms before the sublayers. The output layer has the matrix of the
+ * embedding, or a matrix of its own.
  * Source: Radford et al. 2019; names and layout of the weights as in Hugging Face's {@code modeling_gpt2.py}. No
  * dropout.
  */
@@ -26,26 +32,41 @@ public final class Gpt2 extends LanguageModel {
     private final TokenEmbedding tokens;
     private final TokenEmbedding positions;
     private final SequencePositions places = add("places", new SequencePositions());
-    private final ModuleSequence<Block> blocks;
+    private final List<UnaryOperator<Tensor>> blocks = new ArrayList<>();
     private final Norm norm;
+    private final @Nullable Projection head;
 
     /** A model whose parameters are zero. */
     public Gpt2(Gpt2Config config) {
+        this(config, ModuleWrapper.NONE);
+    }
+
+    /** A model whose parameters are zero, except for the values that {@code wrapper} gives its blocks. */
+    public Gpt2(Gpt2Config config, ModuleWrapper wrapper) {
         this.config = config;
         CompositeModule transformer = add("transformer", new CompositeModule());
         tokens = transformer.add("wte", new TokenEmbedding(config.vocabulary(), config.width()));
         positions = transformer.add("wpe", new TokenEmbedding(config.context(), config.width()));
-        blocks = transformer.add("h", new ModuleSequence<>(config.layers(), () -> new Block(config)));
+        transformer.add(
+                "h",
+                new ModuleSequence<>(
+                        config.layers(),
+                        () -> new Block(config),
+                        (name, block) -> blocks.add(wrapper.wrap("transformer.h." + name, block, block::forward))));
         norm = transformer.add("ln_f", Norm.layer(config.width(), config.epsilon()));
+        head = config.isTied()
+                ? null
+                : add("lm_head", new Projection(config.width(), config.vocabulary(), false, Layout.LINEAR));
     }
 
     @Override
     public Tensor forward(Tensor tokens_BS) {
         Tensor x_BSD = tokens.forward(tokens_BS).add(positions.forward(places.of(tokens_BS.size(1))));
-        for (Block block : blocks.list()) {
-            x_BSD = block.forward(x_BSD);
+        for (UnaryOperator<Tensor> block : blocks) {
+            x_BSD = block.apply(x_BSD);
         }
-        return tokens.logits(norm.forward(x_BSD));
+        Tensor normed = norm.forward(x_BSD);
+        return head == null ? tokens.logits(normed) : head.forward(normed);
     }
 
     @Override
@@ -64,22 +85,31 @@ public final class Gpt2 extends LanguageModel {
     }
 
     @Override
+    public long layers() {
+        return config.layers();
+    }
+
+    @Override
     public String configJson() {
         return config.toJson();
     }
 
     @Override
     public Map<String, ParallelStyle> tensorParallelPlan() {
-        return Map.of(
-                "loss", ParallelStyle.VOCABULARY,
-                "transformer.wte", ParallelStyle.VOCABULARY,
-                "transformer.wpe", ParallelStyle.SEQUENCE,
-                "transformer.h.*.ln_*", ParallelStyle.SEQUENCE,
-                "transformer.ln_f", ParallelStyle.SEQUENCE,
-                "transformer.h.*.attn.c_attn", ParallelStyle.jointHeads(config.heads()),
-                "transformer.h.*.attn.c_proj", ParallelStyle.ROW,
-                "transformer.h.*.mlp.c_fc", ParallelStyle.COLUMN,
-                "transformer.h.*.mlp.c_proj", ParallelStyle.ROW);
+        Map<String, ParallelStyle> plan = new LinkedHashMap<>();
+        plan.put("loss", ParallelStyle.VOCABULARY);
+        plan.put("transformer.wte", ParallelStyle.VOCABULARY);
+        if (head != null) {
+            plan.put("lm_head", ParallelStyle.VOCABULARY);
+        }
+        plan.put("transformer.wpe", ParallelStyle.SEQUENCE);
+        plan.put("transformer.h.*.ln_*", ParallelStyle.SEQUENCE);
+        plan.put("transformer.ln_f", ParallelStyle.SEQUENCE);
+        plan.put("transformer.h.*.attn.c_attn", ParallelStyle.jointHeads(config.heads()));
+        plan.put("transformer.h.*.attn.c_proj", ParallelStyle.ROW);
+        plan.put("transformer.h.*.mlp.c_fc", ParallelStyle.COLUMN);
+        plan.put("transformer.h.*.mlp.c_proj", ParallelStyle.ROW);
+        return plan;
     }
 
     /** Files of OpenAI's sizes lack the prefix. Masks are buffers of older versions. */
@@ -87,7 +117,10 @@ public final class Gpt2 extends LanguageModel {
     public NameMapping mapping() {
         Map<String, String> rules = rulesOfTorchFiles();
         rules.put("^(wte|wpe|h|ln_f)\\.", "transformer.$1.");
-        return NameMapping.of(rules, List.of(".*\\.attn\\.(masked_)?bias", "lm_head\\.weight"));
+        List<String> unused = config.isTied()
+                ? List.of(".*\\.attn\\.(masked_)?bias", "lm_head\\.weight")
+                : List.of(".*\\.attn\\.(masked_)?bias");
+        return NameMapping.of(rules, unused);
     }
 
     private static final class Block extends CompositeModule {

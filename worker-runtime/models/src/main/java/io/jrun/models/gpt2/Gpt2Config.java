@@ -6,9 +6,17 @@ import io.jrun.train.json.JsonObject;
  * The sizes of a GPT-2, with the names and defaults of Hugging Face's config.json.
  *
  * @param inner width of the feed-forward layer
+ * @param isTied whether the output layer uses the matrix of the embedding
  */
 public record Gpt2Config(
-        long vocabulary, long context, long width, long layers, long heads, long inner, double epsilon) {
+        long vocabulary,
+        long context,
+        long width,
+        long layers,
+        long heads,
+        long inner,
+        double epsilon,
+        boolean isTied) {
     /** Checks that the heads divide the width. */
     public Gpt2Config {
         if (width % heads != 0) {
@@ -34,7 +42,8 @@ public record Gpt2Config(
                 json.integer("n_layer"),
                 json.integer("n_head"),
                 json.integer("n_inner", 4 * width),
-                json.number("layer_norm_epsilon", 1e-5));
+                json.number("layer_norm_epsilon", 1e-5),
+                json.flag("tie_word_embeddings", true));
     }
 
     String toJson() {
@@ -50,8 +59,8 @@ public record Gpt2Config(
                   "n_head": %d,
                   "n_inner": %d,
                   "layer_norm_epsilon": %s,
-                  "tie_word_embeddings": true
+                  "tie_word_embeddings": %b
                 }
-                """.formatted(vocabulary, context, width, layers, heads, inner, epsilon);
+                """.formatted(vocabulary, context, width, layers, heads, inner, epsilon, isTied);
     }
 }

@@ -9,11 +9,14 @@ import io.jrun.train.layer.ModuleSequence;
 import io.jrun.train.layer.Norm;
 import io.jrun.train.layer.SequencePositions;
 import io.jrun.train.layer.TokenEmbedding;
+import io.jrun.train.module.ModuleWrapper;
 import io.jrun.train.tensorparallel.ParallelStyle;
 import io.jrun.train.weights.NameMapping;
+import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.function.UnaryOperator;
 import org.bytedeco.pytorch.Tensor;
 import org.jspecify.annotations.Nullable;
 
@@ -26,16 +29,26 @@ public final class Llama extends LanguageModel {
     private final LlamaConfig config;
     private final TokenEmbedding tokens;
     private final SequencePositions positions = add("positions", new SequencePositions());
-    private final ModuleSequence<LlamaLayer> layers;
+    private final List<UnaryOperator<Tensor>> layers = new ArrayList<>();
     private final Norm norm;
     private final @Nullable Projection head;
 
     /** A model whose parameters are zero. */
     public Llama(LlamaConfig config) {
+        this(config, ModuleWrapper.NONE);
+    }
+
+    /** A model whose parameters are zero, except for the values that {@code wrapper} gives its layers. */
+    public Llama(LlamaConfig config, ModuleWrapper wrapper) {
         this.config = config;
         CompositeModule model = add("model", new CompositeModule());
         tokens = model.add("embed_tokens", new TokenEmbedding(config.vocabulary(), config.width()));
-        layers = model.add("layers", new ModuleSequence<>(config.layers(), () -> new LlamaLayer(config, positions)));
+        model.add(
+                "layers",
+                new ModuleSequence<>(
+                        config.layers(),
+                        () -> new LlamaLayer(config, positions),
+                        (name, layer) -> layers.add(wrapper.wrap("model.layers." + name, layer, layer::forward))));
         norm = model.add("norm", Norm.rootMeanSquare(config.width(), config.epsilon()));
         head = config.isTied()
                 ? null
@@ -45,8 +58,8 @@ public final class Llama extends LanguageModel {
     @Override
     public Tensor forward(Tensor tokens_BS) {
         Tensor x_BSD = tokens.forward(tokens_BS);
-        for (LlamaLayer layer : layers.list()) {
-            x_BSD = layer.forward(x_BSD);
+        for (UnaryOperator<Tensor> layer : layers) {
+            x_BSD = layer.apply(x_BSD);
         }
         Tensor normed = norm.forward(x_BSD);
         return head == null ? tokens.logits(normed) : head.forward(normed);
@@ -65,6 +78,11 @@ public final class Llama extends LanguageModel {
     @Override
     public long context() {
         return config.context();
+    }
+
+    @Override
+    public long layers() {
+        return config.layers();
     }
 
     @Override

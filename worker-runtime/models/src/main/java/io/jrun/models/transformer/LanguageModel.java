@@ -7,12 +7,7 @@ import io.jrun.train.tensorparallel.ParallelStyle;
 import io.jrun.train.weights.NameMapping;
 import java.util.LinkedHashMap;
 import java.util.Map;
-import org.bytedeco.pytorch.Generator;
-import org.bytedeco.pytorch.GeneratorOptional;
-import org.bytedeco.pytorch.NoGradGuard;
-import org.bytedeco.pytorch.Scalar;
 import org.bytedeco.pytorch.Tensor;
-import org.bytedeco.pytorch.global.torch;
 
 /**
  * A model that gives logits for the tokens of a text. Parameters have Hugging Face's names. The parameters are zero
@@ -20,8 +15,6 @@ import org.bytedeco.pytorch.global.torch;
  * width. Confined to one thread at a time.
  */
 public abstract class LanguageModel extends CompositeModule {
-    private static final double DEVIATION = 0.02;
-
     private final TokenLoss loss = add("loss", new TokenLoss());
 
     /** For subclasses. */
@@ -43,6 +36,9 @@ public abstract class LanguageModel extends CompositeModule {
 
     /** The longest text in tokens. */
     public abstract long context();
+
+    /** The number of layers. */
+    public abstract long layers();
 
     /** The text of config.json. */
     public abstract String configJson();
@@ -72,21 +68,12 @@ public abstract class LanguageModel extends CompositeModule {
     }
 
     /**
-     * Gives the parameters random values: matrices normal with deviation 0.02, biases 0, weights of norms 1.
+     * Gives the parameters random values, see {@link InitialValues}.
      *
      * @param seed equal seeds give equal values
      */
     public void initialize(long seed) {
-        try (NoGradGuard _ = new NoGradGuard();
-                Generator generator = torch.createCPUGenerator(seed)) {
-            ModuleTensors.parameters(this).forEach((name, tensor) -> {
-                if (tensor.dim() > 1) {
-                    tensor.normal_(0, DEVIATION, new GeneratorOptional(generator));
-                } else {
-                    tensor.fill_(new Scalar(name.endsWith("bias") ? 0.0 : 1.0));
-                }
-            });
-        }
+        new InitialValues(seed, layers()).fillRest(this);
     }
 
     /** Mean cross entropy in nats of the next tokens of a causal model; both [B, S]. */

@@ -2,6 +2,7 @@ package io.jrun.train.layer;
 
 import java.util.ArrayList;
 import java.util.List;
+import java.util.function.BiConsumer;
 import java.util.function.Supplier;
 import org.bytedeco.pytorch.Module;
 
@@ -11,8 +12,20 @@ public final class ModuleSequence<M extends Module> extends CompositeModule {
 
     /** Makes {@code count} modules. */
     public ModuleSequence(long count, Supplier<M> factory) {
+        this(count, factory, (_, _) -> {});
+    }
+
+    /**
+     * Makes {@code count} modules.
+     *
+     * @param built gets the name of each module and the module, before the next module is made
+     */
+    public ModuleSequence(long count, Supplier<M> factory, BiConsumer<String, M> built) {
         for (long i = 0; i < count; i++) {
-            modules.add(add(Long.toString(i), factory.get()));
+            String name = Long.toString(i);
+            M module = add(name, factory.get());
+            modules.add(module);
+            built.accept(name, module);
         }
     }
 

@@ -1,5 +1,8 @@
 package io.jrun.train.recompute;
 
+import io.jrun.train.module.ModuleWrapper;
+import java.util.concurrent.atomic.AtomicInteger;
+
 /** Chooses the layers of a model that are recomputed. */
 @FunctionalInterface
 public interface RecomputePolicy {
@@ -15,6 +18,13 @@ public interface RecomputePolicy {
      * @param layer number of the layer, from 0
      */
     boolean recomputes(int layer);
+
+    /** A wrapper for one model: the layers that the policy chooses become segments. Layers count from 0 in their order. */
+    default ModuleWrapper wrapper() {
+        AtomicInteger next = new AtomicInteger();
+        return (name, part, forward) ->
+                recomputes(next.getAndIncrement()) ? RecomputedSegment.of(name, part, forward)::forward : forward;
+    }
 
     /**
      * Recomputes one layer in {@code interval}: the layers {@code interval - 1}, {@code 2 * interval - 1} and so on.

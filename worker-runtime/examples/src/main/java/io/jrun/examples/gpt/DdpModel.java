@@ -1,0 +1,107 @@
+package io.jrun.examples.gpt;
+
+import io.jrun.comm.ProcessGroup;
+import io.jrun.models.transformer.LanguageModel;
+import io.jrun.train.checkpoint.sharded.ShardedState;
+import io.jrun.train.ddp.BucketSpan;
+import io.jrun.train.ddp.DistributedDataParallel;
+import io.jrun.train.ddp.NoSync;
+import io.jrun.train.ddp.ReductionTimeline;
+import io.jrun.train.ddp.Step;
+import io.jrun.train.mesh.DeviceMesh;
+import io.jrun.train.module.ModuleWrapper;
+import io.jrun.train.optim.GradientClipping;
+import io.jrun.train.tensor.ModuleTensors;
+import java.time.Duration;
+import java.util.function.Consumer;
+import org.bytedeco.pytorch.Tensor;
+
+/** Each rank has the whole model. With stage 1 of ZeRO the ranks share the states of the optimizer. */
+final class DdpModel implements TrainedModel {
+    private final DistributedDataParallel<LanguageModel> model;
+    private final GptOptimizer optimizer;
+    private final ShardedState state;
+
+    DdpModel(GptOptions options, DeviceMesh mesh, Consumer<LanguageModel> built) {
+        ProcessGroup group = ParallelOptions.dataGroup(mesh);
+        LanguageModel module = TrainedModel.build(options, ModuleWrapper.NONE);
+        built.accept(module);
+        model = new DistributedDataParallel<>(module, group);
+        options.recipe().communicationHook().ifPresent(model::registerHook);
+        optimizer = options.parallel().zeroStage() == 1
+                ? ZeroStates.stageOne(model, group)
+                : GptOptimizer.of(
+                        options.recipe().optimizer(), ModuleTensors.parameters(module), model.gradientMemory());
+        state = new ShardedState(WholeParameters.of(module), ParallelOptions.shardAxis(mesh));
+    }
+
+    @Override
+    public LanguageModel module() {
+        return model.module();
+    }
+
+    @Override
+    public GptOptimizer optimizer() {
+        return optimizer;
+    }
+
+    @Override
+    public ShardedState state() {
+        return state;
+    }
+
+    @Override
+    public boolean isWhole() {
+        return !(optimizer instanceof ZeroStates);
+    }
+
+    @Override
+    public Scope step() {
+        Step step = model.step();
+        return new Scope() {
+            @Override
+            public void backward(Tensor loss) {
+                step.backward(loss);
+            }
+
+            @Override
+            public void close() {
+                step.close();
+            }
+        };
+    }
+
+    @Override
+    public Pause noSync() {
+        NoSync scope = model.noSync();
+        return scope::close;
+    }
+
+    @Override
+    public double clip(double maximum) {
+        return optimizer instanceof ZeroStates zero
+                ? zero.clip(maximum)
+                : GradientClipping.clipByGlobalNorm(
+                        ModuleTensors.parameters(model.module()).values(), maximum);
+    }
+
+    @Override
+    public Exposure lastExposure() {
+        ReductionTimeline timeline = model.lastReduction();
+        return new Exposure(
+                timeline.lastGradientNanos(),
+                timeline.finishedNanos(),
+                timeline.buckets().stream().mapToLong(BucketSpan::bytes).sum());
+    }
+
+    @Override
+    public Duration exposedCommunication() {
+        return model.exposedCommunication();
+    }
+
+    @Override
+    public void close() {
+        optimizer.close();
+        model.close();
+    }
+}

@@ -1,0 +1,106 @@
+package io.jrun.examples.gpt;
+
+import io.jrun.models.transformer.LanguageModel;
+import io.jrun.train.checkpoint.sharded.ShardedState;
+import io.jrun.train.fsdp.CommunicationSpan;
+import io.jrun.train.fsdp.FsdpNoSync;
+import io.jrun.train.fsdp.FsdpOptions;
+import io.jrun.train.fsdp.FsdpStep;
+import io.jrun.train.fsdp.FullyShardedDataParallel;
+import io.jrun.train.mesh.DeviceMesh;
+import java.time.Duration;
+import java.util.function.Consumer;
+import org.bytedeco.pytorch.Tensor;
+
+/** Each rank has a part of the parameters, the gradients and the optimizer's states. Each layer is a unit. */
+final class FsdpModel implements TrainedModel {
+    private final FullyShardedDataParallel parallel;
+    private final LanguageModel module;
+    private final GptOptimizer optimizer;
+    private final ShardedState state;
+    private long exposedNanos;
+
+    FsdpModel(GptOptions options, DeviceMesh mesh, Consumer<LanguageModel> built) {
+        parallel = new FullyShardedDataParallel(
+                mesh.group(ParallelOptions.SHARD_AXIS),
+                mesh.group(ParallelOptions.COPY_AXIS),
+                FsdpOptions.DEFAULT.withReshardAfterForward(options.parallel().reshardAfterForward()));
+        module = TrainedModel.build(options, parallel);
+        parallel.shardRest(module);
+        built.accept(module);
+        optimizer = GptOptimizer.of(options.recipe().optimizer(), parallel.parameters(), parallel.gradientMemory());
+        state = new ShardedState(
+                parallel.shardedParameters(ParallelOptions.SHARD_AXIS), ParallelOptions.shardAxis(mesh));
+    }
+
+    @Override
+    public LanguageModel module() {
+        return module;
+    }
+
+    @Override
+    public GptOptimizer optimizer() {
+        return optimizer;
+    }
+
+    @Override
+    public ShardedState state() {
+        return state;
+    }
+
+    @Override
+    public boolean isWhole() {
+        return false;
+    }
+
+    @Override
+    public Scope step() {
+        FsdpStep step = parallel.step();
+        return new Scope() {
+            @Override
+            public void backward(Tensor loss) {
+                step.backward(loss);
+            }
+
+            @Override
+            public void close() {
+                step.close();
+            }
+        };
+    }
+
+    @Override
+    public Pause noSync() {
+        FsdpNoSync scope = parallel.noSync();
+        return scope::close;
+    }
+
+    @Override
+    public double clip(double maximum) {
+        return parallel.clipByGlobalNorm(maximum);
+    }
+
+    /** The waits are spread over the passes; they count as one span at the end of the step. */
+    @Override
+    public Exposure lastExposure() {
+        long waited = parallel.spans().stream()
+                .mapToLong(CommunicationSpan::waitedNanos)
+                .sum();
+        exposedNanos += waited;
+        long end = System.nanoTime();
+        return new Exposure(
+                end - waited,
+                end,
+                parallel.spans().stream().mapToLong(CommunicationSpan::bytes).sum());
+    }
+
+    @Override
+    public Duration exposedCommunication() {
+        return Duration.ofNanos(exposedNanos);
+    }
+
+    @Override
+    public void close() {
+        optimizer.close();
+    }
+}

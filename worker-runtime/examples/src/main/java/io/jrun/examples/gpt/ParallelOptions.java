@@ -1,0 +1,206 @@
+package io.jrun.examples.gpt;
+
+import io.jrun.comm.ProcessGroup;
+import io.jrun.comm.World;
+import io.jrun.examples.options.CommandLineArguments;
+import io.jrun.examples.options.InvalidArgumentException;
+import io.jrun.train.fsdp.FsdpOptions;
+import io.jrun.train.mesh.DeviceMesh;
+import io.jrun.train.mesh.MeshAxis;
+import io.jrun.train.pipeline.schedule.ScheduleException;
+import io.jrun.train.pipeline.schedule.ScheduleKind;
+import java.util.List;
+
+/**
+ * How the ranks share the model and the data: the sizes of the axes of the mesh, and what is shared along the axes.
+ *
+ * @param tensor ranks that share each layer
+ * @param pipeline ranks that share the layers
+ * @param context ranks that share each sequence
+ * @param shards ranks that share the states of one copy of the model
+ * @param copies copies of the model; 0 for as many as the ranks make
+ * @param zeroStage the states that are shared: 1 those of the optimizer, 2 also the gradients, 3 also the parameters;
+ *     0 for none
+ * @param reshardAfterForward for stage 3, see {@link FsdpOptions}
+ * @param globalBatch sequences of one step on all ranks together; 0 if {@code --accumulate} decides
+ * @param schedule of the pipeline
+ * @param virtualStages stages that each pipeline rank holds
+ */
+record ParallelOptions(
+        int tensor,
+        int pipeline,
+        int context,
+        int shards,
+        int copies,
+        int zeroStage,
+        int reshardAfterForward,
+        int globalBatch,
+        ScheduleKind schedule,
+        int virtualStages) {
+
+    /** The axes of the mesh, the slowest first. */
+    static final String PIPELINE_AXIS = "pp";
+
+    static final String COPY_AXIS = "dp";
+    static final String SHARD_AXIS = "shard";
+    static final String CONTEXT_AXIS = "cp";
+    static final String TENSOR_AXIS = "tp";
+
+    static final List<String> VALUED = List.of(
+            "--tp",
+            "--pp",
+            "--cp",
+            "--dp",
+            "--shard",
+            "--zero",
+            "--reshard-after-forward",
+            "--global-batch",
+            "--schedule",
+            "--virtual-stages");
+
+    private static final int STAGES = 3;
+
+    static ParallelOptions of(CommandLineArguments given) {
+        int shards = given.number("--shard", 1, 1);
+        ParallelOptions options = new ParallelOptions(
+                given.number("--tp", 1, 1),
+                given.number("--pp", 1, 1),
+                given.number("--cp", 1, 1),
+                shards,
+                given.number("--dp", 0, 1),
+                given.number("--zero", shards > 1 ? STAGES : 0, 0),
+                reshardAfterForward(given),
+                given.number("--global-batch", 0, 1),
+                schedule(given),
+                given.number("--virtual-stages", 1, 1));
+        options.check();
+        return options;
+    }
+
+    private static int reshardAfterForward(CommandLineArguments given) {
+        String choice = given.text("--reshard-after-forward").orElse("yes");
+        return switch (choice) {
+            case "yes" -> FsdpOptions.RESHARD;
+            case "no" -> FsdpOptions.KEEP;
+            default -> given.number("--reshard-after-forward", 0, 2);
+        };
+    }
+
+    private static ScheduleKind schedule(CommandLineArguments given) {
+        try {
+            return given.text("--schedule").map(ScheduleKind::parse).orElse(ScheduleKind.ONE_FORWARD_ONE_BACKWARD);
+        } catch (ScheduleException e) {
+            throw new InvalidArgumentException("--schedule: " + e.getMessage());
+        }
+    }
+
+    private void check() {
+        refuse(tensor > 1, "--tp=" + tensor + " is not supported by train.jar yet");
+        refuse(pipeline > 1, "--pp=" + pipeline + " is not supported by train.jar yet");
+        refuse(context > 1, "--cp=" + context + " is not supported by train.jar yet");
+        refuse(
+                pipeline == 1 && virtualStages > 1,
+                "--virtual-stages=" + virtualStages + " needs --pp: without a pipeline there are no stages");
+        refuse(zeroStage > STAGES, "--zero is '" + zeroStage + "', expected a stage from 0 to 3");
+        refuse(
+                zeroStage == 0 && shards > 1,
+                "--zero=0 shares no states: give --dp=" + shards + " instead of --shard=" + shards);
+        refuse(
+                (zeroStage == 1 || zeroStage == 2) && copies > 1,
+                "--zero=" + zeroStage + " shares the states among all data ranks: give --shard=" + copies * shards
+                        + " and no --dp");
+        refuse(
+                reshardAfterForward != FsdpOptions.RESHARD && zeroStage != STAGES,
+                "--reshard-after-forward needs --shard=N with --zero=3");
+        refuse(
+                reshardAfterForward > 1 && shards % reshardAfterForward != 0,
+                "--reshard-after-forward=" + reshardAfterForward + " does not divide --shard=" + shards);
+    }
+
+    /**
+     * Refuses options of the recipe that do not work with shared states.
+     *
+     * @throws InvalidArgumentException with one line
+     */
+    void check(GptRecipe recipe) {
+        refuse(
+                (zeroStage == 1 || zeroStage == 2) && recipe.optimizer() != GptRecipe.OptimizerKind.FUSED,
+                "--zero=" + zeroStage
+                        + " needs --optimizer=fused: the states of libtorch's optimizers cannot be shared");
+        refuse(
+                zeroStage > 0 && recipe.exchange() != GptRecipe.Exchange.NONE,
+                "--comm-hook works without --shard only: ranks that share states reduce gradients by themselves");
+    }
+
+    private static void refuse(boolean isUnsupported, String message) {
+        if (isUnsupported) {
+            throw new InvalidArgumentException(message);
+        }
+    }
+
+    /**
+     * The mesh of this job, which the caller closes. Without {@code --dp} the job has as many copies of the model as the
+     * ranks make.
+     *
+     * @throws InvalidArgumentException if the product of the sizes is not the number of ranks; the message has the
+     *     equation
+     */
+    DeviceMesh mesh(World world) {
+        int others = Math.multiplyExact(Math.multiplyExact(pipeline, shards), Math.multiplyExact(context, tensor));
+        int made = copies == 0 ? Math.max(1, world.size() / others) : copies;
+        check(made);
+        try {
+            return DeviceMesh.of(
+                    world,
+                    PIPELINE_AXIS,
+                    pipeline,
+                    COPY_AXIS,
+                    made,
+                    SHARD_AXIS,
+                    shards,
+                    CONTEXT_AXIS,
+                    context,
+                    TENSOR_AXIS,
+                    tensor);
+        } catch (IllegalArgumentException e) {
+            throw new InvalidArgumentException(String.valueOf(e.getMessage()));
+        }
+    }
+
+    private void check(int made) {
+        refuse(
+                (zeroStage == 1 || zeroStage == 2) && made > 1,
+                "--zero=" + zeroStage + " shares the states among all data ranks: give --shard=" + made * shards);
+    }
+
+    /** The ranks that train on different samples. */
+    static ProcessGroup dataGroup(DeviceMesh mesh) {
+        return mesh.group(COPY_AXIS, SHARD_AXIS);
+    }
+
+    /** The axis along which the states are shared. */
+    static MeshAxis shardAxis(DeviceMesh mesh) {
+        return new MeshAxis(SHARD_AXIS, mesh.group(SHARD_AXIS));
+    }
+
+    /**
+     * How many micro-batches of each data rank make one step.
+     *
+     * @param dataRanks ranks that train on different samples
+     * @param microBatch sequences of one forward pass of a rank
+     * @param accumulate what {@code --accumulate} says; 0 if it is not given
+     * @throws InvalidArgumentException if the numbers contradict each other; the message has the equation
+     */
+    int accumulate(int dataRanks, int microBatch, int accumulate) {
+        if (globalBatch == 0) {
+            return Math.max(1, accumulate);
+        }
+        int perPass = microBatch * dataRanks;
+        int passes = accumulate == 0 ? Math.max(1, globalBatch / perPass) : accumulate;
+        refuse(
+                passes * perPass != globalBatch,
+                "--global-batch=" + globalBatch + " is not --micro-batch x --accumulate x data ranks: " + microBatch
+                        + " x " + passes + " x " + dataRanks + " = " + passes * perPass);
+        return passes;
+    }
+}

@@ -1,0 +1,88 @@
+package io.jrun.examples.gpt;
+
+import io.jrun.models.transformer.InitialValues;
+import io.jrun.models.transformer.LanguageModel;
+import io.jrun.train.checkpoint.sharded.ShardedState;
+import io.jrun.train.mesh.DeviceMesh;
+import io.jrun.train.module.ModuleWrapper;
+import io.jrun.train.optim.ParameterGroup;
+import java.time.Duration;
+import java.util.List;
+import java.util.function.Consumer;
+import org.bytedeco.pytorch.Tensor;
+
+/** The model and its optimizer, as the ranks share them. Confined to the training thread. */
+interface TrainedModel extends AutoCloseable {
+    /** The weight decay of libtorch's AdamW, for all parameters. */
+    List<ParameterGroup> DECAY = ParameterGroup.all(1e-2);
+
+    /** The model's own module. */
+    LanguageModel module();
+
+    /** The optimizer of this rank's states. */
+    GptOptimizer optimizer();
+
+    /** This rank's parts of the parameters. */
+    ShardedState state();
+
+    /** Whether this rank holds all parameters and all states of the optimizer. */
+    boolean isWhole();
+
+    /** Opens a step, or an evaluation. */
+    Scope step();
+
+    /** Opens a scope in which gradients add up on each rank. */
+    Pause noSync();
+
+    /** Bounds the gradients by their norm over the whole model, and returns the norm before. */
+    double clip(double maximum);
+
+    /** The communication for which the last step has waited. */
+    Exposure lastExposure();
+
+    /** How long all steps have waited for communication. */
+    Duration exposedCommunication();
+
+    @Override
+    void close();
+
+    /** A step. The end of the step frees what the step has made. */
+    interface Scope extends AutoCloseable {
+        /** Computes gradients; outside {@link #noSync} the means over all data ranks. */
+        void backward(Tensor loss);
+
+        @Override
+        void close();
+    }
+
+    /** A scope without communication of gradients. */
+    interface Pause extends AutoCloseable {
+        @Override
+        void close();
+    }
+
+    /** Begin and end in {@link System#nanoTime}, and the bytes that travelled in the step. */
+    record Exposure(long beginNanos, long endNanos, long bytes) {}
+
+    /**
+     * The model that the options ask for. Collective.
+     *
+     * @param built gets the module before the parallelism adds hooks to it
+     */
+    static TrainedModel of(GptOptions options, DeviceMesh mesh, Consumer<LanguageModel> built) {
+        return switch (options.parallel().zeroStage()) {
+            case 0, 1 -> new DdpModel(options, mesh, built);
+            case 2 -> new ZeroModel(options, mesh, built);
+            default -> new FsdpModel(options, mesh, built);
+        };
+    }
+
+    /** Builds the module with its first values. Each layer gets its values and goes to {@code wrapper} by itself. */
+    static LanguageModel build(GptOptions options, ModuleWrapper wrapper) {
+        InitialValues values = new InitialValues(options.seed(), options.model().layers());
+        ModuleWrapper recompute = options.recipe().recompute().wrapper();
+        LanguageModel model = options.model().build(wrapper.around(recompute.around(values)));
+        values.fillRest(model);
+        return model;
+    }
+}

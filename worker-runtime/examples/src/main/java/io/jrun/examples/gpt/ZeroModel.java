@@ -1,0 +1,89 @@
+package io.jrun.examples.gpt;
+
+import io.jrun.models.transformer.LanguageModel;
+import io.jrun.train.checkpoint.sharded.ShardedState;
+import io.jrun.train.ddp.DdpOptions;
+import io.jrun.train.mesh.DeviceMesh;
+import io.jrun.train.module.ModuleWrapper;
+import io.jrun.train.zero.ZeroDataParallel;
+import java.time.Duration;
+import java.util.function.Consumer;
+import org.bytedeco.pytorch.Tensor;
+
+/** Stage 2 of ZeRO: each rank has all parameters, and a part of the gradients and of the optimizer's states. */
+final class ZeroModel implements TrainedModel {
+    private final ZeroDataParallel<LanguageModel> model;
+    private final ZeroStates optimizer;
+    private final ShardedState state;
+
+    ZeroModel(GptOptions options, DeviceMesh mesh, Consumer<LanguageModel> built) {
+        LanguageModel module = TrainedModel.build(options, ModuleWrapper.NONE);
+        built.accept(module);
+        model = new ZeroDataParallel<>(module, ParallelOptions.dataGroup(mesh), DdpOptions.DEFAULT);
+        optimizer = ZeroStates.stageTwo(model);
+        state = new ShardedState(WholeParameters.of(module), ParallelOptions.shardAxis(mesh));
+    }
+
+    @Override
+    public LanguageModel module() {
+        return model.module();
+    }
+
+    @Override
+    public GptOptimizer optimizer() {
+        return optimizer;
+    }
+
+    @Override
+    public ShardedState state() {
+        return state;
+    }
+
+    @Override
+    public boolean isWhole() {
+        return false;
+    }
+
+    @Override
+    public Scope step() {
+        var step = model.step();
+        return new Scope() {
+            @Override
+            public void backward(Tensor loss) {
+                step.backward(loss);
+            }
+
+            @Override
+            public void close() {
+                step.close();
+            }
+        };
+    }
+
+    /** Whole gradients would need the memory that this stage saves: each pass is reduced. */
+    @Override
+    public Pause noSync() {
+        return () -> {};
+    }
+
+    @Override
+    public double clip(double maximum) {
+        return optimizer.clip(maximum);
+    }
+
+    @Override
+    public Exposure lastExposure() {
+        return new Exposure(0, 0, 0);
+    }
+
+    @Override
+    public Duration exposedCommunication() {
+        return Duration.ZERO;
+    }
+
+    @Override
+    public void close() {
+        optimizer.close();
+        model.close();
+    }
+}

@@ -1,0 +1,117 @@
+package io.jrun.examples.gpt;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.jrun.comm.local.LocalWorld;
+import io.jrun.comm.local.LocalWorldOptions;
+import io.jrun.train.Libtorch;
+import java.io.ByteArrayOutputStream;
+import java.io.PrintStream;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
+/** The options of train.jar with which ranks share a model. The losses are the losses of DistributedDataParallel. */
+class SharedModelTest {
+    private static final List<String> SHORT = List.of(
+            "--tiny",
+            "--steps=4",
+            "--layers=2",
+            "--width=32",
+            "--micro-batch=2",
+            "--log-every=1",
+            "--optimizer=fused",
+            "--max-bytes=60000",
+            "--clip=0.5");
+
+    @TempDir
+    private Path folder;
+
+    @BeforeAll
+    static void load() {
+        Libtorch.setThreads(1);
+    }
+
+    @ParameterizedTest
+    @CsvSource({
+        "2,--zero=1 --shard=2",
+        "2,--zero=2 --shard=2",
+        "3,--shard=3",
+        "2,--shard=2 --recompute=1 --optimizer=adamw",
+        "2,--shard=2 --accumulate=2 --on-nonfinite=stop",
+        "2,--shard=2 --precision=bf16 --untied --reshard-after-forward=no",
+        "2,--shard=2 --model=llama",
+        "4,--shard=2 --dp=2 --model=llama --global-batch=16"
+    })
+    void theLossesAreTheLossesOfDdp(int ranks, String words) {
+        String[] flags = words.split(" ");
+        String[] others = Stream.of(flags)
+                .filter(word -> !word.matches("--(shard|zero|dp|reshard-after-forward)=.*"))
+                .toArray(String[]::new);
+        assertThat(losses(train(ranks, flags))).hasSize(5).isEqualTo(losses(train(ranks, others)));
+    }
+
+    @Test
+    void aSharedModelGeneratesText() {
+        assertThat(train(2, "--shard=2", "--sample=5")).contains("* Returns ");
+    }
+
+    /** The checkpoints of DDP, of stages 1 and 2, and of FSDP on any number of ranks have the same bits. */
+    @ParameterizedTest
+    @CsvSource({"2,--shard=2,1,--dp=1", "1,--dp=1,2,--shard=2", "4,--shard=2 --dp=2,3,--shard=3"})
+    void aCheckpointOfOneMeshIsLoadedOnAnother(int ranks, String flags, int others, String otherFlags) {
+        String first = folder.resolve("a").toString();
+        train(ranks, with(flags, "--checkpoint=" + first));
+        String loaded = train(others, with(otherFlags, "--checkpoint=" + first, "--resume"));
+        assertThat(losses(loaded))
+                .containsExactly(losses(train(ranks, with(flags, "--checkpoint=" + first, "--resume")))
+                        .getLast());
+    }
+
+    private static String[] with(String flags, String... more) {
+        return Stream.concat(Stream.of(flags.split(" ")), Stream.of(more)).toArray(String[]::new);
+    }
+
+    @ParameterizedTest
+    @CsvSource(
+            delimiter = '|',
+            value = {
+                "2 | --shard=3 | the mesh does not fit the job: pp 1 x dp 1 x shard 3 x cp 1 x tp 1 = 3, but the job has 2 ranks",
+                "2 | --dp=4 | the mesh does not fit the job: pp 1 x dp 4 x shard 1 x cp 1 x tp 1 = 4, but the job has 2 ranks",
+                "2 | --global-batch=7 | --global-batch=7 is not --micro-batch x --accumulate x data ranks: 2 x 1 x 2 = 4",
+                "2 | --zero=1 | --zero=1 shares the states among all data ranks: give --shard=2",
+                "1 | --zero=4 | --zero is '4', expected a stage from 0 to 3",
+                "2 | --shard=2 --comm-hook=bf16 | --comm-hook works without --shard only: ranks that share states reduce gradients by themselves"
+            })
+    void mistakesAreOneLineThatSaysWhatToDo(int ranks, String flags, String message) {
+        assertThatThrownBy(() -> train(ranks, flags.split(" "))).hasStackTraceContaining(message);
+    }
+
+    /** The printed losses without speeds, and the held-out loss. */
+    private static List<String> losses(String printed) {
+        return printed.lines()
+                .filter(line -> line.contains("loss"))
+                .map(line -> line.replaceAll(" \\d+ tokens/s.*", ""))
+                .toList();
+    }
+
+    private static String train(int ranks, String... flags) {
+        GptOptions options = GptOptions.parse(
+                        Stream.concat(SHORT.stream(), Stream.of(flags)).toArray(String[]::new))
+                .orElseThrow();
+        ByteArrayOutputStream bytes = new ByteArrayOutputStream();
+        PrintStream out = new PrintStream(bytes, true, StandardCharsets.UTF_8);
+        LocalWorld.run(
+                LocalWorldOptions.ofSize(ranks).withDeterministic(true),
+                world ->
+                        TrainGpt.train(options, world, world.rank() == 0 ? new Progress(out, false) : Progress.SILENT));
+        return bytes.toString(StandardCharsets.UTF_8);
+    }
+}

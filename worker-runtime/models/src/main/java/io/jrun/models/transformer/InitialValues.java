@@ -1,0 +1,63 @@
+package io.jrun.models.transformer;
+
+import io.jrun.train.mesh.ShardedInitialization;
+import io.jrun.train.module.ModuleWrapper;
+import io.jrun.train.tensor.ModuleTensors;
+import java.util.HashSet;
+import java.util.Set;
+import java.util.function.UnaryOperator;
+import java.util.regex.Pattern;
+import org.bytedeco.pytorch.Module;
+import org.bytedeco.pytorch.NoGradGuard;
+import org.bytedeco.pytorch.Scalar;
+import org.bytedeco.pytorch.Tensor;
+
+/**
+ * The first values of a model: matrices normal with deviation 0.02, biases 0, weights of norms 1. The deviation of a
+ * matrix at the end of a residual branch is smaller by the factor sqrt(2 layers): Radford et al. 2019. The values of a
+ * parameter depend on the seed and on its name only. Each part gets its values as soon as it is built.
+ */
+public final class InitialValues implements ModuleWrapper {
+    private static final double DEVIATION = 0.02;
+    private static final Pattern END_OF_BRANCH = Pattern.compile(".*\\.(c_proj|o_proj|down_proj)\\.weight");
+
+    private final long seed;
+    private final double branchDeviation;
+    private final Set<Long> filled = new HashSet<>();
+
+    /** Values for one model with this many layers. */
+    public InitialValues(long seed, long layers) {
+        this.seed = seed;
+        this.branchDeviation = DEVIATION / Math.sqrt(2.0 * layers);
+    }
+
+    @Override
+    public UnaryOperator<Tensor> wrap(String name, Module part, UnaryOperator<Tensor> forward) {
+        fill(name + ".", part);
+        return forward;
+    }
+
+    /** Fills the parameters of {@code model} that no part had. */
+    public void fillRest(Module model) {
+        fill("", model);
+    }
+
+    private void fill(String prefix, Module part) {
+        try (NoGradGuard _ = new NoGradGuard()) {
+            ModuleTensors.parameters(part).forEach((name, tensor) -> {
+                if (filled.add(tensor.unsafeGetTensorImpl().address())) {
+                    fill(prefix + name, tensor);
+                }
+            });
+        }
+    }
+
+    private void fill(String name, Tensor tensor) {
+        if (tensor.dim() > 1) {
+            boolean endsBranch = END_OF_BRANCH.matcher(name).matches();
+            ShardedInitialization.normal(name, tensor, seed, 0, endsBranch ? branchDeviation : DEVIATION);
+        } else {
+            tensor.fill_(new Scalar(name.endsWith("bias") ? 0.0 : 1.0));
+        }
+    }
+}
