@@ -216,6 +216,8 @@ final class NodeRendezvous {
     void close() {
         rankOf.keySet().forEach(WorkerConnection::close);
         beforeStart.keySet().forEach(WorkerConnection::close);
+        rankOf.clear();
+        connectionOf.clear();
     }
 
     private void hello(WorkerConnection connection, Frame.Hello hello, Map<Integer, Long> pids) {

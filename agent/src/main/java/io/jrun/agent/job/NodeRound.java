@@ -30,6 +30,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import java.util.Optional;
 import java.util.OptionalLong;
 import java.util.TreeMap;
 import java.util.stream.Collectors;
@@ -64,6 +65,7 @@ final class NodeRound {
     private final WorkerLocations locations;
     private final WorkerStopper stopping;
     private final LivenessMonitor liveness;
+    private final LastFrames lastFrames;
     private final OptionalLong oomKillsBefore = OomKills.count(ROOT);
     private final List<ControlRequest> beforeStart = new ArrayList<>();
     private @Nullable NodeRound before;
@@ -86,6 +88,7 @@ final class NodeRound {
                 roundContext.out(),
                 roundContext.notices());
         this.liveness = new LivenessMonitor(launch, roundContext.mailbox(), this::hung);
+        this.lastFrames = new LastFrames(rendezvous, roundContext.mailbox());
         this.locations = new WorkerLocations(rendezvous, roundContext.mailbox(), roundContext.out());
         this.stopping = new WorkerStopper(
                 living.values(),
@@ -244,8 +247,10 @@ final class NodeRound {
     }
 
     void ended(WorkerConnection connection, String problem) {
-        rendezvous.rank(connection).ifPresent(liveness::remove);
+        Optional<Integer> rank = rendezvous.rank(connection);
+        rank.ifPresent(liveness::remove);
         rendezvous.ended(connection, problem);
+        rank.ifPresent(lastFrames::ended);
     }
 
     private void hung(int rank, String why) {
@@ -275,9 +280,9 @@ final class NodeRound {
         return started && living.keySet().stream().allMatch(rendezvous.parking()::isParked);
     }
 
-    /** Whether no process is left, also none of the round before. */
+    /** Whether no process is left, also none of the round before, and the end of each process is reported. */
     boolean isReaped() {
-        return living.isEmpty() && (before == null || before.isReaped());
+        return living.isEmpty() && !lastFrames.isAwaited() && (before == null || before.isReaped());
     }
 
     /** Runs {@code action} once no process is left. Replaces an earlier action. */
@@ -319,10 +324,14 @@ final class NodeRound {
         rendezvous.workerKnown(pids);
     }
 
-    /** A worker's process was reaped, or could not be started. */
+    /** A worker's process was reaped, or could not be started. The report follows the last frame of the worker. */
     void exited(int rank, String logFolder, WorkerExit end) {
         living.remove(rank);
         liveness.remove(rank);
+        lastFrames.after(rank, () -> report(rank, logFolder, end));
+    }
+
+    private void report(int rank, String logFolder, WorkerExit end) {
         WorkerExitedReport.Builder exited = WorkerExitedReport.newBuilder()
                 .setRank(rank)
                 .setRound(launch.getRound())

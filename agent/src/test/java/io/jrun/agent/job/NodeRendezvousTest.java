@@ -31,6 +31,7 @@ import java.nio.file.Path;
 import java.nio.file.attribute.PosixFilePermissions;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 import java.util.Random;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -125,6 +126,31 @@ class NodeRendezvousTest {
         }
     }
 
+    /** The launcher ends the job at the report of the last end. */
+    @Test
+    void theEndOfAWorkerIsReportedAfterItsLastFrame() throws IOException {
+        try (TestWorker zero = hello(0)) {
+            zero.send(new Frame.StoreRequest(1, new StoreCommand.Get("key", 100)));
+            job.awaitFrame(0, Frame.StoreRequest.class); // the agent has read the hello
+            job.stop(9, 0);
+            job.exited(1);
+            Processes.await(() -> !Processes.isAlive(job.pid(0)));
+            zero.send(new Frame.Metrics(3, Map.of("loss", 1.0), 0));
+        }
+        ControlResponse first = job.await(
+                message -> isMetrics(message)
+                        || (message.hasWorkerExited()
+                                && message.getWorkerExited().getRank() == 0),
+                message -> message);
+        assertThat(isMetrics(first)).isTrue();
+        job.exited(0);
+    }
+
+    private static boolean isMetrics(ControlResponse message) {
+        return message.hasWorkerFrame()
+                && TestJob.decoded(message.getWorkerFrame().getFrame()) instanceof Frame.Metrics;
+    }
+
     @Test
     void rankThatHasNotJoinedWhenItsRoundIsAbortedIsReportedWithItsState() throws Exception {
         try (TestWorker zero = hello(0)) {
@@ -142,10 +168,10 @@ class NodeRendezvousTest {
                     .build());
             zero.await(Frame.Abort.class);
             job.stop(9, 0);
-            assertThat(job.exited(0).getNotJoined()).isEmpty();
-            assertThat(job.exited(1).getNotJoined())
-                    .startsWith("process " + job.pid(1) + " is stopped (state T, as by SIGSTOP");
         }
+        assertThat(job.exited(0).getNotJoined()).isEmpty();
+        assertThat(job.exited(1).getNotJoined())
+                .startsWith("process " + job.pid(1) + " is stopped (state T, as by SIGSTOP");
     }
 
     @Test

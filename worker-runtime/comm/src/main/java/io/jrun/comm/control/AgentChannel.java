@@ -34,8 +34,11 @@ import java.util.concurrent.locks.LockSupport;
  */
 public final class AgentChannel implements Control {
     private static final Duration LEAVE_DELAY = Duration.ofMillis(300);
-    private static final Duration READER_EXIT = Duration.ofMillis(100);
+    private static final Duration THREAD_EXIT = Duration.ofMillis(100);
     private static final Duration CLOSE_TIMEOUT = Duration.ofSeconds(1);
+
+    /** Metrics are lost after this time. The wait is long only if the agent is stopped or the machine overloaded. */
+    private static final Duration METRICS_TIMEOUT = Duration.ofSeconds(5);
 
     /** The number of heartbeats between two reports of waits. */
     private static final int HEARTBEATS_PER_REPORT = 2;
@@ -50,7 +53,7 @@ public final class AgentChannel implements Control {
     private final AtomicLong nextRequest = new AtomicLong();
     private final AtomicBoolean leaveRequested = new AtomicBoolean();
     private final AtomicBoolean left = new AtomicBoolean();
-    private final AtomicBoolean closed = new AtomicBoolean();
+    private volatile boolean closed;
     private final Thread reader;
     private volatile ControlListener listener;
     private volatile ControlListener nextListener;
@@ -126,7 +129,7 @@ public final class AgentChannel implements Control {
     public Frame.NextRound park(String why, ControlListener next, Duration timeout) {
         nextListener = next;
         try {
-            sendMetrics();
+            boolean _ = sendMetrics();
             send(new Frame.Parked(why));
             return roundJoin.awaitNext(timeout);
         } catch (IOException e) {
@@ -182,11 +185,13 @@ public final class AgentChannel implements Control {
         }
     }
 
-    /** Sends queued metrics before this rank leaves its round. */
-    private void sendMetrics() throws IOException {
-        for (Frame.Metrics report : metrics.takeAll()) {
+    /** Sends queued metrics before this rank leaves its round. Returns whether there were any. */
+    private boolean sendMetrics() throws IOException {
+        List<Frame.Metrics> reports = metrics.takeAll();
+        for (Frame.Metrics report : reports) {
             send(report);
         }
+        return !reports.isEmpty();
     }
 
     @Override
@@ -227,19 +232,17 @@ public final class AgentChannel implements Control {
     }
 
     /** Reports the departure at once, unless it was reported already or {@link #suppressLeave} was called. */
-    void leaveNow(String how) {
-        if (left.compareAndSet(false, true) && !closed.get()) {
+    synchronized void leaveNow(String how) {
+        if (left.compareAndSet(false, true) && !closed) {
             try {
-                sendMetrics();
+                boolean hasMetrics = sendMetrics();
                 send(new Frame.Leaving(how, listener.waits()));
-                outbox.flush(CLOSE_TIMEOUT); // The connection or the process ends next.
+                outbox.flush(hasMetrics ? METRICS_TIMEOUT : CLOSE_TIMEOUT); // The connection or the process ends next.
             } catch (InterruptedException e) {
                 Thread.currentThread().interrupt();
             } catch (IOException e) {
                 // The agent sees the end of this connection and of this process. Both mean the same.
-                if (!closed.get()) { // The exit of this process may close the connection meanwhile.
-                    listener.connectionLost("cannot report the departure of this rank: " + e.getMessage());
-                }
+                listener.connectionLost("cannot report the departure of this rank: " + e.getMessage());
             }
         }
     }
@@ -249,22 +252,37 @@ public final class AgentChannel implements Control {
         left.set(true);
     }
 
-    /** Ends the connection. Pending requests fail. Idempotent. */
-    void close() {
-        if (!closed.compareAndSet(false, true)) {
+    /**
+     * Sends the queued metrics and ends the connection. Pending requests fail. A second caller waits for the first, so
+     * the exit of the process waits until the metrics are sent.
+     */
+    synchronized void close() {
+        if (closed) {
             return;
         }
+        sendRest();
+        closed = true;
         OpenChannels.remove(this);
         outbox.close();
         try {
             socket.close();
             if (!Thread.currentThread().equals(reader)) {
-                reader.join(READER_EXIT);
+                reader.join(THREAD_EXIT);
             }
         } catch (IOException e) {
             throw new CommException(ErrorCode.SYSTEM, "closing the connection to the agent: " + e.getMessage(), e);
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
+        }
+    }
+
+    private void sendRest() {
+        try {
+            outbox.flush(sendMetrics() ? METRICS_TIMEOUT : THREAD_EXIT);
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+        } catch (IOException _) {
+            return; // The connection has ended, so the agent can receive nothing more.
         }
     }
 
@@ -358,13 +376,13 @@ public final class AgentChannel implements Control {
         String reason = why instanceof EOFException ? "the agent closed it" : String.valueOf(why.getMessage());
         IOException failure = why instanceof RoundJoin.RefusedException
                 ? why
-                : new IOException(closed.get() ? "this rank has closed its world" : reason, why);
+                : new IOException(closed ? "this rank has closed its world" : reason, why);
         roundJoin.fail(failure);
         endRequests(failure);
         recordQueries.values().forEach(question -> question.completeExceptionally(failure));
         if (why instanceof RoundJoin.RefusedException) {
             close();
-        } else if (!closed.get()) {
+        } else if (!closed) {
             listener.connectionLost(reason);
         }
     }

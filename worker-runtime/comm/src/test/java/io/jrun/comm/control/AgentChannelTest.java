@@ -9,6 +9,7 @@ import io.jrun.comm.control.Frame.StoreRequest;
 import io.jrun.comm.record.GroupRecord;
 import io.jrun.comm.record.RankRecord;
 import java.io.DataInputStream;
+import java.io.EOFException;
 import java.io.IOException;
 import java.net.StandardProtocolFamily;
 import java.net.UnixDomainSocketAddress;
@@ -18,6 +19,7 @@ import java.nio.channels.ServerSocketChannel;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.AfterEach;
@@ -136,6 +138,39 @@ class AgentChannelTest {
             }
         }
         assertThat(told).containsExactly(first, second);
+    }
+
+    /** A world closes, main returns and the process exits at about the same time. */
+    @Test
+    void aReportJustBeforeTheEndReachesTheAgent() throws Exception {
+        channel.report(3, Map.of("loss", 1.0));
+        Thread main = Thread.ofPlatform().start(() -> channel.leaveNow("returned from main"));
+        channel.close();
+        main.join();
+        assertThat(framesUntilTheEnd())
+                .filteredOn(Frame.Metrics.class::isInstance)
+                .containsExactly(new Frame.Metrics(3, Map.of("loss", 1.0), 0));
+    }
+
+    @Test
+    void aFailingProcessSendsItsLastReport() throws Exception {
+        channel.report(3, Map.of("loss", 1.0));
+        channel.suppressLeave();
+        channel.close();
+        assertThat(framesUntilTheEnd())
+                .contains(new Frame.Metrics(3, Map.of("loss", 1.0), 0))
+                .noneMatch(Frame.Leaving.class::isInstance);
+    }
+
+    private List<Frame> framesUntilTheEnd() throws IOException {
+        List<Frame> frames = new ArrayList<>();
+        try (DataInputStream in = new DataInputStream(Channels.newInputStream(agent.accept()))) {
+            while (true) {
+                frames.add(FrameCodec.read(in));
+            }
+        } catch (EOFException e) {
+            return frames;
+        }
     }
 
     /** The store of a round ends with it. */
