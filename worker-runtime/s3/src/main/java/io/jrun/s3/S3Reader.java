@@ -12,6 +12,9 @@ import software.amazon.awssdk.services.s3.model.GetObjectResponse;
 
 /** Reads ranges of one object, each with a request of its own. */
 record S3Reader(S3Client client, String bucket, String key, long size) implements ObjectReader {
+    /** One request costs tens of milliseconds, so a request asks for many bytes. */
+    private static final int PIECE_BYTES = 16 << 20;
+
     @Override
     public void read(long position, ByteBuffer destination) throws IOException {
         if (!destination.hasRemaining()) {
@@ -29,6 +32,11 @@ record S3Reader(S3Client client, String bucket, String key, long size) implement
         ResponseBytes<GetObjectResponse> bytes = S3Call.send(
                 "read", "s3://" + bucket + "/" + key, () -> client.getObject(request, ResponseTransformer.toBytes()));
         destination.put(bytes.asByteArrayUnsafe());
+    }
+
+    @Override
+    public int pieceBytes() {
+        return PIECE_BYTES;
     }
 
     @Override

@@ -93,6 +93,7 @@ final class Checkpoints implements AutoCloseable {
      * Loads the newest checkpoint on every rank, also the position in the data.
      *
      * @return the step of the checkpoint; 0 without a checkpoint
+     * @throws CheckpointException if the location cannot be used, or if the checkpoint is damaged
      * @throws InvalidArgumentException if the location has a checkpoint that this run must not use
      */
     long resume() {

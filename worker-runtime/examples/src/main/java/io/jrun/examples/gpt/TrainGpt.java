@@ -7,6 +7,7 @@ import io.jrun.examples.data.TokenCorpus;
 import io.jrun.examples.options.InvalidArgumentException;
 import io.jrun.models.transformer.LanguageModel;
 import io.jrun.train.Libtorch;
+import io.jrun.train.checkpoint.CheckpointException;
 import io.jrun.train.data.DataException;
 import io.jrun.train.data.DataLoader;
 import io.jrun.train.data.DataLoaderOptions;
@@ -26,13 +27,13 @@ public final class TrainGpt {
 
     private TrainGpt() {}
 
-    /** Trains. Unusable arguments or data end the program with one line on stderr and exit code 2. */
+    /** Trains. Unusable arguments, data or checkpoints end the program with one line on stderr and exit code 2. */
     public static void main(String[] args) {
         int exitCode = 0;
         try (World world = Distributed.init()) {
             try {
                 run(args, world);
-            } catch (InvalidArgumentException | DataException e) {
+            } catch (InvalidArgumentException | DataException | CheckpointException e) {
                 System.err.println("train: " + e.getMessage());
                 exitCode = EXIT_USAGE;
             }

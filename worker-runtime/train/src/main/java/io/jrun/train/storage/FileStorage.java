@@ -36,6 +36,7 @@ public final class FileStorage implements Storage {
     public List<String> list(String prefix) throws IOException {
         Path folder = prefix.isEmpty() ? base : base.resolve(prefix);
         if (!Files.isDirectory(folder)) {
+            requireNoFile(folder);
             return List.of();
         }
         try (Stream<Path> tree = Files.walk(folder)) {
@@ -45,6 +46,15 @@ public final class FileStorage implements Storage {
                     .toList();
         } catch (UncheckedIOException e) {
             throw e.getCause();
+        }
+    }
+
+    /** A location whose folder is a file fails when it is read first, not when it is written first. */
+    private static void requireNoFile(Path folder) throws StorageException {
+        for (Path place = folder; place != null; place = place.getParent()) {
+            if (Files.exists(place) && !Files.isDirectory(place)) {
+                throw new StorageException(place + " is a file. Name a folder for the checkpoints.", null);
+            }
         }
     }
 
@@ -167,6 +177,14 @@ public final class FileStorage implements Storage {
     }
 
     private record FileObjectReader(FileChannel channel) implements ObjectReader {
+        /** The bytes of a piece are still in the processor's cache when the caller looks at the bytes. */
+        private static final int PIECE_BYTES = 256 << 10;
+
+        @Override
+        public int pieceBytes() {
+            return PIECE_BYTES;
+        }
+
         @Override
         public long size() throws IOException {
             return channel.size();

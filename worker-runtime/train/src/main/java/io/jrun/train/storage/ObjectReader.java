@@ -15,6 +15,9 @@ public interface ObjectReader extends AutoCloseable {
      */
     void read(long position, ByteBuffer destination) throws IOException;
 
+    /** The number of bytes for which one {@link #read} is efficient. */
+    int pieceBytes();
+
     @Override
     void close() throws IOException;
 }

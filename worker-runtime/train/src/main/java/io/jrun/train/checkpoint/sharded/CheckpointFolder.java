@@ -67,8 +67,7 @@ final class CheckpointFolder {
                     e);
         } catch (IOException e) {
             throw new CheckpointException(
-                    "cannot read " + storage + "/" + folder + CheckpointIndex.FILE + ": " + StorageException.text(e),
-                    e);
+                    StorageException.line("cannot read " + storage + "/" + folder + CheckpointIndex.FILE, e), e);
         } catch (IllegalArgumentException e) {
             throw new CheckpointException(
                     storage + "/" + folder + CheckpointIndex.FILE + " is not a valid index: " + e.getMessage()
@@ -129,7 +128,7 @@ final class CheckpointFolder {
         try {
             return storage.list(prefix);
         } catch (IOException e) {
-            throw new CheckpointException("cannot list " + storage + ": " + StorageException.text(e), e);
+            throw new CheckpointException(StorageException.line("cannot list " + storage, e), e);
         }
     }
 
@@ -137,7 +136,7 @@ final class CheckpointFolder {
         try {
             storage.delete(name);
         } catch (IOException e) {
-            throw new CheckpointException("cannot delete " + storage + "/" + name + ": " + StorageException.text(e), e);
+            throw new CheckpointException(StorageException.line("cannot delete " + storage + "/" + name, e), e);
         }
     }
 }

@@ -172,7 +172,7 @@ public final class CheckpointManager implements AutoCloseable {
     /** The newest checkpoint's step; empty if there is none. Rank 0 decides for all. Collective. */
     public OptionalLong latest() {
         await();
-        String newest = ranks.run("list " + storage, () -> ranks.rank() == 0 ? newest() : "")
+        String newest = ranks.run("find the newest checkpoint", () -> ranks.rank() == 0 ? newest() : "")
                 .getFirst();
         return newest.isEmpty() ? OptionalLong.empty() : OptionalLong.of(Long.parseLong(newest));
     }

@@ -10,6 +10,9 @@ import java.util.zip.CRC32C;
 
 /** Writes a part and computes the checksums of its blocks. */
 final class ChecksummedPart implements Safetensors.Sink {
+    /** A piece that was read for its checksum is still in the processor's cache when the piece is written. */
+    private static final int PIECE_BYTES = 256 << 10;
+
     private final ObjectWriter writer;
     private final CRC32C checksum = new CRC32C();
     private final List<Long> checksums = new ArrayList<>();
@@ -21,18 +24,18 @@ final class ChecksummedPart implements Safetensors.Sink {
 
     @Override
     public void write(ByteBuffer source) throws IOException {
-        ByteBuffer unread = source.duplicate();
-        while (unread.hasRemaining()) {
+        while (source.hasRemaining()) {
             int open = SavedPart.BLOCK_BYTES - (int) (bytes % SavedPart.BLOCK_BYTES);
-            int count = Math.min(open, unread.remaining());
-            checksum.update(unread.slice(unread.position(), count));
-            unread.position(unread.position() + count);
+            int count = Math.min(Math.min(open, PIECE_BYTES), source.remaining());
+            ByteBuffer piece = source.slice(source.position(), count);
+            checksum.update(piece.duplicate());
+            writer.write(piece);
+            source.position(source.position() + count);
             bytes += count;
             if (count == open) {
                 endBlock();
             }
         }
-        writer.write(source);
     }
 
     private void endBlock() {

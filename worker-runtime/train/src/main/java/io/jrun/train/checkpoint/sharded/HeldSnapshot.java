@@ -91,7 +91,7 @@ final class HeldSnapshot implements AutoCloseable {
                 NoGradGuard _ = new NoGradGuard()) {
             for (StateEntry entry : state.entries()) {
                 if (entry.local().numel() > 0) {
-                    tensor(i).copy_(entry.local());
+                    TensorMemory.copy(entry.local(), tensor(i));
                 }
                 i++;
             }

@@ -61,8 +61,10 @@ final class RankExchange {
             return DONE + attempt.run();
         } catch (IOException e) {
             return FAILED + StorageException.text(e);
-        } catch (RuntimeException e) {
+        } catch (CheckpointException e) {
             return FAILED + e.getMessage();
+        } catch (RuntimeException e) {
+            return FAILED + e;
         }
     }
 }

@@ -36,7 +36,7 @@ final class StateSnapshot implements AutoCloseable {
     private Tensor copy(StateEntry entry) {
         Tensor kept = memory.get(entry.name());
         if (kept != null && TensorMemory.form(kept).equals(TensorMemory.form(entry.local()))) {
-            kept.copy_(entry.local());
+            TensorMemory.copy(entry.local(), kept);
             return kept;
         }
         if (kept != null) {

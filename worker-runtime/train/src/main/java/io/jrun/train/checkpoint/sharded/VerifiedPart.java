@@ -63,10 +63,14 @@ final class VerifiedPart implements AutoCloseable {
     }
 
     private void readBlock(long block, long start, MemorySegment destination) throws IOException {
-        ByteBuffer bytes = destination.asByteBuffer();
-        reader.read(start, bytes);
         CRC32C checksum = new CRC32C();
-        checksum.update(bytes.flip());
+        for (long at = 0; at < destination.byteSize(); at += reader.pieceBytes()) {
+            ByteBuffer bytes = destination
+                    .asSlice(at, Math.min(reader.pieceBytes(), destination.byteSize() - at))
+                    .asByteBuffer();
+            reader.read(start + at, bytes);
+            checksum.update(bytes.flip());
+        }
         long expected = part.checksums().get(Math.toIntExact(block));
         if (checksum.getValue() != expected) {
             throw new StorageException(

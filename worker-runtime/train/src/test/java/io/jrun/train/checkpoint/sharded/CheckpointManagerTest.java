@@ -58,6 +58,19 @@ class CheckpointManagerTest {
     }
 
     @Test
+    void aLocationThatIsAFileIsOneLineBeforeTheFirstSave() throws IOException {
+        Path file = Files.writeString(folder.resolve("file"), "");
+        for (Path place : List.of(file, file.resolve("below"))) {
+            try (CheckpointManager manager = CheckpointManager.alone(place.toString(), Retention.DEFAULT)) {
+                assertThatThrownBy(manager::latest)
+                        .isInstanceOf(CheckpointException.class)
+                        .hasMessage("rank 0 cannot find the newest checkpoint: " + file
+                                + " is a file. Name a folder for the checkpoints.");
+            }
+        }
+    }
+
+    @Test
     void aSecondSaveOfAStepReplacesTheFirstAndLeavesNoFiles() throws IOException {
         try (CheckpointManager manager = CheckpointManager.alone(folder.toString(), Retention.DEFAULT)) {
             manager.save(1, state(1));
