@@ -1,4 +1,4 @@
-"""The GPT of `jrun bench ddp` in PyTorch: DistributedDataParallel over Gloo, one thread a rank.
+"""The GPT of `jrun bench ddp` in PyTorch: DistributedDataParallel or FSDP2 over Gloo, one thread a rank.
 
 Start with: python3 -m torch.distributed.run --nproc-per-node=2 ddp_gloo.py [options]
 Prints one JSON object: medianMillis and minMillis of the slowest rank's steps. With --losses it prints the mean loss of
@@ -74,6 +74,7 @@ def main():
     parser.add_argument("--steps", type=int, default=30)
     parser.add_argument("--optimizer", choices=["sgd", "adamw", "fused"], default="sgd")
     parser.add_argument("--precision", choices=["f32", "bf16"], default="f32")
+    parser.add_argument("--parallel", choices=["ddp", "fsdp"], default="ddp")
     parser.add_argument("--losses", action="store_true", help="print losses instead of times")
     args = parser.parse_args()
     torch.set_num_threads(1)
@@ -81,7 +82,14 @@ def main():
     rank, ranks = dist.get_rank(), dist.get_world_size()
     module = Gpt()
     fill(module)
-    model = nn.parallel.DistributedDataParallel(module, gradient_as_bucket_view=True)
+    if args.parallel == "ddp":
+        model = nn.parallel.DistributedDataParallel(module, gradient_as_bucket_view=True)
+    else:
+        from torch.distributed.fsdp import fully_shard
+        mesh = dist.init_device_mesh("cpu", (ranks,))
+        for block in module.blocks:
+            fully_shard(block, mesh=mesh)
+        model = fully_shard(module, mesh=mesh)
     if args.optimizer == "sgd":
         optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
     else:
@@ -111,7 +119,7 @@ def main():
     if rank == 0 and not args.losses:
         slowest = slowest.sort().values
         print(json.dumps({
-            "mode": "torch-" + torch.__version__,
+            "mode": "torch-" + torch.__version__ + ("" if args.parallel == "ddp" else "-fsdp2"),
             "medianMillis": round(slowest.median().item(), 3),
             "minMillis": round(slowest[0].item(), 3),
         }), flush=True)

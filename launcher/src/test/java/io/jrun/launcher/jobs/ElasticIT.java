@@ -92,17 +92,57 @@ class ElasticIT extends RealJobs {
         assertThat(flight.out()).as(flight.err()).contains("dumps of 3 of 4 ranks in " + logs + "\n");
     }
 
+    /** Each worker holds a part of the model; the part of a killed worker comes from the memory of its neighbour. */
+    @Test
+    void killedWorkersOfAShardedModelLeaveNoTrace() {
+        int kills = Boolean.getBoolean("jrun.soak") ? 50 : 2;
+        String[] steps = {"--steps=" + (40 + 30 * kills)};
+        assertThat(sharded("whole", List.of("--nproc-per-node=4"), steps)
+                        .await()
+                        .exitCode())
+                .isZero();
+
+        Running job = sharded("killed", List.of("--nproc-per-node=4", "--max-restarts=" + kills), steps);
+        for (int kill = 0; kill < kills; kill++) {
+            int begun = 4 * (kill + 1);
+            JRun.waitFor(() -> Beginning.count(job.out(), 4) == begun, "round " + kill);
+            List<Beginning> all = Beginning.in(job.out());
+            int reported = (all.getLast().step() / 10 + 1) * 10;
+            job.awaitOutput("step " + reported + ": ");
+            JRun.kill(
+                    "KILL",
+                    Beginning.pids(all, (RunSeed.offset(4) + 3 * kill) % 4).getLast());
+        }
+        Result result = job.await();
+        assertThat(result.exitCode()).as(result.err()).isZero();
+        assertThat(result.err()).contains("restart " + kills + " of " + kills);
+        assertThat(Beginning.in(result.out()).subList(4, 4 * (kills + 1)))
+                .allSatisfy(each -> assertThat(each.step()).isPositive());
+        assertThat(folder.resolve("killed")).hasSameBinaryContentAs(folder.resolve("whole"));
+    }
+
+    private Running sharded(String out, List<String> options, String... steps) {
+        return start("io.jrun.examples.elastic.TrainSharded", out, options.toArray(String[]::new), steps);
+    }
+
     private Running train(String out, String... options) {
+        return start(
+                "io.jrun.examples.elastic.TrainElastic",
+                out,
+                options,
+                StandingAgent.join(new String[] {"--steps=" + STEPS}, checkpoint.toArray(String[]::new)));
+    }
+
+    private Running start(String main, String out, String[] options, String... more) {
         Path jar =
                 Path.of(Objects.requireNonNull(System.getProperty("jrun.home"))).resolve("examples/train.jar");
         String[] program = {
             "--env=JRUN_DETERMINISTIC=1",
-            "--main-class=io.jrun.examples.elastic.TrainElastic",
+            "--main-class=" + main,
             jar.toString(),
-            "--steps=" + STEPS,
             "--pause=20",
             "--out=" + folder.resolve(out)
         };
-        return jrun.start(StandingAgent.join(StandingAgent.join(options, program), checkpoint.toArray(String[]::new)));
+        return jrun.start(StandingAgent.join(StandingAgent.join(options, program), more));
     }
 }

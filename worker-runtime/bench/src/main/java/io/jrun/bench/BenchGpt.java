@@ -8,11 +8,13 @@ import io.jrun.train.layer.Norm;
 import io.jrun.train.layer.SequencePositions;
 import io.jrun.train.layer.TokenEmbedding;
 import io.jrun.train.mesh.MeshAxis;
+import io.jrun.train.module.ModuleWrapper;
 import io.jrun.train.tensorparallel.ParallelStyle;
 import io.jrun.train.tensorparallel.TensorParallel;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.function.UnaryOperator;
 import org.bytedeco.pytorch.Tensor;
 import org.bytedeco.pytorch.global.torch;
 
@@ -32,6 +34,7 @@ final class BenchGpt extends CompositeModule {
     private final TokenEmbedding tokens = add("tok", new TokenEmbedding(V, D));
     private final TokenEmbedding positions = add("pos", new TokenEmbedding(S, D));
     private final List<Block> blocks = new ArrayList<>();
+    private List<UnaryOperator<Tensor>> forwards = List.of();
     private final Norm norm;
     private final LinearLayer head;
     private final SequencePositions places = add("places", new SequencePositions());
@@ -42,6 +45,16 @@ final class BenchGpt extends CompositeModule {
         }
         norm = add("ln", Norm.layer(D, EPSILON));
         head = add("head", new LinearLayer(D, V, true));
+        wrapBlocks(ModuleWrapper.NONE);
+    }
+
+    /** Wraps each block. */
+    void wrapBlocks(ModuleWrapper wrapper) {
+        List<UnaryOperator<Tensor>> wrapped = new ArrayList<>();
+        for (Block block : blocks) {
+            wrapped.add(wrapper.wrap("block" + wrapped.size(), block, block::forward));
+        }
+        forwards = wrapped;
     }
 
     /** Makes the ranks of a group share the blocks; each rank keeps the embeddings and the head. */
@@ -60,8 +73,8 @@ final class BenchGpt extends CompositeModule {
     /** Logits [B, S, V] of token ids [B, S]. */
     Tensor forward(Tensor ids_BS) {
         Tensor x_BSD = tokens.forward(ids_BS).add(positions.forward(places.of(S)));
-        for (Block block : blocks) {
-            x_BSD = block.forward(x_BSD);
+        for (UnaryOperator<Tensor> block : forwards) {
+            x_BSD = block.apply(x_BSD);
         }
         return head.forward(norm.forward(x_BSD));
     }

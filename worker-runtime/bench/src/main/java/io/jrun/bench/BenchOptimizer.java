@@ -7,11 +7,14 @@ import io.jrun.train.optim.ParameterGroup;
 import io.jrun.train.tensor.ModuleTensors;
 import java.lang.foreign.MemorySegment;
 import java.util.List;
+import java.util.Map;
 import org.bytedeco.pytorch.AdamW;
 import org.bytedeco.pytorch.AdamWOptions;
 import org.bytedeco.pytorch.Optimizer;
 import org.bytedeco.pytorch.SGD;
 import org.bytedeco.pytorch.SGDOptions;
+import org.bytedeco.pytorch.Tensor;
+import org.bytedeco.pytorch.TensorVector;
 
 /** The optimizers of the benchmark. The names are the values of {@code --optimizer}. */
 enum BenchOptimizer {
@@ -39,16 +42,22 @@ enum BenchOptimizer {
      * memory.
      */
     Running start(BenchGpt model, List<MemorySegment> gradientMemory) {
+        return start(ModuleTensors.parameters(model), gradientMemory);
+    }
+
+    /** As {@link #start(BenchGpt, List)}, for these parameters. */
+    Running start(Map<String, Tensor> parameters, List<MemorySegment> gradientMemory) {
+        TensorVector vector = new TensorVector(parameters.values().toArray(Tensor[]::new));
         return switch (this) {
-            case sgd -> libtorch(new SGD(model.parameters(), new SGDOptions(SGD_RATE)));
+            case sgd -> libtorch(new SGD(vector, new SGDOptions(SGD_RATE)));
             case adamw -> {
                 AdamWOptions options = new AdamWOptions(ADAMW_RATE);
                 options.weight_decay().put(WEIGHT_DECAY);
-                yield libtorch(new AdamW(model.parameters(), options));
+                yield libtorch(new AdamW(vector, options));
             }
             case fused ->
                 flat(new FlatOptimizer(
-                        ModuleTensors.parameters(model),
+                        parameters,
                         FusedAdamW.DEFAULT,
                         ParameterGroup.all(WEIGHT_DECAY),
                         LearningRateSchedule.constant(ADAMW_RATE),

@@ -20,8 +20,8 @@ import picocli.CommandLine.Spec;
 
 /**
  * Measures a training step of a 3.7M-parameter GPT, batch 8 per rank, one thread per rank: without communication, with
- * jrun's DDP, and with libtorch's own Reducer over Gloo. The modes alternate within one run. The time of a step is the
- * time of its slowest rank, also without communication, so differences between ranks count for every mode.
+ * jrun's DDP or FSDP, and with libtorch's own Reducer over Gloo. The modes alternate within one run. The time of a step
+ * is the time of its slowest rank, also without communication, so differences between ranks count for every mode.
  */
 @Command(
         name = "ddp",
@@ -45,7 +45,7 @@ final class DdpBench implements Benchmark {
             paramLabel = "NAME",
             split = ",",
             defaultValue = "none,ddp,gloo",
-            description = "which to run: none, ddp, gloo, tp (tensor parallel, the sequences of all ranks)")
+            description = "which to run: none, ddp, fsdp, gloo, tp (tensor parallel, the sequences of all ranks)")
     private List<Mode> modes = List.of();
 
     @Option(
@@ -71,6 +71,7 @@ final class DdpBench implements Benchmark {
     private enum Mode {
         none,
         ddp,
+        fsdp,
         gloo,
         tp
     }
@@ -109,6 +110,7 @@ final class DdpBench implements Benchmark {
         return switch (mode) {
             case none -> new LocalLoop(model, optimizer, precision);
             case ddp -> new DdpLoop(model, world.group(), optimizer, precision);
+            case fsdp -> new FsdpLoop(model, world.group(), optimizer, precision);
             case gloo -> new ReducerLoop(model, world, optimizer, precision);
             case tp -> {
                 model.shareBlocks(world.group());

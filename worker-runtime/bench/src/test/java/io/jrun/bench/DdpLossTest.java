@@ -86,6 +86,28 @@ class DdpLossTest {
         });
     }
 
+    /** The same losses from blocks whose parameters the ranks share. */
+    @Test
+    void lossesOfFullyShardedTrainingEqualThoseOfPyTorch() throws IOException {
+        double[] golden = golden(2);
+        int count = 4;
+        LocalWorld.run(RANKS, world -> {
+            BenchGpt model = new BenchGpt();
+            BenchData.fill(model);
+            try (TrainingLoop loop = new FsdpLoop(model, world.group(), BenchOptimizer.fused, BenchPrecision.f32)) {
+                for (int step = 0; step < count; step++) {
+                    double[] loss = {
+                        loop.step(BenchData.batch(step, world.rank(), RANKS)).loss()
+                    };
+                    world.group().allReduce(MemorySegment.ofArray(loss), DataType.F64, 1, ReduceOp.AVG);
+                    assertThat(loss[0])
+                            .as("step " + (step + 1))
+                            .isCloseTo(golden[step], Percentage.withPercentage(1e-3));
+                }
+            }
+        });
+    }
+
     private static double[] golden(int column) throws IOException {
         try (InputStream file = Objects.requireNonNull(DdpLossTest.class.getResourceAsStream("ddp-losses.txt"))) {
             List<String> lines = new String(file.readAllBytes(), StandardCharsets.UTF_8)

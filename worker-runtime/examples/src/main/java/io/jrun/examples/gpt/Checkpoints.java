@@ -4,13 +4,11 @@ import io.jrun.comm.CommException;
 import io.jrun.comm.ErrorCode;
 import io.jrun.comm.World;
 import io.jrun.examples.options.InvalidArgumentException;
-import io.jrun.train.checkpoint.CheckpointException;
 import io.jrun.train.checkpoint.ModelState;
 import io.jrun.train.checkpoint.Safetensors;
 import io.jrun.train.checkpoint.sharded.CheckpointManager;
 import io.jrun.train.checkpoint.sharded.SaveRequests;
 import io.jrun.train.checkpoint.sharded.SavedCheckpoint;
-import io.jrun.train.checkpoint.sharded.StateDict;
 import io.jrun.train.checkpoint.sharded.TerminationGuard;
 import io.jrun.train.data.DataLoader;
 import io.jrun.train.data.DataLoaderState;
@@ -20,7 +18,6 @@ import java.util.Map;
 import java.util.OptionalLong;
 import java.util.function.Consumer;
 import java.util.function.LongConsumer;
-import org.bytedeco.pytorch.Tensor;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -28,8 +25,6 @@ import org.jspecify.annotations.Nullable;
  * each rank writes a share. Without the option nothing is saved.
  */
 final class Checkpoints implements AutoCloseable {
-    private static final String MODEL = "model.";
-    private static final String OPTIMIZER = "optimizer.";
     private static final String MODEL_KEY = "model";
     private static final String DATA_KEY = "data";
     private static final String LOADER_KEY = "loader";
@@ -98,7 +93,7 @@ final class Checkpoints implements AutoCloseable {
      */
     long resume() {
         if (manager == null) {
-            return 0;
+            return afterStepsInFiles();
         }
         OptionalLong latest = manager.latest();
         if (latest.isEmpty()) {
@@ -124,12 +119,17 @@ final class Checkpoints implements AutoCloseable {
         if (loaderState != null) {
             restore(loaderState);
         }
-        TrainedModel model = trainer.model();
-        model.state().loadParameters(saved, MODEL);
-        Map<String, Tensor> optimizer = model.state().readOptimizer(saved, OPTIMIZER);
-        model.optimizer().load(optimizer, step);
-        optimizer.values().forEach(Tensor::close);
+        RankState.load(trainer.model(), saved);
         return step;
+    }
+
+    /** States in files are of the last whole step. The data go on behind the batches of the steps before. */
+    private long afterStepsInFiles() {
+        long done = trainer.model().optimizer().stepsDone();
+        for (long batch = 0; batch < done * options.recipe().accumulate(); batch++) {
+            loader.next();
+        }
+        return done;
     }
 
     private void restore(String loaderState) {
@@ -170,26 +170,32 @@ final class Checkpoints implements AutoCloseable {
     }
 
     private void save(CheckpointManager to, long step, boolean isAsync) {
-        TrainedModel model = trainer.model();
-        Map<String, Tensor> optimizer = model.optimizer().state();
-        StateDict state = new StateDict()
-                .putText(MODEL_KEY, options.model().summary())
-                .putText(DATA_KEY, dataOrder())
-                .putText(LOADER_KEY, position.toJson());
-        model.state().putParameters(state, MODEL);
-        model.state().putOptimizer(state, OPTIMIZER, optimizer);
-        if (isAsync) {
-            to.saveAsync(step, state);
-        } else {
-            to.save(step, state);
+        try (RankState state = state()) {
+            if (isAsync) {
+                to.saveAsync(step, state.dict());
+            } else {
+                to.save(step, state.dict());
+            }
         }
-        optimizer.values().forEach(Tensor::close);
         progress.say("checkpoint of step " + step + " in " + to + (isAsync ? ", in the background" : ""));
     }
 
+    private RankState state() {
+        return RankState.of(
+                trainer.model(),
+                Map.of(
+                        MODEL_KEY,
+                        options.model().summary(),
+                        DATA_KEY,
+                        dataOrder(),
+                        LOADER_KEY,
+                        position.toJson()));
+    }
+
     /**
-     * Runs the training. If jrun stops the job, rank 0 saves the state after the last whole step, before the process
-     * ends. All ranks hold the same state, so rank 0 needs no other rank.
+     * Runs the training. If jrun stops the job, the state after the last whole step is saved before the process ends.
+     * The groups of the job have ended then. If all ranks hold the same state, rank 0 saves alone; else each rank saves
+     * its parts.
      *
      * @param training receives a consumer for the number of each whole step
      */
@@ -206,30 +212,13 @@ final class Checkpoints implements AutoCloseable {
                     }
                 });
             } catch (CommException e) {
-                if (e.code() == ErrorCode.ABORTED
-                        && world.rank() == 0
-                        && lastStep > firstStep
-                        && trainer.model().isWhole()) {
-                    saveAlone(lastStep);
+                if (e.code() == ErrorCode.ABORTED && lastStep > firstStep && manager != null) {
+                    new SaveBeforeEnd(manager, world.rank(), options.checkpoints(), progress)
+                            .save(trainer.model().holding(), lastStep, this::state);
                 }
                 throw e;
             }
         }
-    }
-
-    /** Without the other ranks. A save in the background has ended before, so that only one save writes. */
-    private void saveAlone(long step) {
-        try {
-            close();
-        } catch (CheckpointException | CommException e) {
-            progress.say("a save was interrupted: " + e.getMessage());
-        }
-        options.checkpoints().location().ifPresent(location -> {
-            try (CheckpointManager alone =
-                    CheckpointManager.alone(location, options.checkpoints().retention())) {
-                save(alone, step, false);
-            }
-        });
     }
 
     /** Everything that decides which samples a step sees. */

@@ -51,8 +51,8 @@ final class DdpModel implements TrainedModel {
     }
 
     @Override
-    public boolean isWhole() {
-        return !(optimizer instanceof ZeroStates);
+    public Holding holding() {
+        return optimizer instanceof ZeroStates ? Holding.PARTS_OF_GROUP : Holding.ALL;
     }
 
     @Override

@@ -1,5 +1,6 @@
 package io.jrun.examples.gpt;
 
+import io.jrun.comm.ProcessGroup;
 import io.jrun.models.transformer.LanguageModel;
 import io.jrun.train.checkpoint.sharded.ShardedState;
 import io.jrun.train.fsdp.CommunicationSpan;
@@ -21,14 +22,22 @@ final class FsdpModel implements TrainedModel {
     private long exposedNanos;
 
     FsdpModel(GptOptions options, DeviceMesh mesh, Consumer<LanguageModel> built) {
-        parallel = new FullyShardedDataParallel(
-                mesh.group(ParallelOptions.SHARD_AXIS),
-                mesh.group(ParallelOptions.COPY_AXIS),
-                FsdpOptions.DEFAULT.withReshardAfterForward(options.parallel().reshardAfterForward()));
+        ProcessGroup shards = mesh.group(ParallelOptions.SHARD_AXIS);
+        FsdpOptions how =
+                FsdpOptions.DEFAULT.withReshardAfterForward(options.parallel().reshardAfterForward());
+        OffloadedStates files = options.parallel()
+                .offload()
+                .map(folder -> OffloadedStates.open(folder, shards))
+                .orElse(null);
+        parallel = files == null
+                ? new FullyShardedDataParallel(shards, mesh.group(ParallelOptions.COPY_AXIS), how)
+                : new FullyShardedDataParallel(shards, how, files.optimizer());
         module = TrainedModel.build(options, parallel);
         parallel.shardRest(module);
         built.accept(module);
-        optimizer = GptOptimizer.of(options.recipe().optimizer(), parallel.parameters(), parallel.gradientMemory());
+        optimizer = files == null
+                ? GptOptimizer.of(options.recipe().optimizer(), parallel.parameters(), parallel.gradientMemory())
+                : files;
         state = new ShardedState(
                 parallel.shardedParameters(ParallelOptions.SHARD_AXIS), ParallelOptions.shardAxis(mesh));
     }
@@ -49,8 +58,8 @@ final class FsdpModel implements TrainedModel {
     }
 
     @Override
-    public boolean isWhole() {
-        return false;
+    public Holding holding() {
+        return Holding.PARTS;
     }
 
     @Override

@@ -16,7 +16,8 @@ import org.bytedeco.pytorch.Tensor;
 import org.bytedeco.pytorch.TensorVector;
 
 /** An optimizer of libtorch, or jrun's optimizer over flat memory. */
-sealed interface GptOptimizer extends AutoCloseable permits GptOptimizer.OfLibtorch, GptOptimizer.Flat, ZeroStates {
+sealed interface GptOptimizer extends AutoCloseable
+        permits GptOptimizer.OfLibtorch, GptOptimizer.Flat, ZeroStates, OffloadedStates {
     /** Drops or zeroes the gradients. */
     void clear();
 
@@ -28,6 +29,11 @@ sealed interface GptOptimizer extends AutoCloseable permits GptOptimizer.OfLibto
 
     /** Gives the optimizer the state after {@code step} steps. */
     void load(Map<String, Tensor> state, long step);
+
+    /** The steps of earlier jobs whose states the optimizer has found. */
+    default long stepsDone() {
+        return 0;
+    }
 
     @Override
     void close();

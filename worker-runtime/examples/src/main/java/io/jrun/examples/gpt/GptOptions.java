@@ -74,6 +74,9 @@ record GptOptions(
               --zero=STAGE           shared states: 1 optimizer, 2 also gradients, 3 also parameters (FSDP)
                                      Default: 3 with --shard, else 0.
               --dp=N                 copies of the model  Default: as many as the ranks make.
+              --offload=FOLDER       with --zero=3 and --optimizer=fused: parameters, gradients and states lie in files of
+                                     FOLDER/rank-N, and a later job goes on from there
+              --deepspeed=FILE       take options from a configuration of DeepSpeed; other options override the file
               --reshard-after-forward=WORD  with --zero=3: yes (free a layer after its forward pass), no, or N (keep a
                                      part of 1/N)  Default: yes.
             Output
@@ -122,7 +125,8 @@ record GptOptions(
         boolean tiny = given.has("--tiny");
         GptRecipe recipe = GptRecipe.of(given, tiny ? 5 : 50);
         ParallelOptions parallel = ParallelOptions.of(given);
-        parallel.check(recipe);
+        CheckpointOptions checkpoints = CheckpointOptions.of(given);
+        parallel.check(recipe, checkpoints);
         return Optional.of(new GptOptions(
                 DataOptions.of(given, tiny ? 400_000 : 6_000_000),
                 GptConfig.of(given, tiny),
@@ -135,7 +139,7 @@ record GptOptions(
                 given.number("--threads", 0, 0),
                 given.number("--log-every", tiny ? 10 : 20, 1),
                 given.number("--sample", 0, 0),
-                CheckpointOptions.of(given)));
+                checkpoints));
     }
 
     /** The same for a model with another vocabulary. */

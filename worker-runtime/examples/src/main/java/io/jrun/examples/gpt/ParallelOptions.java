@@ -9,7 +9,9 @@ import io.jrun.train.mesh.DeviceMesh;
 import io.jrun.train.mesh.MeshAxis;
 import io.jrun.train.pipeline.schedule.ScheduleException;
 import io.jrun.train.pipeline.schedule.ScheduleKind;
+import java.nio.file.Path;
 import java.util.List;
+import java.util.Optional;
 
 /**
  * How the ranks share the model and the data: the sizes of the axes of the mesh, and what is shared along the axes.
@@ -22,6 +24,7 @@ import java.util.List;
  * @param zeroStage the states that are shared: 1 those of the optimizer, 2 also the gradients, 3 also the parameters;
  *     0 for none
  * @param reshardAfterForward for stage 3, see {@link FsdpOptions}
+ * @param offload folder of the states of all ranks; for stage 3
  * @param globalBatch sequences of one step on all ranks together; 0 if {@code --accumulate} decides
  * @param schedule of the pipeline
  * @param virtualStages stages that each pipeline rank holds
@@ -34,6 +37,7 @@ record ParallelOptions(
         int copies,
         int zeroStage,
         int reshardAfterForward,
+        Optional<Path> offload,
         int globalBatch,
         ScheduleKind schedule,
         int virtualStages) {
@@ -54,6 +58,7 @@ record ParallelOptions(
             "--shard",
             "--zero",
             "--reshard-after-forward",
+            "--offload",
             "--global-batch",
             "--schedule",
             "--virtual-stages");
@@ -70,6 +75,7 @@ record ParallelOptions(
                 given.number("--dp", 0, 1),
                 given.number("--zero", shards > 1 ? STAGES : 0, 0),
                 reshardAfterForward(given),
+                given.text("--offload").map(Path::of),
                 given.number("--global-batch", 0, 1),
                 schedule(given),
                 given.number("--virtual-stages", 1, 1));
@@ -113,6 +119,9 @@ record ParallelOptions(
                 reshardAfterForward != FsdpOptions.RESHARD && zeroStage != STAGES,
                 "--reshard-after-forward needs --shard=N with --zero=3");
         refuse(
+                offload.isPresent() && (zeroStage != STAGES || copies > 1),
+                "--offload needs --shard=N for all ranks, with --zero=3");
+        refuse(
                 reshardAfterForward > 1 && shards % reshardAfterForward != 0,
                 "--reshard-after-forward=" + reshardAfterForward + " does not divide --shard=" + shards);
     }
@@ -122,7 +131,16 @@ record ParallelOptions(
      *
      * @throws InvalidArgumentException with one line
      */
-    void check(GptRecipe recipe) {
+    void check(GptRecipe recipe, CheckpointOptions checkpoints) {
+        refuse(
+                offload.isPresent() && recipe.optimizer() != GptRecipe.OptimizerKind.FUSED,
+                "--offload needs --optimizer=fused: the states of libtorch's optimizers are in memory");
+        refuse(
+                offload.isPresent() && checkpoints.location().isPresent(),
+                "--offload keeps the last whole step in its folder: give no --checkpoint");
+        refuse(
+                zeroStage == STAGES && checkpoints.out().isPresent(),
+                "--out writes the model of a rank that holds the whole model: use --checkpoint with --zero=3");
         refuse(
                 (zeroStage == 1 || zeroStage == 2) && recipe.optimizer() != GptRecipe.OptimizerKind.FUSED,
                 "--zero=" + zeroStage
@@ -171,6 +189,9 @@ record ParallelOptions(
         refuse(
                 (zeroStage == 1 || zeroStage == 2) && made > 1,
                 "--zero=" + zeroStage + " shares the states among all data ranks: give --shard=" + made * shards);
+        refuse(
+                offload.isPresent() && made > 1,
+                "--offload shares the states among all data ranks: give --shard=" + made * shards);
     }
 
     /** The ranks that train on different samples. */

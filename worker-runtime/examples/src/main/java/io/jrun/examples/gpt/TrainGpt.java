@@ -44,13 +44,17 @@ public final class TrainGpt {
     }
 
     private static void run(String[] args, World world) {
-        Optional<GptOptions> parsed = GptOptions.parse(args);
+        DeepSpeedConfig expanded = DeepSpeedConfig.expand(args, world.size());
+        Optional<GptOptions> parsed = GptOptions.parse(expanded.options().toArray(String[]::new));
         boolean prints = world.rank() == 0;
         if (parsed.isEmpty()) {
             if (prints) {
                 System.out.print(GptOptions.HELP);
             }
             return;
+        }
+        if (prints) {
+            expanded.notes().forEach(System.out::println);
         }
         GptOptions options = parsed.get();
         Libtorch.setThreads(options.threads() > 0 ? options.threads() : defaultThreads(world));

@@ -25,8 +25,18 @@ interface TrainedModel extends AutoCloseable {
     /** This rank's parts of the parameters. */
     ShardedState state();
 
-    /** Whether this rank holds all parameters and all states of the optimizer. */
-    boolean isWhole();
+    /** What a rank can save when the groups of the job have ended. */
+    Holding holding();
+
+    /** What a rank holds of the parameters and the states of the optimizer. */
+    enum Holding {
+        /** Everything. */
+        ALL,
+        /** Its parts of everything. */
+        PARTS,
+        /** Parts that only a running group can bring into the form of a checkpoint. */
+        PARTS_OF_GROUP
+    }
 
     /** Opens a step, or an evaluation. */
     Scope step();

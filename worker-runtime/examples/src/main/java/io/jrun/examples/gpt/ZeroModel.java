@@ -40,8 +40,8 @@ final class ZeroModel implements TrainedModel {
     }
 
     @Override
-    public boolean isWhole() {
-        return false;
+    public Holding holding() {
+        return Holding.PARTS_OF_GROUP;
     }
 
     @Override

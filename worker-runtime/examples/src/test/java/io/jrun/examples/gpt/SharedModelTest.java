@@ -65,7 +65,12 @@ class SharedModelTest {
 
     /** The checkpoints of DDP, of stages 1 and 2, and of FSDP on any number of ranks have the same bits. */
     @ParameterizedTest
-    @CsvSource({"2,--shard=2,1,--dp=1", "1,--dp=1,2,--shard=2", "4,--shard=2 --dp=2,3,--shard=3"})
+    @CsvSource({
+        "2,--shard=2,1,--dp=1",
+        "1,--dp=1,2,--shard=2 --zero=1",
+        "2,--shard=2 --zero=2,3,--shard=3",
+        "4,--shard=2 --dp=2,3,--shard=3 --zero=2"
+    })
     void aCheckpointOfOneMeshIsLoadedOnAnother(int ranks, String flags, int others, String otherFlags) {
         String first = folder.resolve("a").toString();
         train(ranks, with(flags, "--checkpoint=" + first));
@@ -73,6 +78,16 @@ class SharedModelTest {
         assertThat(losses(loaded))
                 .containsExactly(losses(train(ranks, with(flags, "--checkpoint=" + first, "--resume")))
                         .getLast());
+    }
+
+    /** The folder of the states is the checkpoint: the second job makes the last two steps. */
+    @Test
+    void statesInFilesGiveTheLossesOfMemoryAndGoOn() {
+        String files = "--offload=" + folder.resolve("states");
+        List<String> expected = losses(train(2, "--shard=2", "--accumulate=2"));
+        train(2, "--shard=2", "--accumulate=2", files, "--steps=2", "--lr-schedule=constant");
+        List<String> found = losses(train(2, "--shard=2", "--accumulate=2", files));
+        assertThat(found).hasSize(3).isEqualTo(expected.subList(2, 5));
     }
 
     private static String[] with(String flags, String... more) {

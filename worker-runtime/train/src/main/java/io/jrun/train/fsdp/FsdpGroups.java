@@ -15,6 +15,19 @@ record FsdpGroups(ProcessGroup shards, @Nullable ProcessGroup replicas) {
         return shards.size() * (replicas == null ? 1 : replicas.size());
     }
 
+    /** The group of this many neighbours of this rank; null for all ranks that share a copy. */
+    @Nullable
+    ProcessGroup neighbours(int count) {
+        if (count < 2 || count == shards.size()) {
+            return null;
+        }
+        if (shards.size() % count != 0) {
+            throw new IllegalArgumentException("reshardAfterForward is " + count + " ranks, which does not divide the "
+                    + shards.size() + " ranks that share the model");
+        }
+        return shards.split(shards.groupRank() / count, shards.groupRank());
+    }
+
     /** The number of this rank among those that share a copy. */
     int shard() {
         return shards.groupRank();

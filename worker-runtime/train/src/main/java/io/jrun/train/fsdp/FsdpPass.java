@@ -62,7 +62,6 @@ final class FsdpPass {
         requireSound();
         requireClosed();
         isOpen = true;
-        units().forEach(unit -> unit.parameters().show());
         guarded(() -> {
             if (root != null) {
                 root.beginGather();

@@ -92,7 +92,10 @@ final class FsdpUnit {
             fromAll.finish();
         } else if (fromNeighbours != null && fromNeighbours.isRunning()) {
             fromNeighbours.finish();
+        } else {
+            return;
         }
+        parameters.show();
     }
 
     /** Frees the whole parameters, and keeps a part for the neighbours if the backward pass gathers from them. */
@@ -100,7 +103,7 @@ final class FsdpUnit {
         if (fromNeighbours != null && isWhole()) {
             neighbourPart = fromNeighbours.partOfWhole();
         }
-        parameters.whole().free();
+        free();
     }
 
     /** Frees the whole parameters; a gather under way ends first. */
@@ -108,11 +111,16 @@ final class FsdpUnit {
         if (fromAll.isRunning() || (fromNeighbours != null && fromNeighbours.isRunning())) {
             gather();
         }
-        parameters.whole().free();
+        free();
         if (neighbourPart != null) {
             neighbourPart.close();
             neighbourPart = null;
         }
+    }
+
+    private void free() {
+        parameters.hide();
+        parameters.whole().free();
     }
 
     UnitReduction reduce() {

@@ -1,13 +1,11 @@
 package io.jrun.train.fsdp;
 
-import io.jrun.comm.DataType;
 import io.jrun.comm.ProcessGroup;
 import io.jrun.train.Libtorch;
 import io.jrun.train.mesh.Shard;
 import io.jrun.train.mesh.ShardedTensor;
 import io.jrun.train.module.ModuleWrapper;
 import io.jrun.train.tensor.ModuleTensors;
-import io.jrun.train.tensor.TensorTypes;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -16,6 +14,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.function.BiConsumer;
 import java.util.function.BiFunction;
 import java.util.function.UnaryOperator;
 import org.bytedeco.javacpp.PointerScope;
@@ -42,7 +41,8 @@ import org.jspecify.annotations.Nullable;
  * }
  * }</pre>
  *
- * <p>Outside of steps the parameters of the model read NaN, and a unit that computes throws.
+ * <p>A unit's parameters can be read while the unit computes. At other times libtorch throws an exception. Outside of
+ * steps a unit that computes throws.
  *
  * <p>With a deterministic group the parameters have the bits that DistributedDataParallel gives. Confined to one
  * thread. All ranks must run equal passes. Sources: Zhao et al., arXiv:2304.11277; Rajbhandari et al.,
@@ -53,6 +53,7 @@ public final class FullyShardedDataParallel implements ModuleWrapper {
     private final FsdpOptions options;
     private final @Nullable ProcessGroup neighbours;
     private final FsdpPass pass;
+    private final ShardGradients gradients;
     private final @Nullable ShardOffload offload;
     private final Set<Long> sharded = new HashSet<>();
     private final List<CommunicationSpan> spans = new ArrayList<>();
@@ -85,19 +86,9 @@ public final class FullyShardedDataParallel implements ModuleWrapper {
         this.groups = groups;
         this.options = options;
         this.offload = offload;
-        this.neighbours = neighbours(groups.shards(), options.reshardAfterForward());
+        this.neighbours = groups.neighbours(options.reshardAfterForward());
         this.pass = new FsdpPass(groups, options);
-    }
-
-    private static @Nullable ProcessGroup neighbours(ProcessGroup group, int ranks) {
-        if (ranks < 2 || ranks == group.size()) {
-            return null;
-        }
-        if (group.size() % ranks != 0) {
-            throw new IllegalArgumentException("reshardAfterForward is " + ranks + " ranks, which does not divide the "
-                    + group.size() + " ranks that share the model");
-        }
-        return group.split(group.groupRank() / ranks, group.groupRank());
+        this.gradients = new ShardGradients(groups, pass, offload);
     }
 
     @Override
@@ -112,9 +103,9 @@ public final class FullyShardedDataParallel implements ModuleWrapper {
         UnitBoundary input = new UnitBoundary("the input of unit " + name, () -> pass.afterBackward(unit));
         return x -> {
             pass.beforeForward(unit);
-            Tensor result = output.at(forward.apply(input.at(toUnitType(x))));
+            Tensor result = output.at(forward.apply(input.at(options.precision().toUnitType(x))));
             pass.afterForward(unit);
-            return toOutputType(result);
+            return options.precision().toOutputType(result);
         };
     }
 
@@ -142,18 +133,6 @@ public final class FullyShardedDataParallel implements ModuleWrapper {
             }
         });
         return parameters;
-    }
-
-    private Tensor toUnitType(Tensor x) {
-        DataType type = options.precision().parameterType();
-        return type == null || !options.precision().castsInputs() || !x.is_floating_point()
-                ? x
-                : x.to(TensorTypes.scalarType(type));
-    }
-
-    private Tensor toOutputType(Tensor x) {
-        DataType type = options.precision().outputType();
-        return type == null || !x.is_floating_point() ? x : x.to(TensorTypes.scalarType(type));
     }
 
     /** Opens a step: see {@link FsdpStep}. */
@@ -222,10 +201,7 @@ public final class FullyShardedDataParallel implements ModuleWrapper {
 
     /** The memory of the gradients of all shards, each padded to whole cache lines, for a flat optimizer. */
     public List<MemorySegment> gradientMemory() {
-        return pass.units().stream()
-                .map(unit -> unit.parameters().gradients().segment())
-                .filter(segment -> segment.byteSize() > 0)
-                .toList();
+        return gradients.memory();
     }
 
     /**
@@ -242,7 +218,7 @@ public final class FullyShardedDataParallel implements ModuleWrapper {
 
     /** The 2-norm of the gradients of all ranks' shards as one vector. Collective on the ranks that share the model. */
     public double gradientNorm() {
-        return norm().of(gradients());
+        return gradients.norm();
     }
 
     /**
@@ -253,21 +229,7 @@ public final class FullyShardedDataParallel implements ModuleWrapper {
      * @return the norm before
      */
     public double clipByGlobalNorm(double maximum) {
-        return norm().clip(gradients(), maximum);
-    }
-
-    private ShardedGradientNorm norm() {
-        if (offload != null) {
-            throw new IllegalStateException("the gradients are offloaded: their norm cannot be taken");
-        }
-        return new ShardedGradientNorm(groups.shards());
-    }
-
-    private List<Tensor> gradients() {
-        return parameters().values().stream()
-                .map(Tensor::mutable_grad)
-                .filter(Tensor::defined)
-                .toList();
+        return gradients.clip(maximum);
     }
 
     /** Bytes of the parameters that are whole at this time on this rank. */
@@ -278,14 +240,10 @@ public final class FullyShardedDataParallel implements ModuleWrapper {
                 .sum();
     }
 
-    private interface ParameterVisitor {
-        void visit(UnitParameters unit, int parameter);
-    }
-
-    private void forEach(ParameterVisitor visitor) {
+    private void forEach(BiConsumer<UnitParameters, Integer> visitor) {
         for (FsdpUnit unit : pass.units()) {
             for (int i = 0; i < unit.parameters().count(); i++) {
-                visitor.visit(unit.parameters(), i);
+                visitor.accept(unit.parameters(), i);
             }
         }
     }

@@ -1,6 +1,8 @@
 package io.jrun.train.fsdp;
 
 import io.jrun.comm.DataType;
+import io.jrun.train.tensor.TensorTypes;
+import org.bytedeco.pytorch.Tensor;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -28,6 +30,18 @@ public record MixedPrecisionPolicy(
         requireFloat(parameterType);
         requireFloat(reduceType);
         requireFloat(outputType);
+    }
+
+    /** The input of a unit in the type in which the unit computes. */
+    Tensor toUnitType(Tensor x) {
+        return parameterType == null || !castsInputs || !x.is_floating_point()
+                ? x
+                : x.to(TensorTypes.scalarType(parameterType));
+    }
+
+    /** The output of a unit in the type of outputs. */
+    Tensor toOutputType(Tensor x) {
+        return outputType == null || !x.is_floating_point() ? x : x.to(TensorTypes.scalarType(outputType));
     }
 
     private static void requireFloat(@Nullable DataType type) {

@@ -13,6 +13,7 @@ final class OffloadedShards {
     private final List<Tensor> shards;
     private final PaddedMemory values;
     private final PaddedMemory gradients;
+    private List<Double> squares = List.of();
 
     private OffloadedShards(
             ShardOffload offload, int unit, List<Tensor> shards, PaddedMemory values, PaddedMemory gradients) {
@@ -65,7 +66,16 @@ final class OffloadedShards {
         }
     }
 
+    /** The squares of the norms of the gradients that wait for a step of the optimizer. */
+    List<Double> gradientSquares() {
+        return offload.hasGradients(unit) ? squares : List.of();
+    }
+
     void storeGradients() {
+        squares = shards.stream()
+                .filter(shard -> shard.numel() > 0)
+                .map(shard -> ShardedGradientNorm.square(shard.mutable_grad()))
+                .toList();
         offload.writeGradients(unit, gradients.segment());
         shards.forEach(shard -> shard.mutable_grad().reset());
         gradients.free();

@@ -27,6 +27,9 @@ public interface ShardOffload {
     /** Keeps the gradients. */
     void writeGradients(int unit, MemorySegment from);
 
+    /** Multiplies all gradients that {@link #writeGradients} has kept, for the next step of the optimizer. */
+    void scaleGradients(double factor);
+
     /** Whether gradients have been written since the last step of the optimizer. */
     boolean hasGradients(int unit);
 }

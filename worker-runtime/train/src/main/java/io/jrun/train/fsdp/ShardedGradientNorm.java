@@ -5,6 +5,7 @@ import io.jrun.comm.ProcessGroup;
 import io.jrun.comm.ReduceOp;
 import java.lang.foreign.MemorySegment;
 import java.util.Collection;
+import java.util.List;
 import org.bytedeco.javacpp.PointerScope;
 import org.bytedeco.pytorch.NoGradGuard;
 import org.bytedeco.pytorch.Scalar;
@@ -23,17 +24,35 @@ public record ShardedGradientNorm(ProcessGroup group) {
 
     /** The norm over all ranks; {@code gradients} are this rank's. Squares are added in float64. */
     public double of(Collection<Tensor> gradients) {
-        double[] squares = {0};
+        return ofSquares(gradients.stream().map(ShardedGradientNorm::square).toList());
+    }
+
+    /** The norm over all ranks, from the squares of the norms of this rank's gradients. */
+    double ofSquares(List<Double> squares) {
+        double[] sum = {0};
+        for (double square : squares) {
+            sum[0] += square;
+        }
+        group.allReduce(MemorySegment.ofArray(sum), DataType.F64, 1, ReduceOp.SUM);
+        return Math.sqrt(sum[0]);
+    }
+
+    /** The square of the norm of one gradient. */
+    static double square(Tensor gradient) {
         try (PointerScope _ = new PointerScope();
                 NoGradGuard _ = new NoGradGuard()) {
-            for (Tensor gradient : gradients) {
-                double norm = torch.linalg_vector_norm(gradient.to(torch.ScalarType.Double))
-                        .item_double();
-                squares[0] += norm * norm;
-            }
+            double norm = torch.linalg_vector_norm(gradient.to(torch.ScalarType.Double))
+                    .item_double();
+            return norm * norm;
         }
-        group.allReduce(MemorySegment.ofArray(squares), DataType.F64, 1, ReduceOp.SUM);
-        return Math.sqrt(squares[0]);
+    }
+
+    /** The factor that bounds gradients of this norm. */
+    static double factor(double norm, double maximum) {
+        if (!(maximum > 0)) {
+            throw new IllegalArgumentException("the largest norm must be more than 0, not " + maximum);
+        }
+        return Math.min(1, maximum / (norm + EPSILON));
     }
 
     /**
@@ -43,11 +62,8 @@ public record ShardedGradientNorm(ProcessGroup group) {
      * @return the norm before
      */
     public double clip(Collection<Tensor> gradients, double maximum) {
-        if (!(maximum > 0)) {
-            throw new IllegalArgumentException("the largest norm must be more than 0, not " + maximum);
-        }
         double norm = of(gradients);
-        double factor = maximum / (norm + EPSILON);
+        double factor = factor(norm, maximum);
         if (factor < 1) {
             try (Scalar scalar = new Scalar(factor);
                     NoGradGuard _ = new NoGradGuard()) {

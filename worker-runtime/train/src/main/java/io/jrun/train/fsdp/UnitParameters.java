@@ -9,20 +9,21 @@ import java.util.List;
 import java.util.Map;
 import org.bytedeco.javacpp.PointerScope;
 import org.bytedeco.pytorch.NoGradGuard;
-import org.bytedeco.pytorch.Scalar;
 import org.bytedeco.pytorch.Tensor;
 import org.bytedeco.pytorch.global.torch;
 import org.jspecify.annotations.Nullable;
 
 /**
  * The parameters of a unit: whole, in memory that is free most of the time, and the rows that this rank keeps. The
- * module's tensors stay the same objects and have the type in which the unit computes. In a step their memory is the
- * whole memory; outside of steps they read NaN.
+ * module's tensors stay the same objects and have the type in which the unit computes. Their memory is the whole memory
+ * while the unit is gathered. At other times libtorch throws an exception when an operation reads them.
  */
 final class UnitParameters {
     private final List<String> names = new ArrayList<>();
     private final List<Tensor> modules = new ArrayList<>();
     private final List<long[]> shapes;
+    private final List<Tensor> wholeViews = new ArrayList<>();
+    private final List<Tensor> missing = new ArrayList<>();
     private final List<Tensor> shards = new ArrayList<>();
     private final List<Tensor> shardGradients = new ArrayList<>();
     private final PaddedMemory whole;
@@ -50,6 +51,12 @@ final class UnitParameters {
         whole = new PaddedMemory(shapes, type);
         try (PointerScope _ = new PointerScope();
                 NoGradGuard _ = new NoGradGuard()) {
+            Tensor nothing = UnreadableTensor.of(
+                    type,
+                    "the unit of the parameters " + parameters.keySet()
+                            + " is not gathered. Its parameters can be read while"
+                            + " the unit computes inside a step, try (FsdpStep step = fsdp.step()) { ... }, and by"
+                            + " wholeParameters().");
             parameters.forEach((name, tensor) -> {
                 int index = modules.size();
                 Tensor rows = tensor.detach()
@@ -61,7 +68,9 @@ final class UnitParameters {
                 rows.set_requires_grad(tensor.requires_grad());
                 names.add(name);
                 modules.add(TensorMemory.own(tensor));
-                hide(index);
+                wholeViews.add(TensorMemory.own(whole(index)));
+                missing.add(TensorMemory.own(nothing.expand(shapes.get(index))));
+                tensor.set_data(missing.get(index));
                 shards.add(TensorMemory.own(rows));
             });
             gradients =
@@ -144,27 +153,18 @@ final class UnitParameters {
         return whole.view(index, shapes.get(index));
     }
 
-    /** Gives the module's tensors the memory of the whole parameters: for a step. */
+    /** Gives the module's tensors the memory of the whole parameters: the unit has been gathered. */
     void show() {
-        try (PointerScope _ = new PointerScope()) {
-            for (int i = 0; i < modules.size(); i++) {
-                modules.get(i).set_data(whole(i));
-            }
+        for (int i = 0; i < modules.size(); i++) {
+            modules.get(i).set_data(wholeViews.get(i));
         }
     }
 
-    /** Makes the module's tensors read NaN: free memory must not be read. */
+    /** Makes a read of the module's tensors an error: the memory of the whole parameters is free. */
     void hide() {
-        try (PointerScope _ = new PointerScope()) {
-            for (int i = 0; i < modules.size(); i++) {
-                hide(i);
-            }
+        for (int i = 0; i < modules.size(); i++) {
+            modules.get(i).set_data(missing.get(i));
         }
-    }
-
-    private void hide(int index) {
-        Tensor nothing = torch.scalar_tensor(new Scalar(Double.NaN)).to(type);
-        modules.get(index).set_data(nothing.expand(shapes.get(index)));
     }
 
     /** The rows that this rank keeps: a leaf for the optimizer. */
@@ -210,6 +210,11 @@ final class UnitParameters {
         if (offloaded != null) {
             offloaded.storeGradients();
         }
+    }
+
+    /** The squares of the norms of offloaded gradients. */
+    List<Double> offloadedGradientSquares() {
+        return offloaded == null ? List.of() : offloaded.gradientSquares();
     }
 
     /** Adds to the gradient of a shard, or sets it if there is none. */

@@ -9,7 +9,6 @@ import io.jrun.train.optim.LearningRateSchedule;
 import io.jrun.train.optim.ParameterGroup;
 import io.jrun.train.optim.UpdateRule;
 import io.jrun.train.storage.AtomicFile;
-import io.jrun.train.tensor.TensorMemory;
 import java.io.IOException;
 import java.lang.foreign.MemorySegment;
 import java.nio.ByteBuffer;
@@ -26,8 +25,8 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.atomic.AtomicLong;
 import org.bytedeco.javacpp.PointerScope;
 import org.bytedeco.pytorch.NoGradGuard;
+import org.bytedeco.pytorch.Scalar;
 import org.bytedeco.pytorch.Tensor;
-import org.bytedeco.pytorch.global.torch;
 
 /**
  * An optimizer of fully sharded training whose parameters, gradients and states lie in files of this rank. A step reads
@@ -41,32 +40,18 @@ import org.bytedeco.pytorch.global.torch;
  */
 public final class OffloadedOptimizer implements ShardOffload, AutoCloseable {
     private static final String COMMITTED = "committed-step";
-    private static final long ALIGNMENT_BYTES = 64;
 
     private final Path folder;
     private final FlatUpdate update;
     private final LearningRateSchedule schedule;
     private final int blocks;
-    private final List<Unit> units = new ArrayList<>();
+    private final List<OffloadedUnit> units = new ArrayList<>();
     private final ExecutorService disk = Executors.newFixedThreadPool(
             2, Thread.ofPlatform().daemon().name("jrun-offload-", 0).factory());
     private final AtomicLong bytesRead = new AtomicLong();
     private final AtomicLong bytesWritten = new AtomicLong();
+    private double gradientFactor = 1;
     private long steps;
-
-    /** One unit's place. The group of each shard and where the shard ends, in elements. */
-    private static final class Unit {
-        private final UnitFile file;
-        private final long bytes;
-        private final List<Integer> groups = new ArrayList<>();
-        private final List<Long> ends = new ArrayList<>();
-        private boolean hasGradients;
-
-        Unit(UnitFile file, long bytes) {
-            this.file = file;
-            this.bytes = bytes;
-        }
-    }
 
     /**
      * An optimizer on the files in {@code folder}, which belongs to this rank alone. Collective: if a rank was killed
@@ -117,124 +102,77 @@ public final class OffloadedOptimizer implements ShardOffload, AutoCloseable {
     @Override
     public void takeOver(int number, Map<String, Tensor> shards, MemorySegment values) {
         long bytes = values.byteSize();
-        Unit unit = new Unit(
-                new UnitFile(folder.resolve("unit-" + number), blocks * bytes, bytesRead, bytesWritten), bytes);
-        long[] end = {0};
-        shards.forEach((name, shard) -> {
-            long lines = Math.ceilDiv(shard.numel() * shard.element_size(), ALIGNMENT_BYTES);
-            end[0] += lines * ALIGNMENT_BYTES / shard.element_size();
-            unit.groups.add(update.group(name, shard));
-            unit.ends.add(end[0]);
-        });
+        OffloadedUnit unit = new OffloadedUnit(
+                new UnitFile(folder.resolve("unit-" + number), blocks * bytes, bytesRead, bytesWritten), bytes, blocks);
+        shards.forEach((name, shard) -> unit.add(shard, update.group(name, shard)));
         units.add(unit);
         if (steps == 0) {
-            unit.file.write(unit.file.version(0), values);
-            try (Tensor zeros = FlatUpdate.zeros((blocks - 1) * bytes / Float.BYTES, torch.ScalarType.Float)) {
-                unit.file.write(unit.file.version(0) + bytes, TensorMemory.segment(zeros));
-            }
+            unit.begin(values);
         }
     }
 
     @Override
     public void readValues(int number, MemorySegment into) {
-        Unit unit = units.get(number);
-        unit.file.read(unit.file.version(steps), into);
+        units.get(number).readValues(steps, into);
     }
 
     @Override
     public void readGradients(int number, MemorySegment into) {
-        Unit unit = units.get(number);
-        unit.file.read(unit.file.gradients(), into);
+        units.get(number).readGradients(into);
     }
 
     @Override
     public void writeGradients(int number, MemorySegment from) {
-        Unit unit = units.get(number);
-        unit.file.write(unit.file.gradients(), from);
-        unit.hasGradients = true;
+        units.get(number).writeGradients(from);
+    }
+
+    @Override
+    public void scaleGradients(double factor) {
+        gradientFactor *= factor;
+    }
+
+    /** Drops the gradients that no step has used. */
+    public void zeroGradients() {
+        units.forEach(OffloadedUnit::dropGradients);
+        gradientFactor = 1;
     }
 
     @Override
     public boolean hasGradients(int number) {
-        return units.get(number).hasGradients;
+        return units.get(number).hasGradients();
     }
-
-    /** Values, states and gradients of a unit in memory. */
-    private record Loaded(Unit unit, Tensor states, Tensor gradients) {}
 
     /** Updates all units. Afterwards the files have the step as a whole. */
     public void step() {
-        CompletableFuture<Loaded> next = read(0);
+        CompletableFuture<OffloadedUnit.Loaded> next = read(0);
         CompletableFuture<Void> written = CompletableFuture.completedFuture(null);
         for (int number = 0; number < units.size(); number++) {
-            Loaded loaded = join(next);
+            OffloadedUnit.Loaded loaded = join(next);
             if (number + 1 < units.size()) {
                 next = read(number + 1);
             }
-            update(loaded);
+            if (units.get(number).hasGradients()) {
+                update(loaded);
+            }
             join(written);
-            written = CompletableFuture.runAsync(() -> write(loaded), disk);
+            written = CompletableFuture.runAsync(() -> loaded.unit().store(loaded, steps + 1), disk);
         }
         join(written);
         commit();
     }
 
-    private CompletableFuture<Loaded> read(int number) {
-        return CompletableFuture.supplyAsync(
-                () -> {
-                    Unit unit = units.get(number);
-                    Tensor states = FlatUpdate.zeros(blocks * unit.bytes / Float.BYTES, torch.ScalarType.Float);
-                    Tensor gradients = FlatUpdate.zeros(unit.bytes / Float.BYTES, torch.ScalarType.Float);
-                    unit.file.read(unit.file.version(steps), TensorMemory.segment(states));
-                    if (unit.hasGradients) {
-                        unit.file.read(unit.file.gradients(), TensorMemory.segment(gradients));
-                    }
-                    return new Loaded(unit, states, gradients);
-                },
-                disk);
+    private CompletableFuture<OffloadedUnit.Loaded> read(int number) {
+        return CompletableFuture.supplyAsync(() -> units.get(number).load(steps), disk);
     }
 
-    private void update(Loaded loaded) {
-        Unit unit = loaded.unit();
-        if (!unit.hasGradients) {
-            return;
-        }
-        long elements = unit.bytes / Float.BYTES;
+    private void update(OffloadedUnit.Loaded loaded) {
         try (PointerScope _ = new PointerScope();
                 NoGradGuard _ = new NoGradGuard()) {
-            List<FlatUpdate.Piece> pieces = new ArrayList<>();
-            long begin = 0;
-            for (int i = 0; i < unit.ends.size(); i++) {
-                boolean endsGroup =
-                        i + 1 == unit.ends.size() || !unit.groups.get(i + 1).equals(unit.groups.get(i));
-                long end = unit.ends.get(i);
-                if (endsGroup && end > begin) {
-                    pieces.add(piece(loaded, elements, begin, end, unit.groups.get(i)));
-                }
-                begin = endsGroup ? end : begin;
+            if (gradientFactor < 1) {
+                loaded.gradients().mul_(new Scalar(gradientFactor));
             }
-            update.apply(pieces, steps, schedule.at(steps));
+            update.apply(loaded.unit().pieces(loaded), steps, schedule.at(steps));
         }
-    }
-
-    private FlatUpdate.Piece piece(Loaded loaded, long elements, long begin, long end, int group) {
-        List<Tensor> states = new ArrayList<>();
-        for (int block = 1; block < blocks; block++) {
-            states.add(loaded.states().narrow(0, block * elements + begin, end - begin));
-        }
-        return new FlatUpdate.Piece(
-                loaded.states().narrow(0, begin, end - begin),
-                loaded.gradients().narrow(0, begin, end - begin),
-                states,
-                group);
-    }
-
-    private void write(Loaded loaded) {
-        UnitFile file = loaded.unit().file;
-        file.write(file.version(steps + 1), TensorMemory.segment(loaded.states()));
-        file.force();
-        loaded.states().close();
-        loaded.gradients().close();
     }
 
     private void commit() {
@@ -249,7 +187,7 @@ public final class OffloadedOptimizer implements ShardOffload, AutoCloseable {
             throw new OffloadException("cannot commit step " + (steps + 1) + " in " + folder + ": " + e, e);
         }
         steps++;
-        units.forEach(unit -> unit.hasGradients = false);
+        zeroGradients();
     }
 
     private static <T> T join(CompletableFuture<T> future) {
@@ -264,6 +202,6 @@ public final class OffloadedOptimizer implements ShardOffload, AutoCloseable {
     @Override
     public void close() {
         disk.close();
-        units.forEach(unit -> unit.file.close());
+        units.forEach(OffloadedUnit::close);
     }
 }

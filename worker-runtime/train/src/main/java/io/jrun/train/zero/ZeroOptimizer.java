@@ -38,6 +38,7 @@ public final class ZeroOptimizer implements AutoCloseable {
     private final FlatUpdate update;
     private final LearningRateSchedule schedule;
     private List<BucketStates> buckets = List.of();
+    private final Map<String, Tensor> loaded = new LinkedHashMap<>();
     private long steps;
 
     /** The values of a bucket, and this rank's part of the states. */
@@ -150,8 +151,11 @@ public final class ZeroOptimizer implements AutoCloseable {
                         .toList();
                 made.add(new BucketStates(partition, values, states, numbers));
             }
+            buckets = List.copyOf(made);
+            if (!loaded.isEmpty()) {
+                spread();
+            }
         }
-        buckets = List.copyOf(made);
     }
 
     /**
@@ -171,6 +175,7 @@ public final class ZeroOptimizer implements AutoCloseable {
         Map<String, Tensor> all = new LinkedHashMap<>();
         try (PointerScope _ = new PointerScope();
                 NoGradGuard _ = new NoGradGuard()) {
+            loaded.forEach((name, tensor) -> all.put(name, TensorMemory.own(tensor.clone())));
             for (BucketStates bucket : buckets) {
                 BucketPartition partition = bucket.partition();
                 for (int state = 0; state < bucket.states().size(); state++) {
@@ -193,30 +198,46 @@ public final class ZeroOptimizer implements AutoCloseable {
         return all;
     }
 
-    /** Takes over what {@link #state} gave on any number of ranks. In stage 1 a backward pass must have run before. */
+    /**
+     * Takes over copies of what {@link #state} gave on any number of ranks. In stage 1 the parts are known after the
+     * first backward pass; until then the optimizer holds the copies.
+     *
+     * @throws IllegalArgumentException if a state is missing
+     */
     public void load(Map<String, Tensor> state, long stepsDone) {
-        flatten();
-        try (PointerScope _ = new PointerScope();
-                NoGradGuard _ = new NoGradGuard()) {
-            for (BucketStates bucket : buckets) {
-                BucketPartition partition = bucket.partition();
-                ShardRange part = partition.part(group.groupRank());
-                for (int i = 0; i < bucket.states().size(); i++) {
-                    Tensor whole = torch.zeros_like(bucket.values());
-                    for (int parameter = 0; parameter < partition.parameters(); parameter++) {
-                        String key = partition.name(parameter) + "."
-                                + update.stateNames().get(i);
-                        Tensor saved = state.get(key);
-                        if (saved == null) {
-                            throw new IllegalArgumentException("the optimizer state lacks '" + key + "'");
-                        }
-                        partition.view(whole, parameter).copy_(saved);
-                    }
-                    bucket.states().get(i).copy_(whole.narrow(0, part.offset(), part.length()));
-                }
-            }
+        try (NoGradGuard _ = new NoGradGuard()) {
+            state.forEach((name, tensor) -> loaded.put(name, TensorMemory.own(tensor.clone())));
+        }
+        if (!buckets.isEmpty()) {
+            spread();
         }
         steps = stepsDone;
+    }
+
+    private void spread() {
+        for (BucketStates bucket : buckets) {
+            BucketPartition partition = bucket.partition();
+            ShardRange part = partition.part(group.groupRank());
+            for (int i = 0; i < bucket.states().size(); i++) {
+                Tensor whole = torch.zeros_like(bucket.values());
+                for (int parameter = 0; parameter < partition.parameters(); parameter++) {
+                    String key = partition.name(parameter) + "."
+                            + update.stateNames().get(i);
+                    Tensor saved = loaded.get(key);
+                    if (saved == null) {
+                        throw new IllegalArgumentException("the optimizer state lacks '" + key + "'");
+                    }
+                    partition.view(whole, parameter).copy_(saved);
+                }
+                bucket.states().get(i).copy_(whole.narrow(0, part.offset(), part.length()));
+            }
+        }
+        forgetLoaded();
+    }
+
+    private void forgetLoaded() {
+        loaded.values().forEach(Tensor::close);
+        loaded.clear();
     }
 
     /** Frees the states. The parameters keep their values and their memory. */
@@ -224,5 +245,6 @@ public final class ZeroOptimizer implements AutoCloseable {
     public void close() {
         buckets.forEach(bucket -> bucket.states().forEach(Tensor::close));
         buckets = List.of();
+        forgetLoaded();
     }
 }

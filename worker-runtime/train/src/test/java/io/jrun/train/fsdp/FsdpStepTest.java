@@ -2,15 +2,17 @@ package io.jrun.train.fsdp;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.jrun.comm.local.LocalWorld;
 import io.jrun.train.Libtorch;
-import io.jrun.train.LinearStack;
 import io.jrun.train.ShardedTraining;
 import io.jrun.train.UnevenNet;
-import io.jrun.train.module.ModuleWrapper;
 import io.jrun.train.tensor.ModuleTensors;
+import java.util.Map;
+import java.util.function.UnaryOperator;
 import org.bytedeco.javacpp.PointerScope;
+import org.bytedeco.pytorch.LinearImpl;
 import org.bytedeco.pytorch.Tensor;
 import org.bytedeco.pytorch.global.torch;
 import org.junit.jupiter.api.BeforeAll;
@@ -29,10 +31,14 @@ class FsdpStepTest {
             var fsdp = new FullyShardedDataParallel(world.group(), FsdpOptions.DEFAULT);
             UnevenNet net = new UnevenNet(fsdp);
             fsdp.shardRest(net);
+            UnaryOperator<Tensor> layer = fsdp.wrap("layer", new LinearImpl(4, 4), x -> x);
             for (int i = 0; i < 2; i++) { // before the first step, and after it
+                assertThatThrownBy(() -> net.loss(1, 3))
+                        .hasMessageContaining("[table.weight] is not gathered")
+                        .hasMessageContaining("fsdp.step()");
                 assertThatIllegalStateException()
-                        .isThrownBy(() -> net.loss(1, 3))
-                        .withMessageContaining("unit 'block0' computes outside a step")
+                        .isThrownBy(() -> layer.apply(torch.ones(1, 4)))
+                        .withMessageContaining("unit 'layer' computes outside a step")
                         .withMessageContaining("fsdp.step()");
                 try (var step = fsdp.step()) {
                     step.backward(net.loss(ShardedTraining.seed(world, 0, 0), 3));
@@ -47,25 +53,35 @@ class FsdpStepTest {
 
     /** Memory that is free must not be read: the process would end. */
     @Test
-    void parametersOutsideOfStepsReadNan() {
+    void parametersThatAreNotGatheredCannotBeRead() {
         LocalWorld.run(2, world -> {
             var fsdp = new FullyShardedDataParallel(world.group(), FsdpOptions.DEFAULT);
-            LinearStack stack = new LinearStack(2, 8, ModuleWrapper.NONE);
-            fsdp.shardRest(stack);
+            UnevenNet net = new UnevenNet(fsdp);
+            fsdp.shardRest(net);
+            Map<String, Tensor> parameters = ModuleTensors.parameters(net);
             for (int i = 0; i < 2; i++) {
-                try (PointerScope _ = new PointerScope()) {
-                    assertThat(stack.loss().item_float()).isNaN();
-                    assertThat(ModuleTensors.parameters(stack).values())
-                            .allSatisfy(parameter ->
-                                    assertThat(parameter.sum().item_float()).isNaN());
-                }
+                parameters.forEach(FsdpStepTest::assertUnreadable);
                 try (var step = fsdp.step()) {
-                    Tensor loss = stack.loss();
-                    assertThat(loss.item_float()).isFinite();
+                    Tensor loss = net.loss(ShardedTraining.seed(world, i, 0), 3);
+                    parameters.forEach((name, parameter) -> {
+                        if (name.startsWith("block")) {
+                            assertUnreadable(name, parameter);
+                        } else {
+                            assertThat(parameter.sum().item_float()).isFinite();
+                        }
+                    });
                     step.backward(loss);
                 }
             }
         });
+    }
+
+    private static void assertUnreadable(String name, Tensor parameter) {
+        try (PointerScope _ = new PointerScope()) {
+            assertThatThrownBy(() -> parameter.sum().item_float())
+                    .hasMessageContaining(name)
+                    .hasMessageContaining("is not gathered");
+        }
     }
 
     @Test

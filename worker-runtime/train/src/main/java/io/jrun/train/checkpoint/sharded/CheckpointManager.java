@@ -9,9 +9,11 @@ import io.jrun.train.storage.StorageException;
 import io.jrun.train.storage.Storages;
 import java.io.IOException;
 import java.time.Duration;
+import java.util.List;
 import java.util.NavigableSet;
 import java.util.OptionalLong;
 import java.util.TreeSet;
+import java.util.UUID;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
@@ -34,6 +36,8 @@ public final class CheckpointManager implements AutoCloseable {
     private final Storage storage;
     private final @Nullable ProcessGroup ownGroup;
     private final RankExchange ranks;
+    private final String run;
+    private final String token;
     private final Retention retention;
     private final CheckpointWriter writer;
     private final CheckpointFolder folder;
@@ -47,10 +51,13 @@ public final class CheckpointManager implements AutoCloseable {
         Libtorch.load();
         this.storage = storage;
         this.ownGroup = ownGroup;
-        this.ranks = new RankExchange(ownGroup);
+        this.ranks = RankExchange.of(ownGroup);
+        this.run = run;
         this.retention = retention;
         this.writer = new CheckpointWriter(storage, ranks, run);
         this.folder = new CheckpointFolder(storage);
+        this.token =
+                ranks.run("open " + storage, () -> UUID.randomUUID().toString()).getFirst();
     }
 
     /**
@@ -105,7 +112,7 @@ public final class CheckpointManager implements AutoCloseable {
      */
     public void save(long step, StateDict state) {
         await();
-        write(step, state);
+        write(writer, step, state);
     }
 
     /**
@@ -118,7 +125,32 @@ public final class CheckpointManager implements AutoCloseable {
     public void saveAsync(long step, StateDict state) {
         await();
         StateDict copy = snapshot.copy(state);
-        outstanding = background.submit(() -> write(step, copy));
+        outstanding = background.submit(() -> write(writer, step, copy));
+    }
+
+    /**
+     * Saves as {@link #save} when the groups of the job have ended, such as after SIGTERM: the ranks exchange what they
+     * hold through objects of the storage. Each rank calls the method once, as the last call before {@link #close}.
+     *
+     * @param step the last whole step of this rank
+     * @param limit the longest wait for the other ranks
+     * @throws CheckpointException if a rank does not come, or has made another number of steps; earlier checkpoints are as they
+     *     were
+     */
+    public void saveWithoutGroup(long step, StateDict state, Duration limit) {
+        try {
+            await();
+        } catch (CommException _) {
+            outstanding = null; // the save in the background has ended with the groups
+        }
+        RankExchange all = RankExchange.through(new StorageExchange(storage, token, ranks.rank(), ranks.size(), limit));
+        List<String> steps = all.run("say its step", () -> Long.toString(step));
+        if (steps.stream().distinct().count() > 1) {
+            throw new CheckpointException("the ranks were stopped after different steps " + steps
+                    + ": no checkpoint is saved. The last committed checkpoint is unchanged.");
+        }
+        isSwept = true; // a sweep would remove the objects of the exchange
+        write(new CheckpointWriter(storage, all, run), step, state);
     }
 
     /**
@@ -146,8 +178,8 @@ public final class CheckpointManager implements AutoCloseable {
         }
     }
 
-    private void write(long step, StateDict state) {
-        writer.write(CheckpointFolder.of(step), step, state, new CheckpointWriter.Housekeeping() {
+    private void write(CheckpointWriter by, long step, StateDict state) {
+        by.write(CheckpointFolder.of(step), step, state, new CheckpointWriter.Housekeeping() {
             private boolean replaces;
 
             @Override

@@ -17,11 +17,33 @@ final class RankExchange {
     private static final String DONE = "+";
     private static final String FAILED = "-";
 
-    private final @Nullable ProcessGroup group;
+    private final int rank;
+    private final int size;
+    private final Gather gather;
+
+    private RankExchange(int rank, int size, Gather gather) {
+        this.rank = rank;
+        this.size = size;
+        this.gather = gather;
+    }
 
     /** @param group the ranks; null for a process that saves alone */
-    RankExchange(@Nullable ProcessGroup group) {
-        this.group = group;
+    static RankExchange of(@Nullable ProcessGroup group) {
+        return group == null
+                ? new RankExchange(0, 1, List::of)
+                : new RankExchange(
+                        group.groupRank(), group.size(), own -> group.objects().allGather(own, Codec.STRING));
+    }
+
+    /** The ranks of a job whose groups have ended: the ranks exchange texts by objects of a storage. */
+    static RankExchange through(StorageExchange exchange) {
+        return new RankExchange(exchange.rank(), exchange.size(), exchange::allGather);
+    }
+
+    /** Gives the texts of all ranks, by rank. */
+    @FunctionalInterface
+    private interface Gather {
+        List<String> allGather(String own);
     }
 
     /** One rank's part of a step. Returns a text for the other ranks. */
@@ -30,11 +52,11 @@ final class RankExchange {
     }
 
     int rank() {
-        return group == null ? 0 : group.groupRank();
+        return rank;
     }
 
     int size() {
-        return group == null ? 1 : group.size();
+        return size;
     }
 
     /**
@@ -45,13 +67,13 @@ final class RankExchange {
      */
     List<String> run(String what, Attempt attempt) {
         String own = outcome(attempt);
-        List<String> all = group == null ? List.of(own) : group.objects().allGather(own, Codec.STRING);
+        List<String> all = gather.allGather(own);
         IntStream.range(0, all.size())
-                .filter(rank -> all.get(rank).startsWith(FAILED))
+                .filter(other -> all.get(other).startsWith(FAILED))
                 .findFirst()
-                .ifPresent(rank -> {
-                    throw new CheckpointException("rank " + rank + " cannot " + what + ": "
-                            + all.get(rank).substring(1));
+                .ifPresent(other -> {
+                    throw new CheckpointException("rank " + other + " cannot " + what + ": "
+                            + all.get(other).substring(1));
                 });
         return all.stream().map(text -> text.substring(1)).toList();
     }

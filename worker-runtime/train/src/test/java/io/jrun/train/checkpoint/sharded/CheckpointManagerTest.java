@@ -3,13 +3,18 @@ package io.jrun.train.checkpoint.sharded;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.jrun.comm.World;
 import io.jrun.comm.local.LocalWorld;
 import io.jrun.train.Libtorch;
 import io.jrun.train.checkpoint.CheckpointException;
+import io.jrun.train.mesh.MeshAxis;
+import io.jrun.train.mesh.Shard;
+import io.jrun.train.mesh.ShardedTensor;
 import io.jrun.train.storage.FileStorage;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.CountDownLatch;
 import java.util.stream.Stream;
@@ -102,6 +107,45 @@ class CheckpointManagerTest {
         try (Stream<Path> tree = Files.walk(folder)) {
             return tree.filter(Files::isRegularFile).map(Path::toString).toList();
         }
+    }
+
+    private static StateDict part(World world, double value) {
+        MeshAxis axis = new MeshAxis("dp", world.group());
+        return new StateDict()
+                .put("", ShardedTensor.distribute("w", filled(value), new Shard(0), axis), axis)
+                .putText("value", Double.toString(value));
+    }
+
+    @Test
+    void ranksWhoseGroupHasEndedSaveTheirParts() throws IOException {
+        LocalWorld.run(3, world -> {
+            try (CheckpointManager manager =
+                    CheckpointManager.open(folder.toString(), world.group(), world.runId(), Retention.DEFAULT)) {
+                StateDict state = part(world, 5);
+                world.group().barrier();
+                world.group().abort("the job is stopped");
+                manager.saveWithoutGroup(5, state, Duration.ofMinutes(2));
+                assertThat(load(manager, 5)).isEqualTo(5);
+            }
+        });
+        try (CheckpointManager manager = CheckpointManager.alone(folder.toString(), Retention.DEFAULT)) {
+            manager.save(6, state(6));
+        }
+        assertThat(files()).noneMatch(name -> name.contains("exchange"));
+    }
+
+    @Test
+    void ranksThatWereStoppedAfterDifferentStepsSaveNothing() {
+        LocalWorld.run(2, world -> {
+            try (CheckpointManager manager =
+                    CheckpointManager.open(folder.toString(), world.group(), world.runId(), Retention.DEFAULT)) {
+                StateDict state = part(world, 5);
+                assertThatThrownBy(() -> manager.saveWithoutGroup(5L + world.rank(), state, Duration.ofMinutes(2)))
+                        .isInstanceOf(CheckpointException.class)
+                        .hasMessageContaining("after different steps [5, 6]: no checkpoint is saved");
+                assertThat(manager.steps()).isEmpty();
+            }
+        });
     }
 
     @Test

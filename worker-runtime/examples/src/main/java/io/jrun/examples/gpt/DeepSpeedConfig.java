@@ -1,0 +1,112 @@
+package io.jrun.examples.gpt;
+
+import io.jrun.examples.options.InvalidArgumentException;
+import io.jrun.train.json.JsonReader;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A configuration of DeepSpeed as options of this program. Each key becomes options, is ignored with a note, or is
+ * refused: {@link DeepSpeedKey}. The word {@code auto} counts as an absent key.
+ *
+ * @param options as they are on a command line
+ * @param notes one for each ignored key
+ */
+record DeepSpeedConfig(List<String> options, List<String> notes) {
+    DeepSpeedConfig {
+        options = List.copyOf(options);
+        notes = List.copyOf(notes);
+    }
+
+    /**
+     * The arguments with the options of the file that {@code --deepspeed} names in front; other options on the command
+     * line come behind and count.
+     *
+     * @param ranks of the job
+     * @throws InvalidArgumentException naming the key
+     */
+    static DeepSpeedConfig expand(String[] args, int ranks) {
+        List<String> rest = new ArrayList<>();
+        Optional<Path> file = Optional.empty();
+        for (int i = 0; i < args.length; i++) {
+            if (args[i].startsWith("--deepspeed=")) {
+                file = Optional.of(Path.of(args[i].substring("--deepspeed=".length())));
+            } else if (args[i].equals("--deepspeed") && i + 1 < args.length) {
+                i++;
+                file = Optional.of(Path.of(args[i]));
+            } else {
+                rest.add(args[i]);
+            }
+        }
+        if (file.isEmpty()) {
+            return new DeepSpeedConfig(rest, List.of());
+        }
+        try {
+            DeepSpeedConfig config = parse(file.get().toString(), Files.readString(file.get()), ranks);
+            List<String> all = new ArrayList<>(config.options());
+            all.addAll(rest);
+            return new DeepSpeedConfig(all, config.notes());
+        } catch (IOException e) {
+            throw new InvalidArgumentException("--deepspeed: cannot read " + file.get() + ": " + e);
+        }
+    }
+
+    /** {@code source} is the name of the text in errors. */
+    static DeepSpeedConfig parse(String source, String text, int ranks) {
+        Map<String, Object> values = new LinkedHashMap<>();
+        try {
+            flatten("", JsonReader.readObject(text), values);
+        } catch (IllegalArgumentException e) {
+            throw new InvalidArgumentException("--deepspeed: " + source + " is no JSON object: " + e.getMessage());
+        }
+        List<String> notes = new ArrayList<>();
+        values.forEach((path, value) -> {
+            DeepSpeedKey key = DeepSpeedKey.ALL.get(path);
+            if (key == null) {
+                throw refused(source, path, "this program does not know the key");
+            }
+            if (key.treatment() == DeepSpeedKey.Treatment.REFUSED && asksForSomething(value)) {
+                throw refused(source, path, key.words());
+            }
+            if (key.treatment() == DeepSpeedKey.Treatment.IGNORED) {
+                notes.add("note: " + source + ": " + path + " is ignored: " + key.words());
+            }
+        });
+        return new DeepSpeedConfig(new DeepSpeedOptions(source, values).options(ranks), notes);
+    }
+
+    static InvalidArgumentException refused(String source, String path, String why) {
+        return new InvalidArgumentException("--deepspeed: " + source + ": " + path + ": " + why);
+    }
+
+    private static boolean asksForSomething(Object value) {
+        return !(value.equals(false) || value.equals("none") || value.equals("None") || isNeutral(value));
+    }
+
+    /** 0 and 1 are DeepSpeed's defaults of the numbers that are refused. */
+    private static boolean isNeutral(Object value) {
+        return value instanceof Number number && (number.doubleValue() == 0 || number.doubleValue() == 1);
+    }
+
+    private static void flatten(String prefix, Map<?, ?> object, Map<String, Object> into) {
+        object.forEach((key, value) -> {
+            String path = prefix + key;
+            if (value instanceof Map<?, ?> inner) {
+                flatten(path + ".", inner, into);
+            } else if (isGiven(value)) {
+                into.put(path, value);
+            }
+        });
+    }
+
+    private static boolean isGiven(@Nullable Object value) {
+        return value != null && !value.equals("auto");
+    }
+}

@@ -1,0 +1,101 @@
+package io.jrun.train.checkpoint.sharded;
+
+import io.jrun.train.checkpoint.CheckpointException;
+import io.jrun.train.storage.ObjectReader;
+import io.jrun.train.storage.Storage;
+import io.jrun.train.storage.StorageException;
+import java.io.FileNotFoundException;
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.NoSuchFileException;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+import java.util.concurrent.TimeUnit;
+
+/**
+ * Texts of all ranks through objects of a storage, for ranks whose groups have ended. The objects lie in the folder of
+ * step 0, and the next sweep of the storage removes what is left. Confined to one thread.
+ */
+final class StorageExchange {
+    private static final Duration POLL = Duration.ofMillis(50);
+
+    private final Storage storage;
+    private final String prefix;
+    private final int rank;
+    private final int size;
+    private final long deadlineNanos;
+    private int round;
+
+    /**
+     * An exchange that has not begun.
+     *
+     * @param token equal on all ranks, and new for each exchange
+     * @param limit for all rounds together
+     */
+    StorageExchange(Storage storage, String token, int rank, int size, Duration limit) {
+        this.storage = storage;
+        this.prefix = CheckpointFolder.of(0) + "exchange-" + token + "-";
+        this.rank = rank;
+        this.size = size;
+        this.deadlineNanos = System.nanoTime() + limit.toNanos();
+    }
+
+    int rank() {
+        return rank;
+    }
+
+    int size() {
+        return size;
+    }
+
+    /** The texts of all ranks. Each rank calls the method equally often. */
+    List<String> allGather(String own) {
+        try {
+            storage.commit(name(round, rank), own.getBytes(StandardCharsets.UTF_8), Optional.empty());
+            List<String> texts = new ArrayList<>();
+            for (int other = 0; other < size; other++) {
+                texts.add(other == rank ? own : await(other));
+            }
+            if (round > 0) {
+                storage.delete(name(round - 1, rank)); // all ranks have read it: they have begun this round
+            }
+            round++;
+            return texts;
+        } catch (IOException e) {
+            throw new CheckpointException(
+                    "cannot exchange texts through " + storage + ": " + StorageException.text(e), e);
+        }
+    }
+
+    private String name(int ofRound, int ofRank) {
+        return prefix + ofRound + "-" + ofRank;
+    }
+
+    private String await(int other) throws IOException {
+        while (true) {
+            try (ObjectReader reader = storage.open(name(round, other))) {
+                byte[] bytes = new byte[Math.toIntExact(reader.size())];
+                reader.read(0, ByteBuffer.wrap(bytes));
+                return new String(bytes, StandardCharsets.UTF_8);
+            } catch (NoSuchFileException | FileNotFoundException _) {
+                pause(other);
+            }
+        }
+    }
+
+    private void pause(int other) {
+        if (System.nanoTime() > deadlineNanos) {
+            throw new CheckpointException("rank " + other + " has not come to save its part in " + storage
+                    + ". The last committed checkpoint is unchanged.");
+        }
+        try {
+            TimeUnit.NANOSECONDS.sleep(POLL.toNanos());
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            throw new CheckpointException("interrupted while a save was in progress", e);
+        }
+    }
+}
