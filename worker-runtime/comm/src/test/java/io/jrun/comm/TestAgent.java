@@ -44,7 +44,7 @@ public final class TestAgent implements AutoCloseable {
     /** Begins the name of the folder of each agent of this JVM, which is part of its run's id. */
     static final String FOLDER_START = "agent-" + ProcessHandle.current().pid() + "-";
 
-    private static final Duration SOON = Duration.ofSeconds(240);
+    private static final Duration SOON = Duration.ofMinutes(4);
 
     /** The host of a rank, and its position there. */
     private record RankHost(

@@ -34,10 +34,8 @@ class TrainArchitectureTest {
                     "org.jspecify..");
 
     @ArchTest
-    static final ArchRule PACKAGES_HAVE_NO_CYCLES = SlicesRuleDefinition.slices()
-            .matching("io.jrun.(**)")
-            .should()
-            .beFreeOfCycles();
+    static final ArchRule PACKAGES_HAVE_NO_CYCLES =
+            SlicesRuleDefinition.slices().matching("io.jrun.(**)").should().beFreeOfCycles();
 
     /** Each package has a row in docs/architecture.md, and uses no package of a row above its own. */
     @ArchTest
@@ -58,11 +56,13 @@ class TrainArchitectureTest {
     private static Map<String, Integer> documentedRows() throws IOException {
         String page = Files.readString(Path.of("../../docs/architecture.md"));
         String section = page.split("### io\\.jrun\\.train, [^\n]*\n", 2)[1].split("\n### ", 2)[0];
-        List<String> lines = section.lines().filter(line -> line.startsWith("| `")).toList();
+        List<String> lines =
+                section.lines().filter(line -> line.startsWith("| `")).toList();
         var rows = new HashMap<String, Integer>();
         rows.put("io.jrun.train", lines.size());
         for (int row = 0; row < lines.size(); row++) {
-            for (String name : lines.get(row).split("\\|")[1].replaceAll("[` ]", "").split(",")) {
+            for (String name :
+                    lines.get(row).split("\\|", -1)[1].replaceAll("[` ]", "").split(",", -1)) {
                 rows.put("io.jrun.train." + name, row);
             }
         }

@@ -89,9 +89,8 @@ class GptRecipeTest {
     @ValueSource(strings = {"--precision=f32", "--precision=bf16"})
     void recomputationChangesNoBit(String precision) {
         Trained kept = train(2, precision);
-        assertThat(train(2, precision, "--recompute=1").parameters())
-                .usingRecursiveComparison()
-                .isEqualTo(kept.parameters());
+        assertThat(train(2, precision, "--recompute=1").parameters().toArray(float[][]::new))
+                .isDeepEqualTo(kept.parameters().toArray(float[][]::new));
     }
 
     /** Two ranks see four batches of two sequences in each step; one rank with accumulation sees two of them. */

@@ -1,17 +1,18 @@
 package io.jrun.train.ddp;
 
+import static io.jrun.train.EqualBits.assertEqualBits;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.jrun.comm.local.LocalWorld;
 import io.jrun.comm.local.LocalWorldOptions;
+import io.jrun.train.DrawnCases;
 import io.jrun.train.Libtorch;
 import io.jrun.train.TinyGpt;
 import io.jrun.train.ddp.Training.Rule;
 import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicReferenceArray;
-import java.util.stream.Stream;
 import org.bytedeco.javacpp.PointerScope;
 import org.bytedeco.pytorch.Optimizer;
 import org.bytedeco.pytorch.Scalar;
@@ -74,13 +75,15 @@ class JoinTest {
         return Training.collect(results);
     }
 
-    static Stream<Arguments> cases() {
-        return Stream.of(
+    /** By default two cases that the seed draws. All cases under -Djrun.soak=true. */
+    static List<Arguments> cases() {
+        List<Arguments> all = List.of(
                 Arguments.of(new int[] {5, 2}, SMALL_BUCKETS),
                 Arguments.of(new int[] {0, 3, 2}, SMALL_BUCKETS),
                 Arguments.of(new int[] {2, 4}, SMALL_BUCKETS.withFindUnusedParameters(true)),
                 Arguments.of(new int[] {0, 3}, SMALL_BUCKETS.withStaticGraph(true)),
                 Arguments.of(new int[] {3, 3}, SMALL_BUCKETS));
+        return DrawnCases.of(all, 2);
     }
 
     @ParameterizedTest
@@ -92,10 +95,7 @@ class JoinTest {
                     parallel(inputs, options, JoinOptions.DEFAULT.withDivideByInitialSize(divideByInitialSize));
             for (List<float[]> rank : perRank) {
                 assertThat(Training.largestDifference(rank, serial)).isLessThanOrEqualTo(1e-6f);
-                assertThat(rank)
-                        .as("all ranks have equal bits")
-                        .usingRecursiveComparison()
-                        .isEqualTo(perRank.getFirst());
+                assertEqualBits(rank, perRank.getFirst());
             }
         }
     }

@@ -62,6 +62,15 @@ class GradientClippingTest {
         }
     }
 
+    /** torch divides by the norm plus 1e-6. */
+    @Test
+    void aTinyNormIsScaledByTheFactorOfTorch() {
+        Tensor parameter = torch.zeros(1).set_requires_grad(true);
+        parameter.mutable_grad().put(torch.full(new long[] {1}, new Scalar(1e-6)));
+        assertThat(GradientClipping.clipByGlobalNorm(List.of(parameter), 1e-6)).isCloseTo(1e-6, Offset.offset(1e-9));
+        assertThat(parameter.grad().item_float()).isCloseTo(5e-7f, Offset.offset(1e-9f));
+    }
+
     @Test
     void gradientsThatAreNotFiniteShowInTheNorm() {
         Collection<Tensor> parameters =

@@ -1,5 +1,6 @@
 package io.jrun.train.pipeline;
 
+import static io.jrun.train.EqualBits.assertEqualBits;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.jrun.train.DrawnCases;
@@ -71,7 +72,9 @@ class PipelineEqualityTest {
                     .isEqualTo(options.schedule().programs().get(report.pipelineRank()));
             assertThat(report.bytesSent()).isEqualTo(bytes(options.schedule(), report.pipelineRank()));
         });
-        assertThat(result).usingRecursiveComparison().isEqualTo(training.serial());
+        PipelineTraining.Result serial = training.serial();
+        assertEqualBits(result.parameters(), serial.parameters());
+        assertThat(result.losses()).isEqualTo(serial.losses());
     }
 
     /** Each boundary to another rank: b s h elements for each micro-batch and direction. */
@@ -94,9 +97,9 @@ class PipelineEqualityTest {
         PipelineTraining training =
                 PipelineTraining.of(4).tied().withReplicas(2).composed();
         PipelineOptions options = PipelineOptions.of(ScheduleKind.parse(name), 2, stagesPerRank, 4);
-        assertThat(training.parallel(options, _ -> {}).parameters())
-                .usingRecursiveComparison()
-                .isEqualTo(training.serial().parameters());
+        assertEqualBits(
+                training.parallel(options, _ -> {}).parameters(),
+                training.serial().parameters());
     }
 
     /** Stages of unequal numbers of layers, by a schedule that is read from its text. */

@@ -1,5 +1,6 @@
 package io.jrun.train.recompute;
 
+import static io.jrun.train.EqualBits.assertEqualBits;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.Assertions.within;
@@ -39,6 +40,9 @@ class RecomputedSegmentTest {
     private static final int LAYERS = 4;
     private static final int WIDTH = 16;
     private static final double DROPOUT = 0.3;
+
+    /** In block inputs. An activation that each block keeps by mistake has at least one in each layer. */
+    private static final double TOLERANCE = 1;
 
     private PointerScope scope;
 
@@ -84,7 +88,7 @@ class RecomputedSegmentTest {
         List<float[]> wanted = step(new FeedForwardStack(LAYERS, WIDTH, DROPOUT, RecomputePolicy.NONE), isBfloat16, x);
         List<float[]> found =
                 step(new FeedForwardStack(LAYERS, WIDTH, DROPOUT, RecomputePolicy.oneIn(interval)), isBfloat16, x);
-        assertThat(found).usingRecursiveComparison().isEqualTo(wanted);
+        assertEqualBits(found, wanted);
         List<float[]> otherMasks =
                 step(new FeedForwardStack(LAYERS, WIDTH, DROPOUT / 2, RecomputePolicy.NONE), isBfloat16, x);
         assertThat(otherMasks.getFirst()).isNotEqualTo(wanted.getFirst());
@@ -107,10 +111,10 @@ class RecomputedSegmentTest {
      */
     private static double liveInputs(RecomputePolicy policy, int layers, double wanted) {
         int width = 128;
-        int batch = 1024;
+        int batch = 4096; // The JVM's compilers move the number by a megabyte, which is half a block input.
         FeedForwardStack model = new FeedForwardStack(layers, width, 0, policy);
         double nearest = Double.MAX_VALUE;
-        for (int i = 0; i < 5; i++) {
+        for (int i = 0; i < 5 && Math.abs(nearest - wanted) > TOLERANCE; i++) {
             try (PointerScope _ = new PointerScope()) {
                 Tensor x = torch.randn(batch, width);
                 long before = LiveMemory.bytes();
@@ -128,10 +132,10 @@ class RecomputedSegmentTest {
     void liveActivationsAreAsTheFormula() {
         int layers = 6;
         double all = 9.0 * layers;
-        assertThat(liveInputs(RecomputePolicy.NONE, layers, all)).isCloseTo(all, within(0.02 * all));
-        assertThat(liveInputs(RecomputePolicy.ALL, layers, layers)).isCloseTo(layers, within(0.02 * layers));
+        assertThat(liveInputs(RecomputePolicy.NONE, layers, all)).isCloseTo(all, within(TOLERANCE));
+        assertThat(liveInputs(RecomputePolicy.ALL, layers, layers)).isCloseTo(layers, within(TOLERANCE));
         double half = 5.0 * layers;
-        assertThat(liveInputs(RecomputePolicy.oneIn(2), layers, half)).isCloseTo(half, within(0.02 * half));
+        assertThat(liveInputs(RecomputePolicy.oneIn(2), layers, half)).isCloseTo(half, within(TOLERANCE));
     }
 
     /** One activation left in each step makes 64 MB. The JVM's compilers move the number by a few megabytes. */
@@ -257,7 +261,7 @@ class RecomputedSegmentTest {
                         step.backward(model.loss(x.mul(new Scalar(world.rank() + 1.0))));
                     }
                 }
-                assertThat(gradients(model)).usingRecursiveComparison().isEqualTo(wanted);
+                assertEqualBits(gradients(model), wanted);
             }
         });
     }
