@@ -154,13 +154,13 @@ public final class DistributedDataParallel<M extends Module> implements AutoClos
      * @throws IllegalStateException if a gradient was reduced before, or if a hook was registered before
      */
     public void registerHook(CommunicationHook hook) {
-        if (hasOwnHook || reducer.reductions() > 0) {
+        if (hasOwnHook || reducer.passes() > 0) {
             throw new IllegalStateException("registerHook must be called once, before the first backward pass; "
                     + (hasOwnHook
-                            ? "the hook " + reducer.hook().name() + " is registered"
-                            : reducer.reductions() + " passes were reduced"));
+                            ? "the hook " + reducer.reductions().hook().name() + " is registered"
+                            : reducer.passes() + " passes were reduced"));
         }
-        reducer.setHook(hook);
+        reducer.reductions().setHook(hook);
         hasOwnHook = true;
     }
 
@@ -177,22 +177,22 @@ public final class DistributedDataParallel<M extends Module> implements AutoClos
             throw new DdpException(
                     "the gradients are on the device " + device + "; a flat optimizer can share host memory only");
         }
-        return List.of(reducer.memory());
+        return List.of(reducer.reductions().memory().all());
     }
 
     /** The times of the last reduction. */
     public ReductionTimeline lastReduction() {
-        return reducer.clock().last();
+        return reducer.reductions().clock().last();
     }
 
     /** The sum over all steps since construction of the time for which the step waited for communication. */
     public Duration exposedCommunication() {
-        return Duration.ofNanos(reducer.clock().exposedNanos());
+        return Duration.ofNanos(reducer.reductions().clock().exposedNanos());
     }
 
     /** Parameter names of each bucket, in the order in which the buckets are reduced. */
     public List<List<String>> buckets() {
-        return reducer.buckets().stream()
+        return reducer.reductions().memory().buckets().stream()
                 .map(bucket -> bucket.parameters().stream()
                         .map(parameter -> reducer.parameters().get(parameter).name())
                         .toList())
@@ -207,21 +207,21 @@ public final class DistributedDataParallel<M extends Module> implements AutoClos
                 group.worldRank(group.groupRank()),
                 group.size(),
                 module.getClass().getName(),
-                reducer.reductions(),
+                reducer.passes(),
                 options,
-                reducer.hook().name(),
+                reducer.reductions().hook().name(),
                 reducer.parameters().size(),
                 bytes,
-                reducer.isRebuilt(),
+                reducer.reductions().isRebuilt(),
                 buckets(),
                 unusedParameters(),
                 reducer.uses().isConstant(),
-                reducer.clock().last(),
-                reducer.clock().mean());
+                reducer.reductions().clock().last(),
+                reducer.reductions().clock().mean());
     }
 
     private List<String> unusedParameters() {
-        return reducer.reductions() == 0
+        return reducer.passes() == 0
                 ? List.of()
                 : reducer.uses().unused().stream()
                         .mapToObj(

@@ -1,18 +1,13 @@
 package io.jrun.train.ddp;
 
-import io.jrun.comm.DataType;
 import io.jrun.comm.ProcessGroup;
 import io.jrun.comm.Work;
 import io.jrun.train.autograd.AutogradBridge;
 import io.jrun.train.autograd.LeafHooks;
-import java.lang.foreign.MemorySegment;
-import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.BitSet;
 import java.util.List;
 import java.util.stream.IntStream;
 import org.bytedeco.pytorch.Tensor;
-import org.jspecify.annotations.Nullable;
 
 /**
  * Averages gradients over the ranks while the backward pass runs. A hook on each parameter marks the parameter ready.
@@ -32,28 +27,21 @@ class GradientReducer implements AutoCloseable {
     private final GradientMemory memory;
     private final LeafHooks watch;
     private final ParameterUses uses;
-    private final ReadyBuckets ready;
-    private final ReductionClock clock = new ReductionClock();
-    private final List<BucketReduction> running = new ArrayList<>();
-    private CommunicationHook hook = new AllReduceHook();
+    private final BucketReductions reductions;
+    private final PassFailure failure;
     private boolean isSyncing = true;
     private boolean isInPass;
-    private boolean isRebuilt;
-    private long reductions;
+    private long passes;
     private int root;
-    private int divisor;
-    private @Nullable RuntimeException failure;
 
     GradientReducer(List<Parameter> parameters, ProcessGroup group, DdpOptions options) {
         this.parameters = List.copyOf(parameters);
         this.group = group;
         this.options = options;
-        this.divisor = group.size();
-        this.memory =
-                new GradientMemory(this.parameters, group, plan(BucketPlan.reverseRegistration(parameters.size())));
         this.uses = new ParameterUses(parameters.size(), options, group);
-        this.ready = new ReadyBuckets(parameters.size());
-        ready.reset(memory.buckets());
+        this.reductions = new BucketReductions(this.parameters, group, options.bucketBytes());
+        this.memory = reductions.memory();
+        this.failure = new PassFailure(this.parameters, group, options);
         this.watch = AutogradBridge.instance()
                 .watch(this.parameters.stream().map(Parameter::tensor).toList(), this::accumulated);
     }
@@ -67,13 +55,13 @@ class GradientReducer implements AutoCloseable {
         isSyncing = syncing;
     }
 
-    /** Reductions finished so far. */
-    long reductions() {
-        return reductions;
+    /** Reductions of all gradients finished so far. */
+    long passes() {
+        return passes;
     }
 
-    ReductionClock clock() {
-        return clock;
+    BucketReductions reductions() {
+        return reductions;
     }
 
     ParameterUses uses() {
@@ -84,36 +72,10 @@ class GradientReducer implements AutoCloseable {
         return parameters;
     }
 
-    CommunicationHook hook() {
-        return hook;
-    }
-
-    void setHook(CommunicationHook newHook) {
-        hook = newHook;
-    }
-
-    boolean isRebuilt() {
-        return isRebuilt;
-    }
-
-    /** All gradients, padding included. */
-    MemorySegment memory() {
-        return memory.all();
-    }
-
-    List<Bucket> buckets() {
-        return memory.buckets();
-    }
-
-    /**
-     * Sets the members of the next reductions.
-     *
-     * @param newRoot the rank whose order of gradients counts
-     * @param newDivisor the number by which sums are divided
-     */
-    void setMembers(int newRoot, int newDivisor) {
+    /** Sets the rank whose order of gradients counts in the next reductions, and the divisor of the sums. */
+    void setMembers(int newRoot, int divisor) {
         root = newRoot;
-        divisor = newDivisor;
+        reductions.setDivisor(divisor);
     }
 
     /** The rank whose order of gradients and whose buffers count. */
@@ -124,7 +86,7 @@ class GradientReducer implements AutoCloseable {
     /** Runs a backward pass. Throws if the pass did not reduce every gradient. */
     void backward(Tensor loss) {
         requireIdle();
-        long before = reductions;
+        long before = passes;
         try {
             if (isSyncing) {
                 beginPass();
@@ -133,18 +95,18 @@ class GradientReducer implements AutoCloseable {
                 }
             }
             AutogradBridge.instance().backward(List.of(loss), List.of());
-            if (isSyncing && reductions == before) {
+            if (isSyncing && passes == before) {
                 endPass();
             }
         } catch (RuntimeException e) {
-            throw failed(e);
+            throw failure.of(e);
         }
     }
 
     private void beginPass() {
         if (!isInPass) {
             isInPass = true;
-            clock.backwardBegins();
+            reductions.clock().backwardBegins();
             if (!uses.isRecording()) {
                 markUnused(uses.expectedSet());
             }
@@ -156,34 +118,23 @@ class GradientReducer implements AutoCloseable {
         if (uses.isRecording()) {
             uses.endRecording().forEach(this::gradientIsReady);
         } else if (!options.searchesUnused()) {
-            throw unfinished();
+            throw failure.unfinished(reductions.ready());
         }
         if (isInPass) {
             // The graph reaches these parameters, but the engine had no gradient for them.
-            markUnused(ready.parameters());
+            markUnused(reductions.ready().parameters());
         }
-    }
-
-    /** Keeps the first failure and aborts the group: the other ranks would wait for this rank's buckets. */
-    private RuntimeException failed(RuntimeException e) {
-        if (failure == null) {
-            failure = e;
-            group.abort(who() + ": the backward pass failed: " + e);
-        }
-        return failure;
     }
 
     boolean hasFailed() {
-        return failure != null;
+        return failure.isPresent();
     }
 
     /** Throws if a reduction has not ended: some gradients would be means and some this rank's own gradients. */
     void requireIdle() {
-        if (failure != null) {
-            throw failure;
-        }
+        failure.check();
         if (isInPass) {
-            throw unfinished();
+            throw failure.unfinished(reductions.ready());
         }
     }
 
@@ -194,22 +145,20 @@ class GradientReducer implements AutoCloseable {
             return;
         }
         try {
-            if (failure != null) {
-                throw failure;
-            }
+            failure.check();
             beginPass();
             uses.add(parameter, true);
             if (uses.isRecording()) {
                 return;
             }
-            if (ready.contains(parameter)) {
-                throw unfinished();
+            if (reductions.ready().contains(parameter)) {
+                throw failure.unfinished(reductions.ready());
             }
             if (uses.isComplete(parameter)) {
                 gradientIsReady(parameter);
             }
         } catch (RuntimeException e) {
-            throw failed(e);
+            throw failure.of(e);
         }
     }
 
@@ -218,7 +167,6 @@ class GradientReducer implements AutoCloseable {
         markReady(parameter);
     }
 
-    /** Moves the gradient into its bucket. */
     void moveIntoBucket(int parameter) {
         memory.moveIntoBucket(parameter);
     }
@@ -231,43 +179,30 @@ class GradientReducer implements AutoCloseable {
     }
 
     private void markReady(int parameter) {
-        ready.add(parameter);
-        while (ready.launchNext()) {
-            launch(ready.launchedCount() - 1);
-        }
-        if (ready.areAllLaunched()) {
+        reductions.markReady(parameter);
+        if (reductions.areAllLaunched()) {
             finish();
         }
     }
 
-    private void launch(int index) {
-        GradientBucket bucket = memory.view(index, divisor);
-        clock.launched(bucket.buffer().memory().byteSize());
-        running.add(hook.reduce(bucket, group));
-    }
-
     private void finish() {
         Work exchange = uses.needsExchange() ? uses.exchange(group) : null;
-        for (BucketReduction reduction : running) {
-            reduction.finish();
-            clock.finished(reduction);
-        }
+        reductions.await();
         if (exchange != null) {
             exchange.await();
             uses.exchanged();
         }
-        clock.reductionEnds();
+        reductions.clock().reductionEnds();
         if (uses.mayBeUnused()) {
             adoptMeansOfOthers();
         }
-        uses.reductionEnds(reductions == 0);
-        if (!isRebuilt && !options.searchesUnused()) {
-            rebuild();
+        uses.reductionEnds(passes == 0);
+        if (!reductions.isRebuilt() && !options.searchesUnused()) {
+            reductions.rebuild(root);
         }
-        reductions++;
+        passes++;
         isInPass = false;
-        running.clear();
-        ready.reset(memory.buckets());
+        reductions.reset();
     }
 
     /**
@@ -282,13 +217,6 @@ class GradientReducer implements AutoCloseable {
         }
     }
 
-    private void rebuild() {
-        int[] order = ready.order().stream().mapToInt(Integer::intValue).toArray();
-        group.broadcast(MemorySegment.ofArray(order), DataType.I32, order.length, root);
-        memory.recut(plan(Arrays.stream(order).boxed().toList()));
-        isRebuilt = true;
-    }
-
     /**
      * Takes part in a reduction of the other ranks without a pass of its own. Afterwards this rank has the gradients
      * that the other ranks have.
@@ -297,10 +225,11 @@ class GradientReducer implements AutoCloseable {
         requireIdle();
         try {
             isInPass = true;
-            clock.stepBegins();
-            clock.backwardBegins();
-            List<Integer> all =
-                    buckets().stream().flatMap(b -> b.parameters().stream()).toList();
+            reductions.clock().stepBegins();
+            reductions.clock().backwardBegins();
+            List<Integer> all = memory.buckets().stream()
+                    .flatMap(b -> b.parameters().stream())
+                    .toList();
             all.forEach(parameter -> {
                 memory.clear(parameter);
                 memory.install(parameter);
@@ -310,34 +239,8 @@ class GradientReducer implements AutoCloseable {
                     .filter(parameter -> !uses.isUsedAnywhere(parameter))
                     .forEach(memory::drop);
         } catch (RuntimeException e) {
-            throw failed(e);
+            throw failure.of(e);
         }
-    }
-
-    private BucketPlan plan(List<Integer> order) {
-        List<BucketPlan.Item> items = parameters.stream()
-                .map(p -> new BucketPlan.Item(p.type(), p.bytes()))
-                .toList();
-        return BucketPlan.of(items, order, options.bucketBytes());
-    }
-
-    /**
-     * Returns the exception for this rank, and aborts the group: the other ranks would wait for the missing buckets for
-     * ever.
-     */
-    private RuntimeException unfinished() {
-        List<String> missing = IntStream.range(0, parameters.size())
-                .filter(parameter -> !ready.contains(parameter))
-                .mapToObj(parameter -> parameters.get(parameter).name())
-                .toList();
-        DdpException error = UnfinishedReduction.error(who(), missing, parameters.size(), options);
-        failure = error;
-        group.abort(String.valueOf(error.getMessage()));
-        return error;
-    }
-
-    private String who() {
-        return "rank " + group.worldRank(group.groupRank());
     }
 
     /** Removes the hooks and copies the gradients out of the group's memory. */

@@ -24,7 +24,7 @@ public final class Step implements AutoCloseable {
     Step(GradientReducer reducer) {
         this.reducer = reducer;
         this.scope = new PointerScope();
-        reducer.clock().stepBegins();
+        reducer.reductions().clock().stepBegins();
     }
 
     /**
