@@ -38,8 +38,8 @@ public final class StepMetrics {
     /**
      * Metrics of a training. The training begins with this call.
      *
-     * @param totalSteps the number of the last step, 0 if the number is not known; jrun computes the remaining time
-     *     from the number
+     * @param totalSteps the number of the last step, 0 if the number is not known; a reader of the metrics computes the
+     *     remaining time from the number
      * @param reports takes a step and its values, such as {@code world.metrics()::report}
      */
     public StepMetrics(long totalSteps, BiConsumer<Long, Map<String, Double>> reports) {

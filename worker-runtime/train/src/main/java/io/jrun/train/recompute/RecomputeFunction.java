@@ -10,14 +10,15 @@ import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
 import java.util.function.UnaryOperator;
+import java.util.stream.IntStream;
 import org.bytedeco.pytorch.AutoGradMode;
 import org.bytedeco.pytorch.Generator;
 import org.bytedeco.pytorch.Tensor;
 import org.jspecify.annotations.Nullable;
 
 /**
- * One call of a {@link RecomputedSegment}. The saved tensors are: inputs and parameters, states of the generators, and
- * the outputs if their bits are compared.
+ * One call of a {@link RecomputedSegment}. The saved tensors are: inputs and parameters, states of the generators, the
+ * outputs of kept linear layers, and the outputs if their bits are compared.
  */
 final class RecomputeFunction implements AutogradFunction {
     private final String name;
@@ -30,6 +31,7 @@ final class RecomputeFunction implements AutogradFunction {
     private final List<Tensor> parameters;
 
     private List<String> forms = List.of();
+    private int keptCount;
     private final AutocastState autocast = AutocastState.current();
 
     RecomputeFunction(
@@ -57,9 +59,13 @@ final class RecomputeFunction implements AutogradFunction {
         context.save(all.toArray(Tensor[]::new));
         context.save(GeneratorStates.save(GeneratorStates.of(all, generators)));
         List<Tensor> outputs;
-        try (Autocast _ = autocast.uncached().open()) {
+        KeptOutputs kept = KeptOutputs.recorder();
+        try (Autocast _ = autocast.uncached().open();
+                KeptOutputs.Scope _ = kept.open()) {
             outputs = segment.apply(all.subList(0, inputCount));
         }
+        keptCount = kept.outputs().size();
+        context.save(kept.outputs().toArray(Tensor[]::new));
         forms = outputs.stream().map(TensorMemory::form).toList();
         if (check == DeterminismCheck.BITS) {
             context.save(outputs.toArray(Tensor[]::new));
@@ -95,21 +101,21 @@ final class RecomputeFunction implements AutogradFunction {
         all.addAll(parameters);
         List<Generator> used = GeneratorStates.of(all, generators);
         Tensor[] now = GeneratorStates.save(used);
-        GeneratorStates.restore(used, states(context, used.size()));
+        int firstState = inputCount + parameters.size();
+        int firstKept = firstState + used.size();
+        GeneratorStates.restore(used, saved(context, firstState, used.size()).toArray(Tensor[]::new));
         try (AutoGradMode _ = new AutoGradMode(true);
-                Autocast _ = autocast.open()) {
+                Autocast _ = autocast.open();
+                KeptOutputs.Scope _ =
+                        KeptOutputs.of(saved(context, firstKept, keptCount)).open()) {
             return segment.apply(Collections.unmodifiableList(leaves));
         } finally {
             GeneratorStates.restore(used, now);
         }
     }
 
-    private Tensor[] states(FunctionContext context, int count) {
-        Tensor[] states = new Tensor[count];
-        for (int i = 0; i < count; i++) {
-            states[i] = context.saved(inputCount + parameters.size() + i);
-        }
-        return states;
+    private static List<Tensor> saved(FunctionContext context, int first, int count) {
+        return IntStream.range(first, first + count).mapToObj(context::saved).toList();
     }
 
     private void requireSame(FunctionContext context, List<Tensor> outputs) {

@@ -3,10 +3,12 @@ package io.jrun.train.recompute;
 import io.jrun.train.autograd.AutogradBridge;
 import io.jrun.train.layer.CompositeModule;
 import io.jrun.train.layer.DropoutLayer;
+import io.jrun.train.layer.LinearLayer;
 import io.jrun.train.tensor.ModuleTensors;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.List;
+import java.util.function.Predicate;
 import java.util.function.UnaryOperator;
 import org.bytedeco.pytorch.Generator;
 import org.bytedeco.pytorch.GradMode;
@@ -80,6 +82,23 @@ public final class RecomputedSegment {
                 module instanceof CompositeModule composite
                         ? composite.descendants(DropoutLayer.class).values()
                         : List.of());
+    }
+
+    /**
+     * A segment that keeps its input and the outputs of some linear layers. The backward pass computes everything
+     * again except the products of these layers: normalisation, activations, attention and dropout.
+     *
+     * @param keeps chooses the layers by their dotted names in {@code module}. The layers must not be parallel: a later
+     *     {@link LinearLayer#setOperation} ends the choice.
+     */
+    public static RecomputedSegment keeping(
+            String name, CompositeModule module, UnaryOperator<Tensor> forward, Predicate<String> keeps) {
+        module.descendants(LinearLayer.class).forEach((layerName, layer) -> {
+            if (keeps.test(layerName)) {
+                layer.setOperation(KeptOutputs.OPERATION);
+            }
+        });
+        return of(name, module, forward);
     }
 
     /** The output of a segment of one input and one output. */
