@@ -98,10 +98,12 @@ final class BuiltinContainers implements NodeContainers {
         makeFolders(view, "", "upper", "work", "tmp", "run", "engine");
         setMode(view.resolve("tmp"), STICKY);
         MountPlan made = new MountPlan(bareRoot(), holder.base(), folder, view, nodeMounts());
+        boolean writable =
+                spec.writable() || entry.filter(RootEntry::needsWritableRoot).isPresent();
         if (holder.isNamed()) {
-            made.named(spec.writable());
+            made.named(writable);
         } else {
-            made.overlay(spec.writable(), !account.isRoot());
+            made.overlay(writable, !account.isRoot());
         }
         made.system();
         made.user(spec, account);

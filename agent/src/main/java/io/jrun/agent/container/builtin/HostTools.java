@@ -29,6 +29,11 @@ public record HostTools(
                 locate("flock", UTIL_LINUX, environment));
     }
 
+    /** The word for env(1) that gives a program of the node the PATH by which jrun finds the node's programs. */
+    public static String pathOfNode(Map<String, String> environment) {
+        return "PATH=" + SearchPath.ofTools(environment).text();
+    }
+
     /** The absolute path of a program. The PATH of a worker may differ, so commands need absolute paths. */
     public static String locate(String program, String packageName, Map<String, String> environment)
             throws ContainerException {

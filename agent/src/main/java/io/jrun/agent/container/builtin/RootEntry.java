@@ -33,6 +33,9 @@ public interface RootEntry {
     /** Whether the engine mounts the driver of GPUs itself. */
     boolean mountsGpuDriver();
 
+    /** Whether the root must be writable also for a read-only container. The engine then makes the root read-only. */
+    boolean needsWritableRoot();
+
     /** Returns the command that starts the program. */
     List<String> words(PreparedRoot root, WorkerRequest worker, NodeRequest node) throws ContainerException;
 }

@@ -31,8 +31,14 @@ final class ApptainerEntry implements RootEntry {
     }
 
     @Override
+    public boolean needsWritableRoot() {
+        return false;
+    }
+
+    @Override
     public List<String> words(PreparedRoot root, WorkerRequest worker, NodeRequest node) throws ContainerException {
-        List<String> words = new ArrayList<>(List.of(HostTools.locate("env", "coreutils", node.environment())));
+        List<String> words = new ArrayList<>(List.of(
+                HostTools.locate("env", "coreutils", node.environment()), HostTools.pathOfNode(node.environment())));
         Map<String, String> late = new TreeMap<>(worker.lateEnvironment());
         late.put("PATH", worker.searchPath());
         late.forEach((name, value) -> words.add("APPTAINERENV_" + name + "=" + value));

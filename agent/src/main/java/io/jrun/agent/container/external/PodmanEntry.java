@@ -67,6 +67,11 @@ final class PodmanEntry implements RootEntry {
     }
 
     @Override
+    public boolean needsWritableRoot() {
+        return false;
+    }
+
+    @Override
     public List<String> words(PreparedRoot root, WorkerRequest worker, NodeRequest node) throws ContainerException {
         List<String> words = new ArrayList<>(List.of("/bin/sh", "-c", SCRIPT, "jrun-podman"));
         words.add(HostTools.locate("podman", "podman", node.environment()));

@@ -15,6 +15,7 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.attribute.PosixFilePermissions;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.BeforeEach;
@@ -28,7 +29,7 @@ class EngineCommandTest {
     private static final WorkerRequest WORKER = new WorkerRequest(
             "w",
             "/work dir",
-            Map.of("PATH", "/bin", "HOME", "/home/a", "B", "x,y z"),
+            Map.of("PATH", "/bin", "HOME", "/home/a", "B", "x,y z", "LINES", "1\n2", "BASH_FUNC_f%%", "() { :; }"),
             Map.of("LD_LIBRARY_PATH", "/l"),
             List.of("python3", "train.py", "--a=b c"));
 
@@ -49,39 +50,40 @@ class EngineCommandTest {
 
     private List<String> words(RootEntry entry) throws ContainerException {
         return entry.words(new RootEntry.PreparedRoot("/c/root", "/c/w/engine", false, SPEC), WORKER, node).stream()
-                .map(word -> word.replace(tools + "/", "").replaceFirst("^/(usr/)?bin/env$", "env"))
+                .map(word -> word.replace(tools + "/", "").replaceFirst("^/(usr/)?bin/(env|mount)$", "$2"))
                 .toList();
     }
 
     @Test
     void enroot() throws ContainerException {
-        assertThat(words(new EnrootEntry()))
-                .containsExactly(
-                        "env",
-                        "ENROOT_DATA_PATH=/c",
-                        "ENROOT_RUNTIME_PATH=/c/w/engine",
-                        "ENROOT_LOGIN_SHELL=no",
-                        "ENROOT_ALLOW_SUPERUSER=yes",
-                        "enroot",
-                        "start",
-                        "--rw",
-                        "--env",
-                        "B=x,y z",
-                        "--env",
-                        "HOME=/home/a",
-                        "--env",
-                        "PATH=/bin",
-                        "--env",
-                        "LD_LIBRARY_PATH=/l",
-                        "root",
-                        "/bin/sh",
-                        "-c",
-                        "cd -- \"$1\" && shift && exec \"$@\"",
-                        "jrun",
-                        "/work dir",
-                        "python3",
-                        "train.py",
-                        "--a=b c");
+        List<String> words = words(new EnrootEntry());
+        assertThat(words.subList(0, 2)).containsExactly("/bin/sh", "-c");
+        assertThat(words.get(2)).contains("--rbind -- \"$point\" \"$copy\"");
+        List<String> expected = new ArrayList<>(List.of(
+                "jrun-enroot",
+                "mount",
+                "/c/root",
+                "/c/w/engine",
+                "env",
+                "PATH=" + tools + ":/usr/bin:/bin:/usr/sbin:/sbin",
+                "ENROOT_DATA_PATH=/c",
+                "ENROOT_RUNTIME_PATH=/c/w/engine/runtime",
+                "ENROOT_LOGIN_SHELL=no",
+                "ENROOT_ALLOW_SUPERUSER=yes",
+                "enroot",
+                "start",
+                "--rw",
+                "--conf",
+                "/c/w/engine/conf"));
+        for (String variable : List.of("B=x,y z", "HOME=/home/a", "LD_LIBRARY_PATH=/l", "PATH=/bin")) {
+            expected.addAll(List.of("--env", variable));
+        }
+        expected.addAll(List.of("root", "/bin/sh", "-c"));
+        int script = 3 + expected.size();
+        assertThat(words.subList(3, script)).isEqualTo(expected);
+        assertThat(words.get(script)).contains("export \"$1\"");
+        assertThat(words.subList(script + 1, words.size()))
+                .containsExactly("jrun", "LINES=1\n2", "--", "/work dir", "python3", "train.py", "--a=b c");
     }
 
     @Test
@@ -89,6 +91,7 @@ class EngineCommandTest {
         assertThat(words(new ApptainerEntry()))
                 .containsExactly(
                         "env",
+                        "PATH=" + tools + ":/usr/bin:/bin:/usr/sbin:/sbin",
                         "APPTAINERENV_LD_LIBRARY_PATH=/l",
                         "APPTAINERENV_PATH=/bin",
                         "apptainer",
