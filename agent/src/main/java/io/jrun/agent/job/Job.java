@@ -123,7 +123,7 @@ final class Job {
         log = new AgentLog(logDir, node.host(), notices);
         socket.start(new SocketEvents());
         staging.begin(node.host());
-        containers.begin(socket.folder(), System.getenv(), notices);
+        containers.begin(socket.folder(), System.getenv(), options.agent(), notices);
         out.send(ControlResponse.newBuilder()
                 .setJobOpened(JobOpened.newBuilder()
                         .setHost(node.host())

@@ -15,6 +15,8 @@ import io.jrun.agent.container.external.ContainerEngines;
 import io.jrun.agent.image.ImagePreparer;
 import io.jrun.agent.proto.Container;
 import io.jrun.agent.proto.OpenJob;
+import io.jrun.agent.worker.AgentOptions;
+import io.jrun.agent.worker.NativeLibraries;
 import io.jrun.agent.worker.UserId;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -34,11 +36,13 @@ final class JobContainers {
             NamedContainers.ofUser(UserId.ofThisProcess()).folder();
 
     private final Optional<ContainerSpec> spec;
+    private final boolean isJava;
     private final CompletableFuture<Optional<NodeContainers>> started = new CompletableFuture<>();
     private Optional<Thread> maker = Optional.empty();
 
     JobContainers(OpenJob request) {
         this.spec = request.hasContainer() ? Optional.of(spec(request.getContainer())) : Optional.empty();
+        this.isJava = request.getContainer().getJavaProgram();
         if (spec.isEmpty()) {
             started.complete(Optional.empty());
         }
@@ -50,9 +54,13 @@ final class JobContainers {
      * @param folder a folder of this job alone; the guard removes the folder
      * @param progress receives sentences for the user while the image is prepared
      */
-    void begin(Path folder, Map<String, String> environment, Consumer<String> progress) {
+    void begin(Path folder, Map<String, String> environment, AgentOptions options, Consumer<String> progress) {
         maker = spec.map(asked -> Thread.ofVirtual().name("jrun-containers").start(() -> {
             try {
+                if (isJava) {
+                    new NativeLibraries(options.runtimeClassPath(), NativeLibraries.folderOf(UserId.ofThisProcess()))
+                            .fill(progress);
+                }
                 NodeContainers made =
                         make(asked, new NodeRequest(folder.resolve("containers"), NAMED, environment), progress);
                 if (!started.complete(Optional.of(made))) {

@@ -10,8 +10,8 @@ import io.jrun.agent.container.WorkerRequest;
 import io.jrun.agent.proto.JavaProgramSpec;
 import io.jrun.agent.proto.LaunchRound;
 import io.jrun.agent.proto.WorkerSpec;
+import java.io.IOException;
 import java.nio.file.Files;
-import java.nio.file.LinkOption;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -136,10 +136,12 @@ public final class ContainedWorker {
             // The whole folder needs one mount.
             containers.add(new HostFolder(jar.resolve("..").normalize(), Access.READ));
         }
-        Path natives = natives(UserId.ofThisProcess());
-        if (Files.isDirectory(natives, LinkOption.NOFOLLOW_LINKS)) {
-            containers.add(
-                    new HostFolder(natives, natives(isRootInside() ? 0 : UserId.ofThisProcess()), Access.WRITE_COPY));
+        int user = UserId.ofThisProcess();
+        NativeLibraries natives =
+                new NativeLibraries(context.options().runtimeClassPath(), NativeLibraries.folderOf(user));
+        if (natives.isOwn()) {
+            Path inside = NativeLibraries.folderOf(isRootInside() ? 0 : user);
+            containers.add(new HostFolder(natives.folder(), inside, Access.WRITE_COPY));
         }
         if (context.options().workerArchive().filter(Files::isRegularFile).isPresent()) {
             containers.add(new HostFolder(context.options().workerArchive().get(), Access.READ));
@@ -153,11 +155,6 @@ public final class ContainedWorker {
             inside.setMainClass(ContainerJava.mainClass(containers, program.getClassPath(0)));
         }
         return inside.build();
-    }
-
-    /** Where a worker of a user looks for unpacked native libraries, see NativeCache. */
-    private static Path natives(int user) {
-        return Path.of("/var/tmp/jrun-" + user, "natives");
     }
 
     private boolean isRootInside() {
@@ -198,11 +195,18 @@ public final class ContainedWorker {
         if (!containers.image().workdir().isEmpty()) {
             return containers.image().workdir();
         }
-        return containers
-                        .find(launch.getWorkingDir())
-                        .filter(Files::isDirectory)
-                        .isPresent()
+        Optional<Path> inside = containers.find(launch.getWorkingDir());
+        return inside.isPresent() && isSame(inside.get(), Path.of(launch.getWorkingDir()))
                 ? launch.getWorkingDir()
                 : "/";
+    }
+
+    /** The container may have another folder with the path, such as its own /tmp. */
+    private static boolean isSame(Path one, Path other) {
+        try {
+            return Files.isDirectory(one) && Files.isSameFile(one, other);
+        } catch (IOException e) {
+            return false; // The node has no such folder.
+        }
     }
 }

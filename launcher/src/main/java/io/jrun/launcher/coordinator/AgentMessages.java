@@ -61,7 +61,10 @@ public final class AgentMessages {
 
     static ControlRequest open(JobSpec job, String version, ByteString secret, int id, Optional<JobFiles> files) {
         OpenJob.Builder open = OpenJob.newBuilder();
-        job.workers().container().ifPresent(container -> open.setContainer(container(container)));
+        job.workers()
+                .container()
+                .ifPresent(container -> open.setContainer(
+                        container(container).setJavaProgram(job.program() instanceof Program.JavaProgram)));
         files.ifPresent(needed -> {
             open.setWorkingDir(job.workers().workingDirectory().toString());
             needed.trees().forEach(tree -> open.addFiles(tree(tree)));
@@ -76,7 +79,7 @@ public final class AgentMessages {
                 .build();
     }
 
-    private static Container container(ContainerSpec spec) {
+    private static Container.Builder container(ContainerSpec spec) {
         Container.Builder container = Container.newBuilder()
                 .setImage(spec.image().map(ImageReference::text).orElse(""))
                 .setWorkdir(spec.workdir())
@@ -97,7 +100,7 @@ public final class AgentMessages {
                         .setSource(mount.source())
                         .setTarget(mount.target())
                         .addAllFlags(mount.flags())));
-        return container.build();
+        return container;
     }
 
     static JobClaim claim(JobSpec job, ByteString secret) {

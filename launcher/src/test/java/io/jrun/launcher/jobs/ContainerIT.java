@@ -142,6 +142,23 @@ class ContainerIT extends RealJobs {
         return Stream.concat(options.stream(), Stream.of(program)).toArray(String[]::new);
     }
 
+    /** The folder of the job exists inside as the parent of the jar's mount point. */
+    @Test
+    void theWorkingFolderIsTheJobsFolderOnlyIfItIsMounted() {
+        Jars.program(folder.resolve("where.jar"), "Where", """
+                public class Where {
+                    public static void main(String[] args) {
+                        System.out.println("in " + System.getProperty("user.dir") + ".");
+                    }
+                }
+                """);
+        Result plain = jrun.run("where.jar");
+        Result mounted = jrun.run("--container-mounts=" + folder, "where.jar");
+
+        assertThat(plain.out()).as(plain.err()).contains("in /.");
+        assertThat(mounted.out()).as(mounted.err()).contains("in " + folder + ".");
+    }
+
     /** A JVM is process 1 of podman's container, and gets the signals from podman. */
     @Test
     void podmanPassesSignalsOnAndEndsWithTheLauncher() throws Exception {

@@ -1,0 +1,124 @@
+package io.jrun.agent.worker;
+
+import io.jrun.agent.files.PrivateFolder;
+import java.io.BufferedReader;
+import java.io.File;
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Optional;
+import java.util.concurrent.TimeUnit;
+import java.util.function.Consumer;
+import java.util.stream.Collectors;
+
+/**
+ * The node's cache of unpacked native libraries of libtorch. The runtime of a worker outside of a container fills the
+ * cache itself. A worker in a container may not write to the cache of the node, so the agent fills the cache before
+ * such a worker starts. Otherwise each worker would unpack 450 MB into its own layer. NativeCache of the runtime has
+ * the form of the cache.
+ *
+ * @param runtime the jars of jrun's runtime
+ * @param folder the cache
+ */
+public record NativeLibraries(List<Path> runtime, Path folder) {
+    /** Unpacks the libraries under a lock, and loads the libraries. */
+    private static final String PROGRAM = "io.jrun.train.Libtorch";
+
+    /** Unpacking takes about 2 s. The deadline is for a slow disk, and for another process that unpacks. */
+    private static final long DEADLINE_SECONDS = 300;
+
+    /** Copies the list. */
+    public NativeLibraries {
+        runtime = List.copyOf(runtime);
+    }
+
+    /** The cache of a user, in which the runtime of the user's workers looks for libraries. */
+    public static Path folderOf(int user) {
+        return Path.of("/var/tmp/jrun-" + user, "natives");
+    }
+
+    /** Whether the cache exists in a folder of this user, so that no other user has put libraries there. */
+    boolean isOwn() {
+        try {
+            PrivateFolder.claim(folder.resolve("..").normalize());
+            return Files.isDirectory(folder) && !Files.isSymbolicLink(folder);
+        } catch (IOException e) {
+            return false;
+        }
+    }
+
+    /** Fills the cache unless the cache has the libraries of this runtime. The job goes on after a failure. */
+    public void fill(Consumer<String> notices) throws InterruptedException {
+        Optional<String> failure = Optional.empty();
+        try {
+            Optional<Path> marker = marker();
+            if (marker.isEmpty() || Files.exists(marker.get())) {
+                return;
+            }
+            notices.accept("unpacking libtorch's libraries for workers in containers to " + folder
+                    + ", once for this node (450 MB)");
+            PrivateFolder.claim(folder.resolve("..").normalize());
+            failure = run();
+        } catch (IOException e) {
+            failure = Optional.of(String.valueOf(e.getMessage()));
+        }
+        failure.ifPresent(reason -> notices.accept("libtorch's libraries could not be unpacked to " + folder + ": "
+                + reason + "; each worker that uses libtorch unpacks 450 MB into its own layer"));
+    }
+
+    /** The file that the runtime writes when all libraries are unpacked; empty if the runtime has no libtorch. */
+    private Optional<Path> marker() throws IOException {
+        for (Path jar : runtime) {
+            String name = jar.getFileName().toString();
+            if (name.startsWith("pytorch-") && name.endsWith("-linux-x86_64.jar")) {
+                return Optional.of(folder.resolve(".jrun-unpacked-" + name + "-" + Files.size(jar) + "-"
+                        + Files.getLastModifiedTime(jar).toMillis()));
+            }
+        }
+        return Optional.empty();
+    }
+
+    /** Returns the reason of a failure. */
+    private Optional<String> run() throws IOException, InterruptedException {
+        Process process = new ProcessBuilder(
+                        Path.of(System.getProperty("java.home"), "bin", "java").toString(),
+                        "-XX:+UseSerialGC",
+                        "--enable-native-access=ALL-UNNAMED",
+                        "--sun-misc-unsafe-memory-access=allow",
+                        "-Dorg.bytedeco.javacpp.cachedir=" + folder,
+                        "-cp",
+                        runtime.stream().map(Path::toString).collect(Collectors.joining(File.pathSeparator)),
+                        PROGRAM)
+                .redirectOutput(ProcessBuilder.Redirect.DISCARD)
+                .start();
+        try {
+            StringBuilder lastLine = new StringBuilder();
+            Thread reader = Thread.ofVirtual().name("jrun-natives-errors").start(() -> read(process, lastLine));
+            if (!process.waitFor(DEADLINE_SECONDS, TimeUnit.SECONDS)) {
+                return Optional.of("the process has not ended within " + DEADLINE_SECONDS + " s");
+            }
+            reader.join();
+            return process.exitValue() == 0
+                    ? Optional.empty()
+                    : Optional.of("the process ended with exit code " + process.exitValue() + ": " + lastLine);
+        } finally {
+            process.destroyForcibly();
+        }
+    }
+
+    /** Keeps the last line that is no frame of a stack. */
+    private static void read(Process process, StringBuilder lastLine) {
+        try (BufferedReader errors = process.errorReader(StandardCharsets.UTF_8)) {
+            for (String line = errors.readLine(); line != null; line = errors.readLine()) {
+                if (!line.startsWith("\t") && !line.startsWith("WARNING")) {
+                    lastLine.setLength(0);
+                    lastLine.append(line.strip());
+                }
+            }
+        } catch (IOException e) {
+            // The process has ended.
+        }
+    }
+}
