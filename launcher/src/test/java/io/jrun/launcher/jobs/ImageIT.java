@@ -139,7 +139,7 @@ class ImageIT extends RealJobs {
     @Test
     void tokensAndTheCompressionsOfLayers() throws Exception {
         assertThat(root(prepare(bearer.host() + "#team/app:v1"))).contains("etc/new");
-        for (String format : List.of("zstd", "gzip")) {
+        for (String format : RunSeed.sample(List.of("zstd", "gzip"), 1)) {
             Path copy = folder.resolve(format);
             TestCommand.run(
                     "skopeo", "copy", "-q", "--dest-compress-format=" + format, "oci:" + layout + ":v1", "dir:" + copy);
@@ -150,8 +150,9 @@ class ImageIT extends RealJobs {
         Path dockerArchive = folder.resolve("docker.tar");
         TestCommand.run("skopeo", "copy", "-q", "oci:" + layout + ":v1", "oci-archive:" + ociArchive);
         TestCommand.run("skopeo", "copy", "-q", "oci:" + layout + ":v1", "docker-archive:" + dockerArchive + ":app:v1");
-        for (String local :
-                List.of(layout.toString(), layout + ":v1", ociArchive.toString(), dockerArchive.toString())) {
+        List<String> locals =
+                List.of(layout.toString(), layout + ":v1", ociArchive.toString(), dockerArchive.toString());
+        for (String local : RunSeed.sample(locals, 2)) {
             assertThat(root(prepare(local))).contains("etc/new").doesNotContain("etc/old");
         }
     }
