@@ -1,10 +1,13 @@
 package io.jrun.s3;
 
+import io.jrun.train.storage.CommitConflictException;
 import io.jrun.train.storage.ObjectReader;
 import io.jrun.train.storage.ObjectWriter;
 import io.jrun.train.storage.Storage;
 import java.io.IOException;
+import java.nio.ByteBuffer;
 import java.nio.file.NoSuchFileException;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Optional;
 import software.amazon.awssdk.core.sync.RequestBody;
@@ -84,7 +87,27 @@ final class S3Storage implements Storage {
         PutObjectRequest.Builder request =
                 PutObjectRequest.builder().bucket(bucket).key(prefix + name);
         replaced.ifPresentOrElse(request::ifMatch, () -> request.ifNoneMatch("*"));
-        S3Call.send("commit", place(name), () -> client.putObject(request.build(), RequestBody.fromBytes(content)));
+        try {
+            S3Call.send("commit", place(name), () -> client.putObject(request.build(), RequestBody.fromBytes(content)));
+        } catch (CommitConflictException e) {
+            // The answer to the first try may have been lost. The second try then meets the object of the first.
+            if (!hasContent(name, content)) {
+                throw e;
+            }
+        }
+    }
+
+    private boolean hasContent(String name, byte[] content) throws IOException {
+        try (ObjectReader reader = open(name)) {
+            if (reader.size() != content.length) {
+                return false;
+            }
+            ByteBuffer found = ByteBuffer.allocate(content.length);
+            reader.read(0, found);
+            return Arrays.equals(found.array(), content);
+        } catch (NoSuchFileException _) {
+            return false;
+        }
     }
 
     @Override

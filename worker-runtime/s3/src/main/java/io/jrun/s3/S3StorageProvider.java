@@ -14,6 +14,7 @@ import software.amazon.awssdk.regions.Region;
 import software.amazon.awssdk.regions.providers.DefaultAwsRegionProviderChain;
 import software.amazon.awssdk.services.s3.S3Client;
 import software.amazon.awssdk.services.s3.S3ClientBuilder;
+import software.amazon.awssdk.services.s3.S3Configuration;
 
 /**
  * Opens {@code s3://bucket/prefix}. Credentials, region and endpoint come from where each AWS tool takes them: the
@@ -23,6 +24,10 @@ import software.amazon.awssdk.services.s3.S3ClientBuilder;
 public final class S3StorageProvider implements StorageProvider {
     /** Five tries with growing pauses pass over the minute in which a store throttles. */
     private static final int MAX_ATTEMPTS = 5;
+
+    /** A body has 16 MiB at most, so it is sent at once, without waiting for the server's "100 Continue". */
+    private static final S3Configuration WITHOUT_EXPECT =
+            S3Configuration.builder().expectContinueEnabled(false).build();
 
     private static final Duration CONNECT_TIMEOUT = Duration.ofSeconds(10);
     private static final Duration SOCKET_TIMEOUT = Duration.ofSeconds(60);
@@ -43,6 +48,7 @@ public final class S3StorageProvider implements StorageProvider {
                 .httpClientBuilder(UrlConnectionHttpClient.builder()
                         .connectionTimeout(CONNECT_TIMEOUT)
                         .socketTimeout(SOCKET_TIMEOUT))
+                .serviceConfiguration(WITHOUT_EXPECT)
                 .overrideConfiguration(
                         override -> override.retryStrategy(AwsRetryStrategy.standardRetryStrategy().toBuilder()
                                 .maxAttempts(MAX_ATTEMPTS)

@@ -9,6 +9,7 @@ import java.net.Socket;
 import java.nio.charset.StandardCharsets;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 
 /** A TCP relay to a server. It can answer the next requests with 503, which tells a client of S3 to try again. */
@@ -20,6 +21,7 @@ final class FaultyLink implements AutoCloseable {
     private final int target;
     private final Set<Socket> open = ConcurrentHashMap.newKeySet();
     private final AtomicInteger failures = new AtomicInteger();
+    private final AtomicBoolean isAnswerLost = new AtomicBoolean();
 
     FaultyLink(int target) throws IOException {
         this.target = target;
@@ -38,6 +40,12 @@ final class FaultyLink implements AutoCloseable {
     /** The next {@code count} requests get 503. */
     void failNext(int count) {
         failures.set(count);
+        closeAll();
+    }
+
+    /** The next request reaches the server, but its answer is lost. */
+    void loseNextAnswer() {
+        isAnswerLost.set(true);
         closeAll();
     }
 
@@ -65,12 +73,29 @@ final class FaultyLink implements AutoCloseable {
             }
             try (Socket server = new Socket(InetAddress.getLoopbackAddress(), target)) {
                 open.add(server);
+                if (isAnswerLost.compareAndSet(true, false)) {
+                    Thread.ofVirtual().start(() -> pump(client, server));
+                    awaitAnswer(server.getInputStream(), client.getOutputStream());
+                    return;
+                }
                 Thread back = Thread.ofVirtual().start(() -> pump(server, client));
                 pump(client, server);
                 back.join();
             }
         } catch (IOException | InterruptedException _) {
             return; // the client sees a closed connection
+        }
+    }
+
+    /** Returns when the server has answered. The client sees interim answers only. */
+    private static void awaitAnswer(InputStream answers, OutputStream client) throws IOException {
+        byte[] bytes = new byte[1 << 16];
+        while (true) {
+            int count = answers.read(bytes);
+            if (count < 0 || !new String(bytes, 0, count, StandardCharsets.US_ASCII).startsWith("HTTP/1.1 100")) {
+                return;
+            }
+            client.write(bytes, 0, count);
         }
     }
 

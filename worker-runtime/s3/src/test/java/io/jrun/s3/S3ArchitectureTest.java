@@ -14,7 +14,8 @@ class S3ArchitectureTest {
     static final ArchRule S3_IS_A_STORAGE_AND_KNOWS_NOTHING_ELSE_OF_TRAIN = noClasses()
             .should()
             .dependOnClassesThat()
-            .resideOutsideOfPackages("io.jrun.s3..", "io.jrun.train.storage", "software.amazon.awssdk..", "java..", "org.jspecify..");
+            .resideOutsideOfPackages(
+                    "io.jrun.s3..", "io.jrun.train.storage", "software.amazon.awssdk..", "java..", "org.jspecify..");
 
     @ArchTest
     static final ArchRule PACKAGES_HAVE_NO_CYCLES =

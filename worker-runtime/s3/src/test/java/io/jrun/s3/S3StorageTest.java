@@ -129,6 +129,19 @@ class S3StorageTest {
         return text.getBytes(StandardCharsets.UTF_8);
     }
 
+    /** The client sends the request again, and the condition of the second request fails. */
+    @Test
+    void aCommitWhoseAnswerIsLostIsNoConflict() throws IOException {
+        try (Storage storage = Storages.open(location)) {
+            link.loseNextAnswer();
+            storage.commit("index", bytes("one"), Optional.empty());
+            Optional<String> version = storage.version("index");
+            link.loseNextAnswer();
+            storage.commit("index", bytes("two"), version);
+            assertThat(storage.version("index")).isPresent().isNotEqualTo(version);
+        }
+    }
+
     @Test
     void serverThatIsBusyIsTriedAgain() throws IOException {
         try (Storage storage = Storages.open(location)) {
@@ -171,6 +184,24 @@ class S3StorageTest {
                     .hasLineCount(1)
                     .contains(wrong);
         }
+    }
+
+    /** One job saves many times. */
+    @Test
+    void ranksSaveInTheBackgroundAndKeepTheLast() {
+        Libtorch.setThreads(1);
+        LocalWorld.run(2, world -> {
+            try (CheckpointManager manager =
+                    CheckpointManager.open(location, world.group(), world.runId(), Retention.DEFAULT)) {
+                Tensor part = torch.zeros(new long[] {1, 5}, new TensorOptions(torch.ScalarType.Float));
+                for (int step = 1; step <= 4; step++) {
+                    part.fill_(new Scalar(step));
+                    manager.saveAsync(step, new StateDict().put(entry(part, 2, world.rank())));
+                }
+                assertThat(manager.latest()).hasValue(4);
+                assertThat(manager.steps()).containsExactly(3L, 4L);
+            }
+        });
     }
 
     @Test
