@@ -125,6 +125,15 @@ class ModelFolderTest {
         assertThat(TinyModels.difference(TinyModels.logits(TinyModels.load(folder)), TinyModels.golden("bert")))
                 .isLessThan(TOLERANCE);
 
+        old.keySet().removeIf(name -> name.startsWith("cls."));
+        Safetensors.write(folder.resolve("model.safetensors"), old, Map.of());
+        assertThatThrownBy(() -> TinyModels.load(folder))
+                .hasMessage(folder + " lacks [cls.predictions.bias, cls.predictions.transform.LayerNorm.bias,"
+                        + " cls.predictions.transform.LayerNorm.weight, cls.predictions.transform.dense.bias,"
+                        + " cls.predictions.transform.dense.weight], and the rest of its tensors fits. The file is of a"
+                        + " part of the model, such as a BERT without the head for masked tokens (BertModel). Save the"
+                        + " whole model (BertForMaskedLM), or check config.json.");
+
         Path gptFolder = folder.resolve("gpt2");
         LanguageModel gpt2 = TinyModels.describe(gptFolder, "gpt2");
         Map<String, Tensor> bare = new LinkedHashMap<>();

@@ -18,8 +18,6 @@ class ModelsArchitectureTest {
                     "io.jrun.models..", "io.jrun.train..", "org.bytedeco..", "java..", "org.jspecify..");
 
     @ArchTest
-    static final ArchRule PACKAGES_HAVE_NO_CYCLES = SlicesRuleDefinition.slices()
-            .matching("io.jrun.(**)")
-            .should()
-            .beFreeOfCycles();
+    static final ArchRule PACKAGES_HAVE_NO_CYCLES =
+            SlicesRuleDefinition.slices().matching("io.jrun.(**)").should().beFreeOfCycles();
 }

@@ -67,8 +67,8 @@ class LoraWrappersTest {
             @Override
             Map<String, Tensor> train(World world, LanguageModel model) {
                 try (var ddp = new DistributedDataParallel<>(model, world.group());
-                        var optimizer = ZeroOptimizer.stageOne(
-                                ddp, world.group(), FusedAdamW.DEFAULT, GROUPS, SCHEDULE)) {
+                        var optimizer =
+                                ZeroOptimizer.stageOne(ddp, world.group(), FusedAdamW.DEFAULT, GROUPS, SCHEDULE)) {
                     for (int i = 0; i < STEPS; i++) {
                         try (var step = ddp.step()) {
                             model.zero_grad(true);
@@ -111,7 +111,8 @@ class LoraWrappersTest {
                         }
                     }
                 }
-                return fsdp.wholeParameters((_, whole) -> TensorMemory.own(whole.detach().clone()));
+                return fsdp.wholeParameters(
+                        (_, whole) -> TensorMemory.own(whole.detach().clone()));
             }
         };
 
@@ -145,7 +146,9 @@ class LoraWrappersTest {
                 assertThat(TinyModels.difference(tensor, of(expected, name)))
                         .as(name)
                         .isLessThan(1e-5);
-                assertThat(TinyModels.difference(tensor, of(before, name))).as(name).isGreaterThan(1e-3);
+                assertThat(TinyModels.difference(tensor, of(before, name)))
+                        .as(name)
+                        .isGreaterThan(1e-3);
             } else {
                 assertThat(tensor.equal(of(before, name))).as(name).isTrue();
             }

@@ -74,7 +74,12 @@ record WeightPlan(Optional<String> failure, List<String> names) {
         }
         TreeSet<String> missing = new TreeSet<>(own.keySet());
         missing.removeAll(fileNames.keySet());
-        if (!missing.isEmpty() || !unknown.isEmpty()) {
+        if (!missing.isEmpty() && unknown.isEmpty()) {
+            throw new CheckpointException(path + " lacks " + some(missing) + ", and the rest of its tensors fits. The"
+                    + " file is of a part of the model, such as a BERT without the head for masked tokens"
+                    + " (BertModel). Save the whole model (BertForMaskedLM), or check config.json.");
+        }
+        if (!unknown.isEmpty()) {
             throw new CheckpointException(path + " is of another model: the file lacks " + some(missing)
                     + " and has unknown "
                     + some(unknown) + ". Check the type and the sizes in config.json.");
