@@ -9,11 +9,14 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Objects;
+import java.util.Random;
+import java.util.concurrent.locks.LockSupport;
 import org.junit.jupiter.api.Test;
 
 /** The elastic example as its users run it: workers are lost at some moment, and it learns the same. */
 class ElasticIT extends RealJobs {
     private static final int STEPS = 40;
+    private static final int LOSSES = Boolean.getBoolean("jrun.soak") ? 50 : 1;
 
     private List<String> checkpoint = List.of();
 
@@ -55,23 +58,28 @@ class ElasticIT extends RealJobs {
     void aJobThatLosesAllItsWorkersGoesOnFromTheCheckpoint() {
         assertThat(train("kept", "--nproc-per-node=2").await().exitCode()).isZero();
 
-        checkpoint = List.of("--checkpoint=" + folder.resolve("checkpoints"), "--checkpoint-every=4");
-        Running job = train("resumed", "--nproc-per-node=2", "--max-restarts=2");
-        job.awaitOutput("step 10: ");
-        List<Beginning> first = Beginning.in(job.out());
-        for (int rank : List.of(0, 1)) {
-            JRun.kill("KILL", Beginning.pids(first, rank).getFirst());
-        }
-        Result result = job.await();
-        assertThat(result.exitCode()).as(result.err()).isZero();
+        Random random = new Random(RunSeed.offset(1_000));
+        for (int run = 0; run < LOSSES; run++) {
+            String out = "resumed-" + run;
+            checkpoint = List.of("--checkpoint=" + folder.resolve("checkpoints-" + run), "--checkpoint-every=4");
+            Running job = train(out, "--nproc-per-node=2", "--max-restarts=2");
+            job.awaitOutput("step 10: ");
+            List<Beginning> first = Beginning.in(job.out());
+            LockSupport.parkNanos(random.nextLong(LOSSES * 5_000_000L)); // also into saves
+            for (int rank : List.of(0, 1)) {
+                JRun.kill("KILL", Beginning.pids(first, rank).getFirst());
+            }
+            Result result = job.await();
+            assertThat(result.exitCode()).as(result.err()).isZero();
 
-        List<Beginning> all = Beginning.in(result.out());
-        assertThat(all.subList(all.size() - 2, all.size())).allSatisfy(each -> {
-            assertThat(each.step()).isGreaterThanOrEqualTo(8);
-            assertThat(each.step() % 4).isZero();
-            assertThat(first).extracting(Beginning::pid).doesNotContain(each.pid());
-        });
-        assertThat(folder.resolve("resumed")).hasSameBinaryContentAs(folder.resolve("kept"));
+            List<Beginning> all = Beginning.in(result.out());
+            assertThat(all.subList(all.size() - 2, all.size())).allSatisfy(each -> {
+                assertThat(each.step()).isGreaterThanOrEqualTo(8);
+                assertThat(each.step() % 4).isZero();
+                assertThat(first).extracting(Beginning::pid).doesNotContain(each.pid());
+            });
+            assertThat(folder.resolve(out)).hasSameBinaryContentAs(folder.resolve("kept"));
+        }
     }
 
     @Test

@@ -219,12 +219,7 @@ class SlurmIT extends SlurmJobs {
                         + " sh -c 'echo start $SLURM_RESTART_COUNT on $(uname -n); [ \"$SLURM_RESTART_COUNT\" ] || exec sleep 1000'");
         TestCluster.awaitOutput(folder, job, "start on n1");
         TestCluster.awaitOutput(folder, job, "start on n2");
-        cluster.slurm("scontrol", "requeue", job);
-        JRun.waitFor(() -> cluster.field(job, "JobState").equals("PENDING"), "job " + job + " to be pending");
-        // Slurm waits 10 s by itself. Within the second of the old start's end it refuses the new one: its credentials
-        // are dated
-        // in seconds, and the node takes that of the new start for the old one ("Job credential revoked").
-        cluster.slurm("scontrol", "update", "JobId=" + job, "StartTime=now+2");
+        cluster.requeue(job);
         String state = cluster.awaitEnd(folder, job);
         assertThat(state).as(TestCluster.output(folder, job)).isEqualTo("COMPLETED");
         assertThat(TestCluster.output(folder, job))

@@ -21,6 +21,12 @@ import org.junit.jupiter.api.condition.EnabledIfSystemProperty;
  */
 class SlurmTrainingIT extends SlurmJobs {
     private static final int WORKERS = Boolean.getBoolean("jrun.soak") ? 16 : 4;
+    private static final int REQUEUES = Boolean.getBoolean("jrun.soak") ? 50 : 1;
+    private static final int LONG_STEPS = 60;
+    private static final String TEXT = "It was the best of times, it was the worst of times. ".repeat(2_000);
+    private static final String LONG = JRUN + " --env JRUN_DETERMINISTIC=1 --jvm-opts=-XX:TieredStopAtLevel=1 "
+            + System.getProperty("jrun.home") + "/examples/train.jar --tiny --log-every=1 --data=text --steps="
+            + LONG_STEPS + " ";
     private static final List<String> TWO_NODES = List.of("--nodes=2", "--gpus-per-node=" + WORKERS / 2);
     private static final List<String> ONE_NODE = List.of("--nodes=1", "--ntasks-per-node=" + WORKERS);
 
@@ -38,6 +44,30 @@ class SlurmTrainingIT extends SlurmJobs {
         assertThat(two.remaining()).isEqualTo(one.remaining());
         while (one.hasRemaining()) {
             assertThat(two.get()).isCloseTo(one.get(), within(1e-6f));
+        }
+    }
+
+    /** Slurm ends the job in the middle of the training and starts the job again. Soak: 50 times. */
+    @Test
+    void aTrainingThatIsQueuedAgainHasTheBitsOfAnUninterruptedOne() throws IOException {
+        Files.writeString(folder.resolve("text"), TEXT);
+        String whole = submit(List.of("--nodes=1", "--ntasks-per-node=2"), LONG + "--out=whole");
+        assertThat(cluster.awaitEnd(folder, whole))
+                .as(TestCluster.output(folder, whole))
+                .isEqualTo("COMPLETED");
+        for (int run = 0; run < REQUEUES; run++) {
+            String out = "requeued-" + run;
+            String job = submit(
+                    List.of("--nodes=2", "--gpus-per-node=1", "--requeue", "--open-mode=append"),
+                    LONG + "--out=" + out + " --checkpoint=checkpoints-" + run
+                            + " --checkpoint-every=1 --checkpoint-async ${SLURM_RESTART_COUNT:+--resume}");
+            TestCluster.awaitOutput(folder, job, "step " + (2 + RunSeed.offset(20) + run % 20) + "/" + LONG_STEPS);
+            cluster.requeue(job);
+            String state = cluster.awaitEnd(folder, job);
+            String output = TestCluster.output(folder, job);
+            assertThat(state).as(output).isEqualTo("COMPLETED");
+            assertThat(output).contains(" from step ");
+            assertThat(folder.resolve(out)).as(output).hasSameBinaryContentAs(folder.resolve("whole"));
         }
     }
 
@@ -69,8 +99,7 @@ class SlurmTrainingIT extends SlurmJobs {
 
     /** What the workers have learned; they start twice as fast with one of the JVM's compilers. */
     private ByteBuffer train(String name, List<String> options, String deterministic) throws IOException {
-        Files.writeString(
-                folder.resolve("text"), "It was the best of times, it was the worst of times. ".repeat(2_000));
+        Files.writeString(folder.resolve("text"), TEXT);
         String job = submit(
                 options,
                 JRUN + " --env JRUN_DETERMINISTIC=" + deterministic + " --jvm-opts=-XX:TieredStopAtLevel=1 "

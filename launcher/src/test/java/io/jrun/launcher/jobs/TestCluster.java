@@ -139,6 +139,15 @@ final class TestCluster implements AutoCloseable {
         return field(job, "JobState");
     }
 
+    /** Queues a running job again, and lets it start soon. */
+    void requeue(String job) {
+        slurm("scontrol", "requeue", job);
+        JRun.waitFor(() -> field(job, "JobState").equals("PENDING"), "job " + job + " to be pending");
+        // Slurm waits 10 s by itself. Within the second of the old start's end it refuses the new one: its credentials
+        // are dated in seconds, and the node takes that of the new start for the old one ("Job credential revoked").
+        slurm("scontrol", "update", "JobId=" + job, "StartTime=now+2");
+    }
+
     /** What {@code scontrol show job} says of a job. */
     String field(String job, String name) {
         for (String word : slurm("scontrol", "--oneliner", "show", "job", job).split("\\s+", -1)) {
