@@ -45,9 +45,8 @@ final class TlsContext {
         return ErrorCauses.find(status, SslHandshakeTimeoutException.class).isEmpty()
                 ? status
                 : Status.UNAVAILABLE.withDescription(
-                        "the TLS handshake did not end within 10 s; one of the two hosts or the network between them"
-                                + " is too busy, or the process there stands still: look at"
-                                + " their load, then try again");
+                        "the TLS handshake did not end within 10 s, because a host or the network is too busy, or"
+                                + " because the other process is stopped; check the load of both hosts, then try again");
     }
 
     private static SslContext build(SslContextBuilder builder, PeerIdentity identity) {

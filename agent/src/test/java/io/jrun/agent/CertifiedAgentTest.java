@@ -23,8 +23,8 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
 /**
- * Agents with certificates. One authority has admitted {@code alice.pem} and {@code loopback.pem}, which names 127.0.0.1;
- * another authority has admitted {@code mallory.pem}. The files have the form of {@code jrun cert node}.
+ * Agents with certificates. One authority has admitted {@code alice.pem} and {@code loopback.pem}, which names
+ * 127.0.0.1; another authority has admitted {@code mallory.pem}. The files have the form of {@code jrun cert node}.
  */
 @Timeout(60)
 class CertifiedAgentTest {

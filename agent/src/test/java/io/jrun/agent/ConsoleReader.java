@@ -62,7 +62,7 @@ public final class ConsoleReader implements AutoCloseable {
         wait(millis);
     }
 
-    /** How many bytes have come. */
+    /** The number of bytes that have come. */
     public synchronized long bytes() {
         return bytes;
     }

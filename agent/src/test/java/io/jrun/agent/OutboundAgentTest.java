@@ -103,7 +103,7 @@ class OutboundAgentTest {
         return toAgent;
     }
 
-    /** What comes from the agent is handled by {@code launcher}. */
+    /** The {@code launcher} handles the messages of the agent. */
     private Channel readBy(ExecutorService executor, Channel agent) {
         return ClientInterceptors.intercept(agent, new ClientInterceptor() {
             @Override

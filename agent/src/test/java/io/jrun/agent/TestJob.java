@@ -252,12 +252,12 @@ public final class TestJob implements AutoCloseable {
         return logDir.resolve("attempt-0/rank-%04d".formatted(rank));
     }
 
-    /** What a rank wrote to stdout so far. */
+    /** The output of a rank on stdout so far. */
     public String stdout(int rank) throws IOException {
         return Files.readString(rankDir(rank).resolve("stdout.log"), StandardCharsets.UTF_8);
     }
 
-    /** What a rank wrote to stderr so far. */
+    /** The output of a rank on stderr so far. */
     public String stderr(int rank) throws IOException {
         return Files.readString(rankDir(rank).resolve("stderr.log"), StandardCharsets.UTF_8);
     }

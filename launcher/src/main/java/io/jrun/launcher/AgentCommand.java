@@ -31,8 +31,8 @@ import java.util.concurrent.atomic.AtomicReference;
  */
 final class AgentCommand {
     /**
-     * How long an outbound agent tries to connect. The launcher listens before it starts agents, so only a short
-     * failure of the network delays the connection.
+     * The time for which an outbound agent tries to connect. The launcher listens before it starts agents, so only a
+     * short failure of the network delays the connection.
      */
     private static final Duration CONNECT_TIMEOUT = Duration.ofSeconds(10);
 

@@ -41,7 +41,7 @@ public final class JRunCommand {
     /** The path of scripts/jrun. */
     private static final String COMMAND_PROPERTY = "jrun.command";
 
-    /** Which of jrun's streams are terminals, as found by scripts/jrun: "out", "err", both, or neither. */
+    /** The streams of jrun that are terminals, as found by scripts/jrun: "out", "err", both, or neither. */
     private static final String TERMINAL_PROPERTY = "jrun.tty";
 
     /** First words of lines that only print. Such a line needs neither the prewarming nor the end by _exit. */

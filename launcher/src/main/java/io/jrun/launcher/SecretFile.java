@@ -62,7 +62,7 @@ final class SecretFile {
             throw new UsageException("--secret-file: " + file + ": its mode cannot be read: " + e.getMessage() + ".");
         } catch (IllegalArgumentException e) {
             throw new UsageException("--secret-file: " + file + ": " + e.getMessage()
-                    + ". Where the file does not exist, 'jrun agent' makes one.");
+                    + ". If the file does not exist, 'jrun agent' makes the file.");
         }
     }
 

@@ -20,7 +20,10 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Whatever an option, a job file or a host file holds: a rank map, or one line and exit code 2. The seeds are fixed. */
+/**
+ * Any content of an option, a job file or a host file leads to a rank map, or to one line and exit code 2. The seeds
+ * are fixed.
+ */
 class HostileInputTest {
     /** A parser that hangs does so for minutes; this tells it from one on a busy machine. */
     private static final Duration HANGS = Duration.ofSeconds(20);

@@ -63,7 +63,7 @@ class SecretFileTest {
                 arguments("\u001b[31m" + text, ", line 1: a control character (code 27)" + control),
                 arguments(
                         pem,
-                        ": the file is not from 'jrun cert node'. Where the file does not exist, 'jrun agent' makes one."),
+                        ": the file is not from 'jrun cert node'. If the file does not exist, 'jrun agent' makes the file."),
                 arguments(
                         "-----BEGIN PRIVATE KEY-----\nA\n-----END PRIVATE KEY-----\n",
                         ": the file is damaged: its base64 text ends too early. Where the file does not exist, 'jrun agent'"
@@ -74,7 +74,7 @@ class SecretFileTest {
                                 + " makes one."),
                 arguments(
                         "-----BEGIN A-----" + "\n".repeat(1_000_000) + "x",
-                        ": the file is not from 'jrun cert node'. Where the file does not exist, 'jrun agent' makes one."),
+                        ": the file is not from 'jrun cert node'. If the file does not exist, 'jrun agent' makes the file."),
                 arguments("\0".repeat(64), ", line 1: a NUL byte, so this is no text file. Give a text file."));
     }
 

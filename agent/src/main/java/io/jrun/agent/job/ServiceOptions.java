@@ -6,7 +6,7 @@ import java.util.Optional;
 import java.util.function.Consumer;
 
 /**
- * How an agent serves its launchers.
+ * The options with which an agent serves its launchers.
  *
  * @param workers value of {@code --nproc-per-node} for this node; empty for the value of the launcher
  * @param console prints the output of this node's workers in this process, each chunk before it returns; empty if the

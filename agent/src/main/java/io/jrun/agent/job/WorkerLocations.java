@@ -24,10 +24,10 @@ import org.jspecify.annotations.Nullable;
  * operation become one request to the worker. Confined to the job's thread.
  */
 final class WorkerLocations {
-    /** How long the agent waits for a worker. A running JVM answers in milliseconds. */
+    /** The longest wait of the agent for a worker. A running JVM answers in milliseconds. */
     private static final long ANSWER_MILLIS = 1000;
 
-    /** How long the agent keeps an answer for further requests about the same operation. */
+    /** The time for which the agent keeps an answer for further requests about the same operation. */
     private static final long FRESH_MILLIS = 1000;
 
     private static final Path ROOT = Path.of("/");

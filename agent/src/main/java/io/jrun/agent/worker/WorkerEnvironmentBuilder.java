@@ -45,7 +45,7 @@ public final class WorkerEnvironmentBuilder {
                 || chosen(launch).containsKey(OMP_NUM_THREADS);
     }
 
-    /** Returns the variables of {@code --env}. Of equal names the last one counts. */
+    /** Returns the variables of {@code --env}. If a name occurs twice, the last value counts. */
     static Map<String, String> chosen(LaunchRound launch) {
         Map<String, String> chosen = new HashMap<>();
         for (Variable variable : launch.getEnvList()) {

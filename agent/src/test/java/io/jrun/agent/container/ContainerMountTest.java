@@ -13,7 +13,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
 class ContainerMountTest {
-    /** What fuzzed entries are made of: whatever has a meaning in the grammar, or to mount(8). */
+    /** The parts of fuzzed entries: texts with a meaning in the grammar, or to mount(8). */
     private static final List<String> PIECES = List.of(
             ":",
             ",",

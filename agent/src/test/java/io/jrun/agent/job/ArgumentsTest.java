@@ -15,7 +15,7 @@ import org.junit.jupiter.api.io.TempDir;
 
 @Timeout(60)
 class ArgumentsTest {
-    /** What Commons Exec, a shell or jrun's own expansion might touch. */
+    /** Texts that Commons Exec, a shell or jrun's own expansion might change. */
     private static final List<String> AWKWARD = List.of(
             "plain",
             "",

@@ -21,8 +21,8 @@ public final class ElasticWorkerMain {
     private ElasticWorkerMain() {}
 
     /**
-     * {@code STEPS SIZE DEATH}: runs until it has done so many steps and is in a world of that size. In its first round rank 2
-     * dies in step DEATH.
+     * {@code STEPS SIZE DEATH}: runs until it has done so many steps and is in a world of that size. In its first round
+     * rank 2 dies in step DEATH.
      */
     public static void main(String[] args) {
         long steps = Long.parseLong(args[0]);

@@ -15,8 +15,8 @@ public final class JvmWorkerMain {
     private JvmWorkerMain() {}
 
     /**
-     * {@code wait FOLDER NAME}: until that file exists. {@code echo TEXT}: that and the variable GREETING. {@code fail}: throws. {@code
-     * fill}: until the heap is full.
+     * {@code wait FOLDER NAME}: until that file exists. {@code echo TEXT}: that and the variable GREETING. {@code
+     * fail}: throws. {@code fill}: until the heap is full.
      */
     public static void main(String[] args) throws IOException, InterruptedException {
         switch (args[0]) {

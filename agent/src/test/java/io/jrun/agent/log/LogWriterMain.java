@@ -53,7 +53,7 @@ final class LogWriterMain {
         return line.toByteArray();
     }
 
-    /** What {@link #main} writes, the last newline included. */
+    /** The output of {@link #main}, the last newline included. */
     static byte[] expected(int rank, int lines) throws IOException {
         Random random = new Random(rank);
         ByteArrayOutputStream all = new ByteArrayOutputStream();

@@ -32,7 +32,10 @@ class PeerIdentityTest {
         assertThat(certificate.getSubjectX500Principal().getName()).isEqualTo("CN=jrun agent");
     }
 
-    /** Different releases must understand each other well enough to name both versions; the values are a Python script's. */
+    /**
+     * Different releases must understand each other well enough to name both versions; the values are a Python
+     * script's.
+     */
     @Test
     void secretAloneDecidesTheIdentity() {
         PeerIdentity identity = PeerIdentity.of(secret("a"));

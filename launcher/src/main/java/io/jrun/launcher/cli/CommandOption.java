@@ -34,7 +34,7 @@ public enum CommandOption implements CommandLineOption {
             "PATH",
             "Secret that the agents of all hosts and their users share: a file of mode 0600, the same on every host."
                     + " The agent makes the file if it does not exist. Default: ~/.config/jrun/secret."),
-    /** Where a standing agent listens. */
+    /** The address at which a standing agent listens. */
     LISTEN(
             "--listen",
             "ADDRESS:PORT",

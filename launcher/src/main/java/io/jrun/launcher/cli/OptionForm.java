@@ -108,7 +108,7 @@ final class OptionForm {
         }
     }
 
-    /** Where the metrics are served: on the loopback interface if only a port is given. */
+    /** The address of the metrics endpoint. An address without a host is the loopback interface. */
     static LauncherAddress metricsAddress(String text, String name) {
         boolean isPort = text.strip().chars().allMatch(Character::isDigit);
         return isPort

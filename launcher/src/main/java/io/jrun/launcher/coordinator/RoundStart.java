@@ -128,7 +128,7 @@ final class RoundStart {
         }
         String text = where.isEmpty()
                 ? why
-                : "the agent at " + where + (refused ? " refuses it: " : " cannot be reached: ") + why;
+                : "the agent at " + where + (refused ? " refuses the job: " : " cannot be reached: ") + why;
         JobProgress jobProgress = without.jobProgress();
         return jobProgress.present().size() + jobProgress.awaited().size() < nodes.min()
                 ? tooFew(without, text, refused, ending)

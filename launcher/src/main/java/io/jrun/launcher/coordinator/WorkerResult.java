@@ -17,7 +17,8 @@ import java.util.Optional;
  * @param artifacts paths of crash files and heap dumps
  * @param notJoined the state of the worker's process if the round ended before the worker had joined; else empty
  * @param logFolder the folder of the worker's files, below the job's log folder; empty if unknown
- * @param place the worker's place in the mesh of the program, as {@code pp=1 tp=0}; empty if the worker has reported none
+ * @param place the worker's place in the mesh of the program, as {@code pp=1 tp=0}; empty if the worker has reported
+ *     none
  */
 public record WorkerResult(
         int rank,
@@ -63,7 +64,10 @@ public record WorkerResult(
                 newPlace);
     }
 
-    /** A predicate: "exited with code 42", or "(pp=1 tp=0) exited with code 42" for a worker that has reported its place. */
+    /**
+     * A predicate: "exited with code 42", or "(pp=1 tp=0) exited with code 42" for a worker that has reported its
+     * place.
+     */
     public String how() {
         return place.isEmpty() ? end() : "(" + place + ") " + end();
     }

@@ -17,7 +17,9 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 
-/** Which container engines this machine can run, and whether this machine can make the containers of a job. */
+/**
+ * Finds the container engines that this machine can run. Checks whether this machine can make the containers of a job.
+ */
 final class ContainersCheck implements Check {
     private static final List<EngineChoice> ENGINES =
             List.of(EngineChoice.BUILTIN, EngineChoice.PODMAN, EngineChoice.ENROOT, EngineChoice.APPTAINER);

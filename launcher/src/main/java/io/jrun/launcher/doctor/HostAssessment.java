@@ -52,7 +52,7 @@ final class HostAssessment {
 
     private String why(Status status) {
         if (status.getCode() == Status.Code.UNIMPLEMENTED) {
-            return "is of an older version than this jrun, " + version + "; update it";
+            return "is older than this jrun, version " + version + "; install this version on the host";
         }
         Optional<UnknownPeerException> unknownPeer = ErrorCauses.find(status, UnknownPeerException.class);
         if (unknownPeer.isPresent()) {
@@ -60,19 +60,21 @@ final class HostAssessment {
         }
         String words = ErrorCauses.first(status);
         if (status.getCode() == Status.Code.FAILED_PRECONDITION || status.getCode() == Status.Code.UNAUTHENTICATED) {
-            return "is running, but refuses: " + words;
+            return "is running, but refuses the check: " + words;
         }
         if (ErrorCauses.find(status, UnknownHostException.class).isPresent()) {
             return words + "; check the name";
         }
         if (port.isEmpty()) {
-            return "cannot be started there: " + words;
+            return "cannot be started on this host: " + words;
         }
         if (ErrorCauses.find(status, SSLException.class).isPresent()) {
-            return "a program listens at port " + port.getAsInt() + ", but TLS with it fails: " + words
-                    + "; is it an agent, and does its --secret-file accept this jrun?";
+            return "a program listens at port " + port.getAsInt() + ", but the TLS handshake with the program fails: "
+                    + words
+                    + "; check that the program is 'jrun agent', and that both sides have the same --secret-file";
         }
-        return words + "; is 'jrun agent --listen 0.0.0.0' running there, and port " + port.getAsInt() + " open?";
+        return words + "; check that 'jrun agent --listen 0.0.0.0' runs on this host, and that port " + port.getAsInt()
+                + " is open";
     }
 
     /** One result for each fact. */
@@ -90,7 +92,8 @@ final class HostAssessment {
                 + (facts.getInterface().isEmpty() ? "" : " (" + facts.getInterface() + ")");
         CheckResult found = facts.getVersion().equals(version)
                 ? CheckResult.ok("agent", text)
-                : CheckResult.problem("agent", text + "; this is jrun " + version + ": install the same on all hosts");
+                : CheckResult.problem(
+                        "agent", text + "; this jrun has version " + version + ": install one version on all hosts");
         return found.with("version", facts.getVersion())
                 .with("java", facts.getJava())
                 .with("address", facts.getReachedAt())
@@ -107,7 +110,10 @@ final class HostAssessment {
     record Clock(double ahead, double roundTrip) {
         private CheckResult finding() {
             String text = String.format(
-                    Locale.ROOT, "%+.1f ms from this host's, to within %.1f ms", ahead * 1e3, roundTrip / 2 * 1e3);
+                    Locale.ROOT,
+                    "%+.1f ms ahead of this machine's clock, to within %.1f ms",
+                    ahead * 1e3,
+                    roundTrip / 2 * 1e3);
             CheckResult found = Math.abs(ahead) - roundTrip / 2 < MOST_CLOCK_SECONDS
                     ? CheckResult.ok("clock", text)
                     : CheckResult.problem("clock", text + "; synchronise both clocks with chrony or systemd-timesyncd");

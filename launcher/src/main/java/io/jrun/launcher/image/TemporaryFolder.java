@@ -78,7 +78,7 @@ record TemporaryFolder(Path path, FileChannel lock) implements AutoCloseable {
         }
     }
 
-    /** Where the root file system is made. */
+    /** The folder in which the root file system is made. */
     Path root() {
         return path.resolve(ROOT);
     }

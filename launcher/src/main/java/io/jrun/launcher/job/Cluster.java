@@ -30,7 +30,7 @@ public record Cluster(List<Host> hosts, Reach reach) {
         }
     }
 
-    /** How the launcher reaches an agent on each host. */
+    /** The way in which the launcher reaches an agent on each host. */
     public sealed interface Reach {}
 
     /**

@@ -4,7 +4,7 @@ import java.util.Optional;
 import java.util.Set;
 
 /**
- * Which part of the workers' output the console shows.
+ * The part of the workers' output that the console shows.
  *
  * @param redirects streams that go to files only
  * @param tee streams that go to the console in spite of {@code redirects}

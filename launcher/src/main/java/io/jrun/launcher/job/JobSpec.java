@@ -32,7 +32,7 @@ public record JobSpec(
         boolean json,
         Optional<InetSocketAddress> metricsAddress) {
 
-    /** How the job stops and restarts. */
+    /** The rules by which the job stops and restarts. */
     public record StopPolicy(int maxRestarts, Duration gracePeriod, Set<StopSignal> signals) {
         public StopPolicy {
             signals = Set.copyOf(signals);

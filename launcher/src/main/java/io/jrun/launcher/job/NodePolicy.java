@@ -15,7 +15,9 @@ import java.util.Optional;
  */
 public record NodePolicy(
         int min, int max, int spares, Duration joinTimeout, Optional<Duration> restartWindow, Duration coolDown) {
-    /** How long the job waits for further nodes once {@code min} nodes have joined. The value is torchrun's. */
+    /**
+     * The time for which the job waits for further nodes once {@code min} nodes have joined. The value is torchrun's.
+     */
     public static final Duration LAST_CALL = Duration.ofSeconds(30);
 
     /** The number of failures after which a node gets a cool-down. Fewer failures may be chance. */
@@ -28,8 +30,8 @@ public record NodePolicy(
     private static final int FAILURE_COOL_DOWNS = 10;
 
     /**
-     * How long a failure of a node's workers counts. {@value #MOST_FAILURES} failures in this time begin the node's
-     * cool-down.
+     * The time for which a failure of a node's workers counts. {@value #MOST_FAILURES} failures in this time begin the
+     * node's cool-down.
      */
     public Duration failureWindow() {
         return coolDown.multipliedBy(FAILURE_COOL_DOWNS);

@@ -40,7 +40,7 @@ public record RendezvousSettings(
         return !job.startsWith(UNNAMED);
     }
 
-    /** Which jrun hosts the job. */
+    /** Decides which jrun hosts the job. */
     public enum Hosting {
         /** This jrun hosts the job. */
         HERE,

@@ -73,7 +73,7 @@ public final class Layout {
                     .mapToInt(Placement::localRank)
                     .max()
                     .orElse(0);
-            throw noRankSelected("it has", ranks.worldSize(), mostLocal + 1);
+            throw noRankSelected("the job has", ranks.worldSize(), mostLocal + 1);
         }
     }
 
@@ -95,14 +95,14 @@ public final class Layout {
                 .mapToInt(Integer::intValue)
                 .sum();
         if (!job.console().selectsAnyBelow(worldSize, counts.getFirst())) {
-            throw noRankSelected("with all of its nodes it has", worldSize, counts.getFirst());
+            throw noRankSelected("with all of its nodes the job has", worldSize, counts.getFirst());
         }
     }
 
-    private static LayoutException noRankSelected(String itHas, int worldSize, int mostLocal) {
-        return new LayoutException("--ranks-filter, --local-ranks-filter: no rank of this job is among those"
-                + " named, so nothing would be shown; "
-                + itHas + " ranks 0 to " + (worldSize - 1) + ", and on a node local ranks 0 to "
+    private static LayoutException noRankSelected(String jobHas, int worldSize, int mostLocal) {
+        return new LayoutException("--ranks-filter, --local-ranks-filter: the filter names no rank of this job, so the"
+                + " console would show no output; "
+                + jobHas + " ranks 0 to " + (worldSize - 1) + ", and on a node local ranks 0 to "
                 + (mostLocal - 1)
                 + ".");
     }

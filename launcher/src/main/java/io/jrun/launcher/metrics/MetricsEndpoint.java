@@ -51,7 +51,7 @@ public final class MetricsEndpoint implements JobEventListener, Closeable {
         }
     }
 
-    /** Where collectors find the metrics. */
+    /** The URL of the metrics for collectors. */
     public String url() {
         return "http://" + address + PATH;
     }

@@ -186,7 +186,7 @@ public final class AgentRegistry implements AutoCloseable {
         AgentRegistration arrival = Objects.requireNonNull(places.get(node)).arrival();
         if (!who.getJrunVersion().equals(version)) {
             if (job.isEmpty() && arrival.take()) { // in a rendezvous, an agent of the right version may arrive later
-                arrival.refuse("it is jrun " + who.getJrunVersion() + ", this is jrun " + version
+                arrival.refuse("the agent is jrun " + who.getJrunVersion() + ", the launcher is jrun " + version
                         + "; install the same version on all nodes");
             }
             throw refusal("the launcher is jrun " + version + ", this node's agent is jrun " + who.getJrunVersion()

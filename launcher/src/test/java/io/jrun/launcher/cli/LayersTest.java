@@ -13,7 +13,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** What command line, job file and environment make together. */
+/** The result of command line, job file and environment together. */
 class LayersTest {
     @TempDir
     private Path folder;

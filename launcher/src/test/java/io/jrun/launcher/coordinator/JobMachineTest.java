@@ -434,7 +434,7 @@ class JobMachineTest {
         assertThat(actions.stream().filter(LaunchWorkers.class::isInstance)).hasSize(1);
     }
 
-    /** What the machine does from the moment when both nodes have come. */
+    /** The actions of the machine after both nodes have joined. */
     private List<CoordinatorAction> play(JobMachine machine, CoordinatorInput... events) {
         List<CoordinatorInput> all = new ArrayList<>(List.of(came(1), came(0)));
         all.addAll(List.of(events));

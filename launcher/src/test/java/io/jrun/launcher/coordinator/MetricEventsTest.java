@@ -10,7 +10,7 @@ import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
 
-/** How many reports workers have dropped is published at once, then once a minute, and at the end. */
+/** The number of dropped reports is published at once, then once a minute, and at the end. */
 class MetricEventsTest {
     private final List<JobEvent> published = new ArrayList<>();
     private final JobEventPublisher events = new JobEventPublisher();

@@ -4,8 +4,8 @@ import java.util.function.IntConsumer;
 import java.util.stream.IntStream;
 
 /**
- * Runs a simulation over many seeds: few hundred by default, tens of thousands under {@code -Djrun.soak=true}, or the one
- * that {@code -Djrun.seed=N} names.
+ * Runs a simulation over many seeds: few hundred by default, tens of thousands under {@code -Djrun.soak=true}, or the
+ * one that {@code -Djrun.seed=N} names.
  */
 final class Seeds {
     private static final int FEW = 500;

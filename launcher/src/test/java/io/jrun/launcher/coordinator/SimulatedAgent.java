@@ -7,7 +7,10 @@ import java.util.Random;
 import java.util.TreeMap;
 import java.util.function.Consumer;
 
-/** A node's agent as {@link SimulatedCluster} sees it, from one opening of the job to its end; its workers act at random. */
+/**
+ * A node's agent as {@link SimulatedCluster} sees it, from one opening of the job to its end; its workers act at
+ * random.
+ */
 final class SimulatedAgent {
     /** A worker process. */
     static final class Worker {

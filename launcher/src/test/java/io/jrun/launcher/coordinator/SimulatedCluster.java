@@ -128,7 +128,10 @@ final class SimulatedCluster {
                 new CoordinatorInput.NodeOpened(id, new Node(id, "h" + id, "10.0.0." + id, 4, List.of(), 0)));
     }
 
-    /** Messages of one agent keep their order; what it has sent before it was lost may come or not, but never after that. */
+    /**
+     * Messages of one agent keep their order; what it has sent before it was lost may come or not, but never after
+     * that.
+     */
     private void arrive(int id, SimulatedAgent from, CoordinatorInput event) {
         long at = Math.max(lastArrival.getOrDefault(id, 0L), time.millis() + random.nextInt(50));
         lastArrival.put(id, at);
@@ -171,7 +174,9 @@ final class SimulatedCluster {
         }
     }
 
-    /** A node whose workers are the first to fail time and again rests, as soon and as long as there are enough others. */
+    /**
+     * A node whose workers are the first to fail time and again rests, as soon and as long as there are enough others.
+     */
     private void checkRest(JobState before, Transition transition) {
         JobProgress after = transition.state().jobProgress();
         List<Integer> rests = transition.actions().stream()
@@ -316,7 +321,7 @@ final class SimulatedCluster {
         });
     }
 
-    /** Who has a seat and is still there keeps it, unless seats before it have closed up. */
+    /** A node that is still present keeps its seat, unless a seat before it is free. */
     private void checkSeats(Membership next) {
         Membership before = membership;
         if (before == null) {

@@ -11,7 +11,7 @@ import java.util.ArrayList;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 
-/** Who is late while a round runs, from what its workers tell each second. */
+/** Finds late ranks in a running round from the reports of each second. */
 class StragglerDetectorTest {
     private final List<String> said = new ArrayList<>();
     private final List<List<Straggler>> shown = new ArrayList<>();
@@ -108,7 +108,7 @@ class StragglerDetectorTest {
         assertThat(said).hasSize(2);
     }
 
-    /** Who has left waits no more: what all have told at their end is compared as it is. */
+    /** A rank that has left waits no more: the last reports of all ranks are compared unchanged. */
     @Test
     void inTheEndReportsAreOfOneMoment() {
         late.begin();

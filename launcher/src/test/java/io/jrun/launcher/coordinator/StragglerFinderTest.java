@@ -106,7 +106,9 @@ class StragglerFinderTest {
         assertThat(StragglerFinder.find(waits(4, 0, 4), 10, 3.5)).isEmpty();
     }
 
-    /** What each rank is told by is the others' median, and their deviation from it: computed plainly, for each rank anew. */
+    /**
+     * The reference computation: the median of the other ranks and their deviation, computed separately for each rank.
+     */
     @Test
     void latenessIsThatOfTheDefinition() {
         Random random = new Random(1);
@@ -140,7 +142,7 @@ class StragglerFinderTest {
         return sorted.length % 2 == 1 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2;
     }
 
-    /** Where every rank sorted all others anew, this would take an hour. */
+    /** A sort of all other ranks for each rank would take an hour. */
     @Test
     @Timeout(60)
     void manyRanksAreTakenTogether() {

@@ -11,7 +11,7 @@ import java.util.List;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** What the checks make of what they see, and what the report makes of them. */
+/** The results of the checks for given facts, and the report of the results. */
 class DoctorTest {
     @TempDir
     private Path folder;

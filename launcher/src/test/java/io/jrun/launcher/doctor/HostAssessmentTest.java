@@ -86,7 +86,9 @@ class HostAssessmentTest {
                 .withDescription("io exception")
                 .withCause(new ConnectException("Connection refused"));
         assertThat(findings.unreachable("h1", refused).text())
-                .isEqualTo("Connection refused; is 'jrun agent --listen 0.0.0.0' running there, and port 29600 open?");
+                .isEqualTo(
+                        "Connection refused; check that 'jrun agent --listen 0.0.0.0' runs on this host, and that port 29600"
+                                + " is open");
     }
 
     @Test
@@ -101,15 +103,16 @@ class HostAssessmentTest {
                         + " --secret-file of 'jrun agent'");
         assertThat(findings.unreachable("h1", Status.UNAUTHENTICATED.withDescription("no token"))
                         .text())
-                .isEqualTo("is running, but refuses: no token");
+                .isEqualTo("is running, but refuses the check: no token");
         Status noTls = Status.UNAVAILABLE.withCause(new SSLException("not an SSL/TLS record"));
         assertThat(findings.unreachable("h1", noTls).text())
                 .startsWith(
-                        "a program listens at port 29600, but TLS with it fails: not an SSL/TLS record; is it an agent");
+                        "a program listens at port 29600, but the TLS handshake with the program fails: not an SSL/TLS"
+                                + " record; check that the program is");
         assertThat(new HostAssessment("1.0", OptionalInt.empty())
                         .unreachable("h1", Status.UNAVAILABLE.withDescription("ssh: Permission denied"))
                         .text())
-                .isEqualTo("cannot be started there: ssh: Permission denied");
+                .isEqualTo("cannot be started on this host: ssh: Permission denied");
     }
 
     @Test

@@ -11,7 +11,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/** What is made of what a machine tells of itself. */
+/** The assessment of the facts that a machine reports. */
 class NodeAssessmentTest {
     private static CheckResult the(String what, Examination facts) {
         return NodeAssessment.of(facts).stream()

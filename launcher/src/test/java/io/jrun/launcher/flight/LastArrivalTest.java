@@ -11,7 +11,7 @@ import java.util.List;
 import java.util.Optional;
 import org.junit.jupiter.api.Test;
 
-/** Who came last, from what each rank has waited. */
+/** Finds the last rank from the waits of each rank. */
 class LastArrivalTest {
     private final List<List<OperationRecord>> ranks =
             List.of(new ArrayList<>(), new ArrayList<>(), new ArrayList<>(), new ArrayList<>());
@@ -56,7 +56,9 @@ class LastArrivalTest {
         });
     }
 
-    /** In a ring, 0 waits for 1, which waits for 2, which waits for 3; that one waits a moment for what 0 then sends. */
+    /**
+     * In a ring, 0 waits for 1, which waits for 2, which waits for 3; that one waits a moment for what 0 then sends.
+     */
     @Test
     void aNeighbourThatWaitedAsLongIsNotTheLateOne() {
         waited(0, 1, 1, 1000);

@@ -14,7 +14,7 @@ import java.util.Map;
 import java.util.Optional;
 import org.junit.jupiter.api.Test;
 
-/** Who is named, from what the ranks have recorded. */
+/** Finds the guilty ranks from the records of the ranks. */
 class OperationMatcherTest {
     /** A rank's dump, made call by call. */
     private static final class Rank {

@@ -13,8 +13,8 @@ import java.util.Objects;
 import java.util.stream.Stream;
 
 /**
- * The class-data archives that a user's every start but the first has. One pair serves all tests of a build and is made by
- * the first that asks: without it each JVM of each job would take up to half a second of a core more.
+ * The class-data archives that a user's every start but the first has. One pair serves all tests of a build and is made
+ * by the first that asks: without it each JVM of each job would take up to half a second of a core more.
  */
 final class Archives {
     private static final Path HOME = Path.of(Objects.requireNonNull(System.getProperty("jrun.home")));

@@ -21,7 +21,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
-/** What strangers, and callers who are none, can do to a standing agent and to the job that it runs: nothing. */
+/** Attacks of callers without the secret change neither a standing agent nor its running job. */
 class AttackIT extends RealJobs {
     private static final int TIMEOUT_MILLIS = TlsCaller.TIMEOUT_MILLIS;
 

@@ -3,7 +3,7 @@ package io.jrun.launcher.jobs;
 import java.util.List;
 import java.util.regex.Pattern;
 
-/** What a rank of an elastic program says when it enters a round. */
+/** The line of a rank of an elastic program at the begin of a round. */
 record Beginning(int rank, int size, String pid, int step) {
     private static final Pattern LINE =
             Pattern.compile("\\[\\d+@[^]]+] rank (\\d+) of (\\d+) \\(pid (\\d+)\\) begins at step (\\d+)");
@@ -28,7 +28,7 @@ record Beginning(int rank, int size, String pid, int step) {
                 .toList();
     }
 
-    /** How many ranks have entered a world of {@code size}. */
+    /** The number of ranks that have entered a world of {@code size}. */
     static long count(String output, int size) {
         return in(output).stream().filter(each -> each.size() == size).count();
     }

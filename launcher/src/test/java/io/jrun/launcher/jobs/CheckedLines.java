@@ -11,8 +11,8 @@ final class CheckedLines {
     private static final int COUNT = 24;
 
     /**
-     * Writes them alternately to stdout and stderr, in pieces of any size. Payloads are random bytes, so no UTF-8, of 1 B to
-     * 70 kB; the last line of each stream has no newline.
+     * Writes them alternately to stdout and stderr, in pieces of any size. Payloads are random bytes, so no UTF-8, of 1
+     * B to 70 kB; the last line of each stream has no newline.
      */
     static final String WRITER = """
             import os, random, zlib
@@ -33,7 +33,9 @@ final class CheckedLines {
 
     private CheckedLines() {}
 
-    /** Checks that {@code lines}, one character a byte, are all that {@code rank} wrote to {@code stream}, in its order. */
+    /**
+     * Checks that {@code lines}, one character a byte, are all that {@code rank} wrote to {@code stream}, in its order.
+     */
     static void assertComplete(List<String> lines, int rank, String stream) {
         assertThat(lines).hasSize(COUNT);
         for (int i = 0; i < COUNT; i++) {

@@ -15,7 +15,7 @@ import java.util.regex.Pattern;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 
-/** What users and machines see of a job. */
+/** The output of a job for users and programs. */
 class ConsoleIT extends RealJobs {
     private static final String SPEAK = "echo out $RANK; echo err $RANK >&2";
     private static final int RANKS = 8;
@@ -53,7 +53,7 @@ class ConsoleIT extends RealJobs {
     void filtersThatChooseNobodyAreRefused() {
         Result result = jrun.run("--nproc-per-node=2", "--ranks-filter=2-9", "touch", "started");
         assertThat(result.exitCode()).isEqualTo(2);
-        assertThat(result.err()).hasLineCount(1).contains("--ranks-filter", "it has ranks 0 to 1");
+        assertThat(result.err()).hasLineCount(1).contains("--ranks-filter", "the job has ranks 0 to 1");
         assertThat(folder.resolve("started")).doesNotExist();
         assertThat(jrun.run("--dry-run", "--local-ranks-filter=1", "true").exitCode())
                 .isEqualTo(2);
@@ -72,7 +72,7 @@ class ConsoleIT extends RealJobs {
                 .hasLineCount(1)
                 .contains(
                         "--ranks-filter",
-                        "with all of its nodes it has ranks 0 to 4, and on a node local ranks 0 to 2");
+                        "with all of its nodes the job has ranks 0 to 4, and on a node local ranks 0 to 2");
         assertThat(jrun.run("--dry-run", "--nnodes=1:2", "--hosts=a,b", "--local-ranks-filter=1", "true")
                         .exitCode())
                 .isEqualTo(2);
@@ -103,7 +103,7 @@ class ConsoleIT extends RealJobs {
         assertThat(words(result.out()).stream().mapToInt(String::length).sum()).isEqualTo(2500003);
     }
 
-    /** What the console has of a rank, without prefix. Latin-1 keeps every byte as it is. */
+    /** The lines of a rank on the console, without prefix. Latin-1 keeps every byte as it is. */
     private static List<String> linesOf(int rank, Path console) throws IOException {
         Pattern prefixed =
                 Pattern.compile("^\\[" + rank + "@[^]\n]+] ([^\n]*)\n", Pattern.MULTILINE | Pattern.UNIX_LINES);

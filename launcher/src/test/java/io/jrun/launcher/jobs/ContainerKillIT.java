@@ -19,8 +19,9 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
 /**
- * Whatever is killed of a job in containers of a .sqsh file: jrun says the right cause, and no process, mount or loop device is left. Each
- * second job is of an ordinary user, whose image squashfuse mounts. Soak, 25 times each: -Djrun.soak=true.
+ * After any kill in a job with containers of a .sqsh file, jrun reports the right cause, and no process, mount or loop
+ * device is left. An ordinary user runs every second job, and squashfuse mounts the image. Soak, 25 times each:
+ * -Djrun.soak=true.
  */
 @Tag("alone") // kills, and looks at the loop devices
 class ContainerKillIT extends RealJobs {

@@ -8,11 +8,13 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 
-/** What the containers of an image have left on this machine. Stateless. */
+/** The processes, mounts and files that the containers of an image have left on this machine. Stateless. */
 final class ContainerLeftovers {
     private ContainerLeftovers() {}
 
-    /** One line for each loop device of the image, and for each process that has the image in its command or its mounts. */
+    /**
+     * One line for each loop device of the image, and for each process that has the image in its command or its mounts.
+     */
     static List<String> of(Path image) {
         List<String> found = new ArrayList<>();
         try (DirectoryStream<Path> loops = Files.newDirectoryStream(Path.of("/sys/block"), "loop*")) {

@@ -208,7 +208,7 @@ class ElasticHostsIT extends RealJobs {
                 .contains(" round 1 is aborted: the agent of h1 was lost");
     }
 
-    /** Of two files of parameters in the same order. */
+    /** Compares two files of parameters in the same order. */
     private static float largestDifference(Path one, Path other) throws IOException {
         FloatBuffer first = parameters(one);
         FloatBuffer second = parameters(other);

@@ -11,7 +11,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/** How a job's end becomes jrun's. */
+/** The end of a job decides the end of jrun. */
 class ExitIT extends RealJobs {
     @Test
     void successIsZeroAndSaysNothing() {
@@ -135,7 +135,9 @@ class ExitIT extends RealJobs {
                 .contains("first failure: rank 0 on ", "exited with code " + exitCode, "program: " + why);
     }
 
-    /** With its own modules a JVM may have classes that jrun does not see. Code 2 would say that nothing was started. */
+    /**
+     * With its own modules a JVM may have classes that jrun does not see. Code 2 would say that nothing was started.
+     */
     @Test
     void mainClassThatTheJvmDoesNotFindIsTheWorkersFailure() throws IOException {
         Files.createDirectory(folder.resolve("classes"));

@@ -10,9 +10,13 @@ import java.util.List;
 import java.util.stream.StreamSupport;
 import org.junit.jupiter.api.Test;
 
-/** A job fails in its collectives; jrun flight-recorder names the rank and the operation from what the ranks have left. */
+/**
+ * A job fails in its collectives; jrun flight-recorder names the rank and the operation from what the ranks have left.
+ */
 class FlightRecorderIT extends RealJobs {
-    /** Three ranks do the same once; then {@code other} does something else, once the others have made their next call. */
+    /**
+     * Three ranks do the same once; then {@code other} does something else, once the others have made their next call.
+     */
     private void program(int other, int timeoutSeconds, String somethingElse) {
         Jars.program(folder.resolve("job.jar"), "Job", """
                 import io.jrun.comm.*;

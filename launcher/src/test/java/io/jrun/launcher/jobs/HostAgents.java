@@ -30,12 +30,12 @@ final class HostAgents implements AutoCloseable {
         Archives.linkInto(cache());
     }
 
-    /** What the agents and a launcher share. */
+    /** The secret that the agents and a launcher share. */
     Path secret() {
         return folder.resolve("secret");
     }
 
-    /** Where all of their workers keep what they unpack. */
+    /** The folder in which the workers unpack native libraries. */
     Path cache() {
         return folder.resolve("cache");
     }

@@ -30,9 +30,10 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
 /**
- * Whatever happens to one of several hosts in the middle of collectives: the right cause, the right exit code, every other node
- * told, and nothing left anywhere. Three times each at moments that the seed of the run draws; under {@code -Djrun.soak=true}
- * fifty times, and told within a second. Most of a case is waiting for a silence to be noticed: some run at once, each on hosts of its own.
+ * After any fault of one of several hosts in the middle of collectives, jrun reports the right cause and exit code,
+ * informs every other node, and leaves nothing on any host. Each fault happens three times, at moments that the seed of
+ * the run draws; under {@code -Djrun.soak=true} fifty times, with the report within a second. Most of a case is the
+ * wait until jrun notices a silent host. Some cases therefore run at once, each on hosts of its own.
  */
 class HostFaultsIT extends RealJobs {
     private static final boolean SOAK = Boolean.getBoolean("jrun.soak");
@@ -55,7 +56,7 @@ class HostFaultsIT extends RealJobs {
     private static final BlockingQueue<Lane> IDLE = new ArrayBlockingQueue<>(MOST_HOSTS);
     private static final Queue<Long> BROADCAST_MILLIS = new ConcurrentLinkedQueue<>();
 
-    /** What happens to a host or to the worker on it. */
+    /** The fault of a host or of the worker on the host. */
     enum Fault {
         WORKER_KILLED(137),
         AGENT_KILLED(69),

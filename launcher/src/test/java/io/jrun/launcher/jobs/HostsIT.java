@@ -22,10 +22,13 @@ class HostsIT extends RealJobs {
     /** A worker that no signal but SIGKILL ends, and its child. */
     private static final String STUBBORN = "trap '' TERM HUP INT; sleep 1000 & echo up; while :; do sleep 0.05; done";
 
-    /** The same with a child that has left its session: only the end of launcher or agent without warning kills that too. */
+    /**
+     * The same with a child that has left its session: only the end of launcher or agent without warning kills that
+     * too.
+     */
     private static final String DAEMON = "setsid sleep 1000 & " + STUBBORN;
 
-    /** Of h1: leads nowhere at some ports of h2, as a firewall that lets the agents' port through and no other. */
+    /** A route of h1 that leads nowhere at some ports of h2, as a firewall that opens the agents' port only. */
     private static final String BARRED = "to 10.99.0.2 ipproto tcp dport 40960-41983 unreachable";
 
     @TempDir
@@ -255,7 +258,7 @@ class HostsIT extends RealJobs {
         assertThat(refused.exitCode()).isEqualTo(2);
         assertThat(refused.err())
                 .hasLineCount(1)
-                .contains("the job could not be started: the agent at h2:29600 refuses it: the agent was started"
+                .contains("the job could not be started: the agent at h2:29600 refuses the job: the agent was started"
                         + " with another secret");
         assertThat(folder.resolve("started")).doesNotExist();
         JRun.waitFor(() -> !agent.err().isEmpty(), "the agent's line about it");
@@ -294,7 +297,7 @@ class HostsIT extends RealJobs {
     void sameHostTwiceIsRefused() {
         Result result = run("--hosts=h1,10.99.0.1", "sh", "-c", "echo never");
         assertThat(result.exitCode()).isEqualTo(2);
-        assertThat(result.err()).hasLineCount(1).contains(":29600 refuses it: ", "name each host once");
+        assertThat(result.err()).hasLineCount(1).contains(":29600 refuses the job: ", "name each host once");
     }
 
     private List<String> doctor(String... words) {
@@ -350,6 +353,6 @@ class HostsIT extends RealJobs {
                         line -> assertThat(line)
                                 .startsWith(
                                         "problem h1 agent is running, but refuses this jrun: the agent was started with another secret"))
-                .noneMatch(line -> line.contains("h1 agent") && line.contains("running there"));
+                .noneMatch(line -> line.contains("h1 agent") && line.contains("runs on this host"));
     }
 }

@@ -11,7 +11,10 @@ import java.util.List;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/** What nohup, and a shell that starts a command in the background, have had ignored, jrun goes on ignoring. */
+/**
+ * jrun ignores the signals that were ignored at its start, by nohup or by a shell that starts a command in the
+ * background.
+ */
 class IgnoredSignalIT extends RealJobs {
     @ParameterizedTest
     @CsvSource({"HUP, 1", "INT, 2"})

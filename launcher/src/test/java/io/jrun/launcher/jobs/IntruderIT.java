@@ -86,7 +86,7 @@ class IntruderIT extends RealJobs {
         }
     }
 
-    /** Where one of these processes listens: its sockets among those of the kernel's tables. Source: proc(5). */
+    /** The addresses at which one of these processes listens, from the socket tables of the kernel. Source: proc(5). */
     private static int port(List<String> pids) throws IOException {
         Set<String> inodes = new HashSet<>();
         for (String pid : pids) {

@@ -25,7 +25,7 @@ final class JRun {
     /** Separates working from hanging as well, for parts of a job. */
     private static final Duration TIMEOUT = Duration.ofSeconds(60);
 
-    /** How the names of all jobs of this test JVM begin. */
+    /** The beginning of the names of all jobs of this test JVM. */
     static final String RUN_ID_START = "it-" + Leftovers.OWNER + "-";
 
     /** The checkout's scripts. */
@@ -118,7 +118,7 @@ final class JRun {
         }
     }
 
-    /** What a finished job left. */
+    /** The result of a finished job. */
     record Result(int exitCode, String out, String err) {
         /** Lines of stdout, sorted: ranks write in any order. */
         List<String> sortedOut() {

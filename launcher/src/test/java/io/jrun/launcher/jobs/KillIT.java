@@ -13,10 +13,15 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
-/** Whatever is killed, and however: the job ends and nothing of it stays. Soak, twenty times each: -Djrun.soak=true. */
+/**
+ * After any kill the job ends, and none of its processes and files stays. Soak, twenty times each: -Djrun.soak=true.
+ */
 @Tag("alone") // holds a promise about time
 class KillIT extends RealJobs {
-    /** A promise to users, not a measure of speed: SIGKILL is delivered at once, and the guard looks twice within a second. */
+    /**
+     * A promise to users, not a measure of speed: SIGKILL is delivered at once, and the guard looks twice within a
+     * second.
+     */
     private static final Duration PROMISE = Duration.ofSeconds(2);
 
     private static final int WORKERS = 2;

@@ -15,7 +15,10 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import java.util.stream.Stream;
 
-/** What the jobs of this test JVM have left on the machine since a moment: processes, shared memory, temporary folders. */
+/**
+ * The processes, shared memory and temporary folders that the jobs of this test JVM have left on the machine since a
+ * moment.
+ */
 final class Leftovers {
     /** Every process that a test starts inherits it, whatever becomes of its parents. */
     static final String OWNER_VARIABLE = "JRUN_TEST_OWNER";
@@ -83,7 +86,7 @@ final class Leftovers {
                 .toList();
     }
 
-    /** What a process is called here, and on the Slurm node whose process it is. */
+    /** The name of a process here, and on its Slurm node. */
     private static List<String> numbers(String pid) {
         return text(pid, "status")
                 .lines()

@@ -10,7 +10,9 @@ import java.util.stream.Stream;
 final class OrdinaryUser {
     static final String UID = "65534";
 
-    /** Arguments: a folder of the test, then a command. The device exists in the mount namespace of the command only. */
+    /**
+     * Arguments: a folder of the test, then a command. The device exists in the mount namespace of the command only.
+     */
     private static final String BECOME = """
             mount -t tmpfs -o mode=711 fuse /mnt && mknod /mnt/fuse c 10 229 && chmod 666 /mnt/fuse || exit 98
             mount --bind /mnt/fuse /dev/fuse && umount -l /mnt || exit 98

@@ -6,8 +6,8 @@ import java.util.List;
 import java.util.Random;
 
 /**
- * Draws the cases of long tests. {@code scripts/test} sets {@code -Djrun.test.seed=N} from the commit, so each commit tests
- * other cases, and the same N repeats a run.
+ * Draws the cases of long tests. {@code scripts/test} sets {@code -Djrun.test.seed=N} from the commit, so each commit
+ * tests other cases, and the same N repeats a run.
  */
 final class RunSeed {
     private static final long SEED = Long.getLong("jrun.test.seed", 0);

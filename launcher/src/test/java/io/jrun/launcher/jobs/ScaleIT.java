@@ -7,8 +7,8 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /**
- * Many nodes of eight workers: the real launcher, the real protocol over a TLS connection for each node; the workers are
- * simulated. 60 nodes, or 1,000 with -Djrun.soak=true.
+ * Many nodes of eight workers: the real launcher, the real protocol over a TLS connection for each node; the workers
+ * are simulated. 60 nodes, or 1,000 with -Djrun.soak=true.
  */
 @Tag("alone") // keeps all cores busy
 class ScaleIT extends RealJobs {

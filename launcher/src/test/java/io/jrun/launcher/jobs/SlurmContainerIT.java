@@ -11,9 +11,9 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.condition.EnabledIfSystemProperty;
 
 /**
- * Training in containers on a real Slurm cluster: an image with a JDK, the program and the text on a folder that is mounted
- * read-only, the checkpoints on a folder that is mounted read-write. The job saves a checkpoint on SIGUSR1, is queued again, and
- * goes on in new containers. Only under -Djrun.soak=true: the test takes two minutes on two cores.
+ * Training in containers on a real Slurm cluster: an image with a JDK, the program and the text on a folder that is
+ * mounted read-only, the checkpoints on a folder that is mounted read-write. The job saves a checkpoint on SIGUSR1, is
+ * queued again, and goes on in new containers. Only under -Djrun.soak=true: the test takes two minutes on two cores.
  */
 @EnabledIfSystemProperty(named = "jrun.soak", matches = "true", disabledReason = "takes two minutes: -Djrun.soak=true")
 class SlurmContainerIT extends SlurmJobs {

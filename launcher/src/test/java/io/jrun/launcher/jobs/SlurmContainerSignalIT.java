@@ -14,8 +14,8 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
 /**
- * Slurm signals all processes of a step. An ordinary user's JVM in a .sqsh image runs its handler and its shutdown hook, since
- * squashfuse lives on. Once each; twenty times each under -Djrun.soak=true.
+ * Slurm signals all processes of a step. An ordinary user's JVM in a .sqsh image runs its handler and its shutdown
+ * hook, since squashfuse lives on. Once each; twenty times each under -Djrun.soak=true.
  */
 class SlurmContainerSignalIT extends SlurmJobs {
     /** Slurm itself takes seconds; the rest is for a busy machine. */

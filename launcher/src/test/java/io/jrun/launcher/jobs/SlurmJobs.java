@@ -25,7 +25,7 @@ abstract class SlurmJobs extends RealJobs {
         }
     }
 
-    /** What a batch script exports: no more than a user's login shell. */
+    /** The environment of a batch script: no more than the environment of a user's login shell. */
     Map<String, String> environment() {
         Map<String, String> environment = new HashMap<>();
         environment.put(Leftovers.OWNER_VARIABLE, Leftovers.OWNER);
@@ -45,7 +45,7 @@ abstract class SlurmJobs extends RealJobs {
         return cluster.submit(folder, environment(), options, script);
     }
 
-    /** What workers have printed, sorted: ranks write in any order. */
+    /** The output of the workers, sorted, because ranks write in any order. */
     List<String> workerLines(String job) {
         return TestCluster.output(folder, job)
                 .lines()

@@ -16,8 +16,8 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.condition.EnabledIfSystemProperty;
 
 /**
- * The training example on a real Slurm cluster, from nothing but {@code jrun train.jar}: 4 workers, which take seconds each to
- * start; and the scripts that users start from. Soak, 16 workers: -Djrun.soak=true.
+ * The training example on a real Slurm cluster, from nothing but {@code jrun train.jar}: 4 workers, which take seconds
+ * each to start; and the scripts that users start from. Soak, 16 workers: -Djrun.soak=true.
  */
 class SlurmTrainingIT extends SlurmJobs {
     private static final int WORKERS = Boolean.getBoolean("jrun.soak") ? 16 : 4;
@@ -97,7 +97,7 @@ class SlurmTrainingIT extends SlurmJobs {
         });
     }
 
-    /** What the workers have learned; they start twice as fast with one of the JVM's compilers. */
+    /** The parameters that the workers have trained; they start twice as fast with one of the JVM's compilers. */
     private ByteBuffer train(String name, List<String> options, String deterministic) throws IOException {
         Files.writeString(folder.resolve("text"), TEXT);
         String job = submit(
@@ -112,7 +112,7 @@ class SlurmTrainingIT extends SlurmJobs {
         return ByteBuffer.wrap(Files.readAllBytes(folder.resolve(name)));
     }
 
-    /** Of a safetensors file: a header after its length, then nothing but float32. */
+    /** A safetensors file: a header after its length, then float32 numbers only. */
     private static FloatBuffer parameters(ByteBuffer file) {
         ByteBuffer bytes = file.order(ByteOrder.LITTLE_ENDIAN);
         int header = Math.toIntExact(bytes.getLong());

@@ -234,7 +234,7 @@ class SshIT extends RealJobs {
                 .anySatisfy(line -> assertThat(line).matches("ok h2 clock .* to within .*"))
                 .anySatisfy(line -> assertThat(line).startsWith("ok h2 names knows all hosts"))
                 .anySatisfy(line -> assertThat(line)
-                        .startsWith("problem h3 agent cannot be started there: ssh: connect to host h3 port 22: "
+                        .startsWith("problem h3 agent cannot be started on this host: ssh: connect to host h3 port 22: "
                                 + "Connection refused; check that the host is up"))
                 .anySatisfy(line -> assertThat(line).matches("ok h1 to h2 .* ms there and back, .* Gbit/s over TLS"))
                 .anySatisfy(line -> assertThat(line).matches("ok h2 to h1 .* ms there and back, .* Gbit/s over TLS"));
@@ -263,7 +263,7 @@ class SshIT extends RealJobs {
         assertThat(result.err())
                 .hasLineCount(1)
                 .containsPattern(
-                        "the agent at h1 refuses it: it is jrun 0.0.9, this is jrun \\d\\S+; install the same");
+                        "the agent at h1 refuses the job: the agent is jrun 0.0.9, the launcher is jrun \\d\\S+; install the same");
     }
 
     @Test

@@ -19,8 +19,8 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
 /**
- * Jobs on hosts that do not have their files: each agent sees an empty folder where the launcher has the job's. The network is
- * slow, so that a test can act while a file is under way.
+ * Jobs on hosts that do not have their files: each agent sees an empty folder where the launcher has the job's. The
+ * network is slow, so that a test can act while a file is under way.
  */
 class StagingIT extends RealJobs {
     private static final int BIG_BYTES = 30_000_000; // about 12 s

@@ -61,7 +61,7 @@ class StandingAgentIT extends RealJobs {
         assertThat(result.exitCode()).isEqualTo(2);
         assertThat(result.err())
                 .hasLineCount(1)
-                .contains("the job could not be started: the agent at 127.0.0.1:" + agent.port() + " refuses it")
+                .contains("the job could not be started: the agent at 127.0.0.1:" + agent.port() + " refuses the job")
                 .contains("started with another secret; give the --secret-file");
         assertThat(folder.resolve("started")).doesNotExist();
         JRun.waitFor(() -> !agent.process().err().isEmpty(), "the agent's line about it");

@@ -91,7 +91,7 @@ class TerminalIT extends RealJobs {
                 .matches("\\[0@\\S+] " + HELD_OUT);
     }
 
-    /** What stays on the screen of a line that was painted over. */
+    /** The visible text of a line that was painted over. */
     private static String lastPainted(String line) {
         return line.substring(line.lastIndexOf("\r") + 1).replaceAll("\033\\[[?0-9]*[a-zA-Z]", "");
     }

@@ -40,7 +40,7 @@ final class TestCluster implements AutoCloseable {
         return new TestCluster();
     }
 
-    /** What runs a command on the login node, as the same process. */
+    /** The prefix that runs a command on the login node, as the same process. */
     List<String> with(String... words) {
         List<String> command = new ArrayList<>(List.of(SCRIPT, "exec", "--id", ID));
         command.addAll(List.of(words));
@@ -54,7 +54,10 @@ final class TestCluster implements AutoCloseable {
         return check(command.toArray(String[]::new));
     }
 
-    /** Runs a command on {@code node}, among its processes, to its end, which must be a good one; returns what it printed. */
+    /**
+     * Runs a command on {@code node}, among its processes, to its end, which must be a good one; returns what it
+     * printed.
+     */
     String on(String node, String... words) {
         return check(StandingAgent.join(new String[] {"on", "--id", ID, node}, words));
     }
@@ -112,7 +115,7 @@ final class TestCluster implements AutoCloseable {
         }
     }
 
-    /** What a job has printed so far. */
+    /** The output of a job so far. */
     static String output(Path folder, String job) {
         Path file = folder.resolve("slurm-" + job + ".out");
         try {

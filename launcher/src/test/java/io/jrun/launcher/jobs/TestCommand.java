@@ -14,7 +14,7 @@ final class TestCommand {
         return Files.isExecutable(Path.of("/usr/bin", program)) || Files.isExecutable(Path.of("/usr/sbin", program));
     }
 
-    /** What a program prints that must succeed. */
+    /** The output of a program that must succeed. */
     static String run(String... words) throws IOException, InterruptedException {
         Process process = new ProcessBuilder(words).redirectErrorStream(true).start();
         String said = new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8);

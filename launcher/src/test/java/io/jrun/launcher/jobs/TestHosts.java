@@ -32,7 +32,7 @@ final class TestHosts implements AutoCloseable {
         return new TestHosts();
     }
 
-    /** What runs a command on {@code host}, as the same process. */
+    /** The prefix that runs a command on {@code host}, as the same process. */
     List<String> on(String host) {
         return List.of(SCRIPT, "exec", "--id", ID, host);
     }
@@ -69,7 +69,7 @@ final class TestHosts implements AutoCloseable {
         assertThat(last).isNotEmpty().allMatch(line -> line.endsWith(" 0 processes"));
     }
 
-    /** Of this testbed alone: others' tests may be running. */
+    /** The names belong to this testbed alone: other tests may be running. */
     private static List<String> list() {
         return run("list")
                 .output()

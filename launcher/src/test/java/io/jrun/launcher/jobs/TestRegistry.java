@@ -7,7 +7,10 @@ import java.nio.file.Path;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
-/** A real registry on the loopback interface, Debian's docker-registry. Its user is {@code me} and the password {@code secret}. */
+/**
+ * A real registry on the loopback interface, Debian's docker-registry. Its user is {@code me} and the password {@code
+ * secret}.
+ */
 final class TestRegistry implements AutoCloseable {
     static final String USER = "me";
     static final String PASSWORD = "secret";

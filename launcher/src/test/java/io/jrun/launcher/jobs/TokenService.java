@@ -18,7 +18,10 @@ import java.util.Base64;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
-/** The server that gives the tokens for a registry, as registries of the world have one. Source: Docker's token specification. */
+/**
+ * The server that gives the tokens for a registry, as registries of the world have one. Source: Docker's token
+ * specification.
+ */
 final class TokenService implements AutoCloseable {
     private static final Pattern SCOPE = Pattern.compile("scope=repository:([^:&]+):([^&]+)");
     private static final char[] STORE_PASSWORD = "password".toCharArray();

@@ -9,7 +9,10 @@ import java.nio.charset.StandardCharsets;
 import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
 
-/** An HTTP proxy for TLS connections. The proxy connects every host that a caller names to one port of this machine. Source: RFC 9110, CONNECT. */
+/**
+ * An HTTP proxy for TLS connections. The proxy connects every host that a caller names to one port of this machine.
+ * Source: RFC 9110, CONNECT.
+ */
 final class TunnelProxy implements AutoCloseable {
     private final ServerSocket server = new ServerSocket(0, 50, InetAddress.getLoopbackAddress());
     private final int target;

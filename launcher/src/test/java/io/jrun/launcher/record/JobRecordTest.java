@@ -24,7 +24,7 @@ import java.util.Optional;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** What is recorded of a job, and what is read of it. */
+/** The record of a job, written and read. */
 class JobRecordTest {
     private static final Straggler LATE = new Straggler(1, "my group", 12.5, 0.25, 7.25, 3, 4, 0.5, 0.625, 0.75);
 

@@ -12,7 +12,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 
-/** Where the nodes of a job meet, each started by its user. */
+/** The meeting of the nodes of a job, each started by its user. */
 class AgentRegistryTest {
     private static final byte[] RANDOM = "0123456789abcdef".getBytes(StandardCharsets.US_ASCII);
 

@@ -249,7 +249,8 @@ class LaunchedAgentsTest {
         assertThat(next())
                 .isInstanceOfSatisfying(
                         Status.class,
-                        status -> assertThat(status.getDescription()).contains("it is jrun 2, this is jrun 1"));
+                        status -> assertThat(status.getDescription())
+                                .contains("the agent is jrun 2, the launcher is jrun 1"));
     }
 
     @Test

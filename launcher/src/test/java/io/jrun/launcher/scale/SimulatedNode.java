@@ -29,7 +29,10 @@ import java.util.List;
 import java.util.Optional;
 import java.util.stream.IntStream;
 
-/** A node's agent whose workers do nothing: they join at once, and end when they are told to, or when {@link Timeline} says so. */
+/**
+ * A node's agent whose workers do nothing: they join at once, and end when they are told to, or when {@link Timeline}
+ * says so.
+ */
 final class SimulatedNode extends AgentGrpc.AgentImplBase {
     private static final int CORES = 8;
     private static final int FIRST_PID = 100_000;

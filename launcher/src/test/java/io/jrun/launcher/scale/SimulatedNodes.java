@@ -23,9 +23,9 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
 /**
- * What {@code scripts/bench/scale} puts in the place of srun: jrun believes that it starts an agent on each node of a large
- * allocation; all of them are in this process, each with a connection of its own, as real agents that dial home are, with
- * simulated workers. Writes what it has measured, see {@link Timeline}, as a line of JSON.
+ * The program that {@code scripts/bench/scale} puts in the place of srun: jrun believes that it starts an agent on each
+ * node of a large allocation; all of them are in this process, each with a connection of its own, as real agents that
+ * dial home are, with simulated workers. Writes what it has measured, see {@link Timeline}, as a line of JSON.
  */
 public final class SimulatedNodes {
     /** Names the file for the result. */
@@ -62,7 +62,7 @@ public final class SimulatedNodes {
         System.exit(0);
     }
 
-    /** Where a node dials. */
+    /** The address that a node dials. */
     private interface Calls {
         OutboundAgent.DialSettings of(int node);
     }

@@ -12,8 +12,8 @@ import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 
 /**
- * The course of a simulated job, and when what was over: all nodes arrive; the first round begins, and when all have the table
- * of peers a worker fails; the second begins, and when all have its table all workers succeed. Thread-safe.
+ * The course of a simulated job, and when what was over: all nodes arrive; the first round begins, and when all have
+ * the table of peers a worker fails; the second begins, and when all have its table all workers succeed. Thread-safe.
  */
 final class Timeline {
     private static final int EXIT_CODE = 7;
@@ -94,7 +94,7 @@ final class Timeline {
         stoppedNanos = System.nanoTime();
     }
 
-    /** What came of it, now that all is over, times in seconds. */
+    /** The result at the end, times in seconds. */
     synchronized String json() {
         if (heard != nodes || stopped != nodes || ready != 2 * nodes) {
             throw new IllegalStateException(

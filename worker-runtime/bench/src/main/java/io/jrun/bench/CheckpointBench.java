@@ -28,7 +28,7 @@ import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.Spec;
 
 /**
- * Measures checkpoints beside what the machine can do: writes beside dd with fsync, reads beside a copy of mapped
+ * Measures checkpoints beside the limits of the machine: writes beside dd with fsync, reads beside a copy of mapped
  * files, copies of the state beside plain copies. Everything runs in turns within one run. A time is the time of the
  * slowest rank.
  */
@@ -48,7 +48,7 @@ final class CheckpointBench implements Benchmark {
             paramLabel = "BYTES",
             defaultValue = "1G",
             converter = ByteSize.Converter.class,
-            description = "of the state of all ranks together")
+            description = "size of the state of all ranks together")
     private ByteSize bytes = new ByteSize(1);
 
     @Option(names = "--dir", paramLabel = "DIR", description = "folder for the files; must be empty or new")

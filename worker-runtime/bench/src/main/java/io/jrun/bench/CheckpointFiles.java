@@ -16,7 +16,7 @@ import org.bytedeco.pytorch.Tensor;
 import org.bytedeco.pytorch.TensorOptions;
 import org.bytedeco.pytorch.global.torch;
 
-/** One rank's state, and what its checkpoints are compared with: dd, and copies of as many bytes. */
+/** The state of one rank, and the reference measurements for its checkpoints: dd, and copies of as many bytes. */
 final class CheckpointFiles implements AutoCloseable {
     private static final int TENSORS = 16;
     private static final int ROW_ELEMENTS = 1024;

@@ -45,7 +45,7 @@ final class DdpBench implements Benchmark {
             paramLabel = "NAME",
             split = ",",
             defaultValue = "none,ddp,gloo",
-            description = "which to run: none, ddp, fsdp, gloo, tp (tensor parallel, the sequences of all ranks)")
+            description = "modes to run: none, ddp, fsdp, gloo, tp (tensor parallel, the sequences of all ranks)")
     private List<Mode> modes = List.of();
 
     @Option(

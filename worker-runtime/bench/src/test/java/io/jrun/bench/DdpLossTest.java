@@ -20,8 +20,8 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
 /**
- * The losses of the 3.7M-parameter GPT with DDP on two ranks against those of PyTorch's DDP, which ddp-losses.txt keeps. All
- * 30 steps of both optimizers: -Djrun.soak=true.
+ * The losses of the 3.7M-parameter GPT with DDP on two ranks against those of PyTorch's DDP, which ddp-losses.txt
+ * keeps. All 30 steps of both optimizers: -Djrun.soak=true.
  */
 class DdpLossTest {
     private static final int RANKS = 2;

@@ -3,7 +3,7 @@ package io.jrun.comm;
 import java.time.Duration;
 
 /**
- * How long one rank has waited for another rank in its collectives.
+ * The time for which one rank has waited for another rank in its collectives.
  *
  * @param rank world rank of the rank that came last
  * @param count number of collectives in which that rank came last

@@ -55,8 +55,8 @@ public interface World extends AutoCloseable {
     Metrics metrics();
 
     /**
-     * Reports the place of this rank in the mesh of the program to jrun. Causes of failures then name the place beside the rank.
-     * {@code DeviceMesh} calls this method. Does not wait. A world that jrun did not start drops the report.
+     * Reports the place of this rank in the mesh of the program to jrun. Causes of failures then name the place beside
+     * the rank. {@code DeviceMesh} calls this method. Does not wait. A world that jrun did not start drops the report.
      *
      * @param place such as {@code pp=1 tp=0}; at most {@value #MAX_PLACE_LENGTH} characters
      * @throws CommException USAGE if the text is longer

@@ -31,7 +31,7 @@ class BytesOnTheWireIT {
 
     private static final long FRAME_HEADER = 64;
 
-    /** Of all ranks of a host in all repetitions: up to 8 steps of up to 3 segments each. */
+    /** The count of all ranks of a host in all repetitions: up to 8 steps of up to 3 segments each. */
     private static final long MAX_FRAMES = 24 * REPETITIONS;
 
     /** Neighbour discovery, whose packets are of another form. */
@@ -44,7 +44,7 @@ class BytesOnTheWireIT {
 
     /**
      * Each case: operation, algorithm, and for each host its sent bytes as a multiple of the size of one rank's part.
-     * The root is rank 0 or the rank after {@code @}. Of the uneven blocks, rank 1's block has all parts but one, the
+     * The root is rank 0 or the rank after {@code @}. Rank 1's uneven block has all parts but one, the
      * last rank's block has one part, and the other blocks are empty. Only flat operations use the network between
      * ranks of one host.
      */

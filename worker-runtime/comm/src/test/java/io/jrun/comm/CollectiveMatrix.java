@@ -18,7 +18,7 @@ import java.util.stream.LongStream;
  * caller chooses the world, and with it the transport and the number of ranks, and the memory of the buffers.
  */
 final class CollectiveMatrix {
-    /** Where the buffers of a run live. */
+    /** The memory of the buffers of a run. */
     enum Buffers {
         REGISTERED,
         HEAP,
@@ -33,7 +33,7 @@ final class CollectiveMatrix {
     /** ... and so do types of one size. */
     private static final Set<DataType> LIKE_ANOTHER = Set.of(DataType.F16, DataType.U8, DataType.BOOL);
 
-    /** Of floats, and of a number that neither ranks nor segments divide. */
+    /** Sizes in floats, among them a number that neither ranks nor segments divide. */
     private static final long MEBIBYTES = 600_011;
 
     private final ProcessGroup group;

@@ -22,7 +22,7 @@ final class EveryOption {
     private final int rank;
     private final int size;
 
-    /** Of 1 for rank 0, of 2 for rank 1... */
+    /** Values of 1 for rank 0, of 2 for rank 1... */
     private final float sum;
 
     private EveryOption(ProcessGroup group) {
@@ -93,7 +93,7 @@ final class EveryOption {
         assertFilled(buffer, sum, "scaled");
     }
 
-    /** Of bits that the type on the wire has no room for. */
+    /** A value with more bits than the type on the wire has. */
     private void compressed() {
         MemorySegment buffer = filled(COUNT, 1 + 0x1p-12f);
         group.compressed(DataType.BF16).allReduce(buffer, DataType.F32, COUNT, ReduceOp.SUM);

@@ -162,7 +162,7 @@ class FrameFaultsIT {
         }
     }
 
-    /** Which all ranks draw alike. */
+    /** All ranks draw the same cases. */
     private static void program(SplittableRandom random, World world, Subject subject) {
         int size = world.size();
         GroupOptions options = world.group()

@@ -22,7 +22,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Which message goes to which receive. */
+/** The matching of messages and receives. */
 @Timeout(120)
 class MessagesIT {
     /** More bytes than the buffers between two ranks hold, so that a send waits for its receiver. */

@@ -54,7 +54,7 @@ class MismatchTest {
                 group.broadcast(ints(), DataType.I32, COUNT, isOther ? 1 : 0);
             }
         },
-        /** Of the same number of elements, so that nothing else differs. */
+        /** A call with the same number of elements, so that nothing else differs. */
         BLOCKS {
             @Override
             void run(ProcessGroup group, boolean isOther) {

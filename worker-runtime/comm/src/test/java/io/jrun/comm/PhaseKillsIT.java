@@ -33,7 +33,7 @@ class PhaseKillsIT {
 
     private static final Plane TCP = new Plane(TransportKind.TCP, List.of(3));
 
-    /** How ranks move data, and how many each node has. */
+    /** The transport of the ranks, and the number of ranks of each node. */
     record Plane(TransportKind transport, List<Integer> nodes, String pieceBytes) {
         Plane(TransportKind transport, List<Integer> nodes) {
             this(transport, nodes, "");

@@ -150,7 +150,7 @@ class RoundingTest {
         }
     }
 
-    /** Of one addition: rounding to binary32, then to the type. */
+    /** The rounding of one addition: to binary32, then to the type. */
     private static double relativeError(DataType type) {
         double wide = 0x1p-24;
         return switch (type) {

@@ -18,7 +18,7 @@ import org.junit.jupiter.params.support.ParameterDeclarations;
 @Retention(RetentionPolicy.RUNTIME)
 @ArgumentsSource(SampledCases.Provider.class)
 public @interface SampledCases {
-    /** How many a run takes. */
+    /** The number of cases of a run. */
     int count();
 
     /** The cases: arguments with a comma and a space between them. */

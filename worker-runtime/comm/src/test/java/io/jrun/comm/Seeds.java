@@ -25,7 +25,7 @@ public final class Seeds {
         return isSoak() ? LongStream.rangeClosed(1, many) : LongStream.range(OF_RUN, OF_RUN + few);
     }
 
-    /** Of {@code all} as many as {@code count} in their order, or all in a long run. */
+    /** The first {@code count} of {@code all} in their order, or all in a long run. */
     public static <T> List<T> sample(List<T> all, int count) {
         if (isSoak()) {
             return all;

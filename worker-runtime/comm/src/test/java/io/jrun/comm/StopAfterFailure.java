@@ -33,7 +33,7 @@ public final class StopAfterFailure implements ExecutionCondition, AfterTestExec
                 : ConditionEvaluationResult.disabled("'" + failed + "' of this class has failed");
     }
 
-    /** Of the class: the tests of one run share it. */
+    /** The failure of the class: the tests of one run share it. */
     private static Store store(ExtensionContext context) {
         ExtensionContext root = context.getRoot();
         return root.getStore(Namespace.create(NAMESPACE, context.getRequiredTestClass()));

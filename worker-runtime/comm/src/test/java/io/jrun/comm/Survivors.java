@@ -53,7 +53,7 @@ final class Survivors {
         return matcher.group(1);
     }
 
-    /** Of the job, in shared memory. */
+    /** The name of the job in shared memory. */
     static void assertNothingIsLeft(String runId) throws IOException {
         try (var files = Files.list(Path.of("/dev/shm"))) {
             assertThat(files.map(Path::toString)).noneMatch(file -> file.contains(runId));

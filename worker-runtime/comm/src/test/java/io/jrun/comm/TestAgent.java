@@ -121,7 +121,7 @@ public final class TestAgent implements AutoCloseable {
         return directory;
     }
 
-    /** Where a rank's flight recorder is dumped. */
+    /** The file of the dump of a rank's flight recorder. */
     Path logFolder(int rank) {
         return directory.resolve("rank-" + rank);
     }

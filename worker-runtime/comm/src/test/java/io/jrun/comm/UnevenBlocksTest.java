@@ -134,7 +134,10 @@ class UnevenBlocksTest {
         });
     }
 
-    /** Where a rank of shared memory has nothing to give, the others' registered data is still taken without a copy. */
+    /**
+     * If a rank in shared memory has an empty block, the registered data of the other ranks is still read without a
+     * copy.
+     */
     @ParameterizedTest
     @EnumSource
     void ranksWithNothingToGiveTakePart(Plane plane) {

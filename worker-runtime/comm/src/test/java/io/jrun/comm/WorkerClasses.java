@@ -146,7 +146,7 @@ final class WorkerClasses {
         return command;
     }
 
-    /** Those of earlier builds. */
+    /** The folders of earlier builds. */
     private static void removeOthers() throws IOException {
         try (Stream<Path> files = Files.walk(FOLDER)) {
             for (Path file : files.sorted(Comparator.reverseOrder()).toList()) {

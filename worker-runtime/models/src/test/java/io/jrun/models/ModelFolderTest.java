@@ -54,7 +54,10 @@ class ModelFolderTest {
                 .containsOnlyKeys(TinyModels.tensors(model).keySet());
     }
 
-    /** Hugging Face's and Meta's rows of one model: row r of half h is row 2r + h. The rotation makes the same logits of both. */
+    /**
+     * Hugging Face's and Meta's rows of one model: row r of half h is row 2r + h. The rotation makes the same logits of
+     * both.
+     */
     @Test
     void metasFilesAreReadWithInterleavedPairs() throws IOException {
         LanguageModel model = TinyModels.write(folder.resolve("hf"), "llama");

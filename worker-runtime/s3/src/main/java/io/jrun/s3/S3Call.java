@@ -36,7 +36,8 @@ final class S3Call {
         } catch (SdkException e) {
             String reason = String.valueOf(e.getMessage()).lines().findFirst().orElse("");
             String hint = e instanceof SdkClientException && reason.contains("credentials")
-                    ? "no credentials were found. Set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or a profile in ~/.aws."
+                    ? "no credentials were found. Set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY,"
+                            + " or a profile in ~/.aws."
                     : reason;
             throw new StorageException("cannot " + what + " " + place + ": " + hint, e);
         }
@@ -53,7 +54,7 @@ final class S3Call {
         }
         if (e.statusCode() == PRECONDITION_FAILED || e.statusCode() == CONFLICT) {
             return new CommitConflictException(
-                    "another job has written " + place + " at the same time." + " Give each job a prefix of its own.");
+                    "another job has written " + place + " at the same time. Give each job a prefix of its own.");
         }
         String detail = e.awsErrorDetails() == null
                 ? String.valueOf(e.getMessage())

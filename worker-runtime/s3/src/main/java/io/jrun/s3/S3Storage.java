@@ -17,7 +17,7 @@ import software.amazon.awssdk.services.s3.model.S3Object;
 
 /**
  * Objects below a prefix of a bucket. A commit is a conditional PUT: {@code If-None-Match} for a new object, {@code
- * If-Match} with the ETag for one that is replaced. Of two writers that commit at the same moment, one fails.
+ * If-Match} with the ETag for one that is replaced. If two writers commit at the same moment, one of them fails.
  */
 final class S3Storage implements Storage {
     private final S3Client client;

@@ -17,7 +17,7 @@ import software.amazon.awssdk.services.s3.S3ClientBuilder;
 import software.amazon.awssdk.services.s3.S3Configuration;
 
 /**
- * Opens {@code s3://bucket/prefix}. Credentials, region and endpoint come from where each AWS tool takes them: the
+ * Opens {@code s3://bucket/prefix}. jrun finds credentials, region and endpoint where AWS tools find them: the
  * environment ({@code AWS_ACCESS_KEY_ID}, {@code AWS_REGION}, {@code AWS_ENDPOINT_URL}), {@code ~/.aws}, or the
  * machine's role. A store that is not Amazon's is addressed by path.
  */

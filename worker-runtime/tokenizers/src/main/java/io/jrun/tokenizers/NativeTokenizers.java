@@ -31,7 +31,7 @@ final class NativeTokenizers {
         return TokenizersLibrary.LIB;
     }
 
-    /** The file is deleted at once: the process keeps what it has mapped, and nothing is left. */
+    /** Deletes the file at once: the process keeps the mapped pages, and no file is left. */
     private static void load() {
         try (InputStream in = TokenizersLibrary.class.getResourceAsStream(RESOURCE)) {
             if (in == null) {
@@ -47,8 +47,8 @@ final class NativeTokenizers {
         } catch (IOException | UnsatisfiedLinkError e) {
             throw new DataException(
                     "cannot load the native library of the tokenizers: " + e.getMessage()
-                            + ". It needs glibc 2.34, and a folder that allows the execution of files; choose the folder"
-                            + " with -Djava.io.tmpdir=DIR.",
+                            + ". The library needs glibc 2.34, and a folder that allows the execution of files; choose"
+                            + " the folder with -Djava.io.tmpdir=DIR.",
                     e);
         }
     }

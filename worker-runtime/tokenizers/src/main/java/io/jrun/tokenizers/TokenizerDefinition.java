@@ -9,7 +9,7 @@ import java.util.Optional;
 import java.util.OptionalInt;
 
 /**
- * What {@code tokenizer.json} and the files beside it say.
+ * The content of {@code tokenizer.json} and of the files beside it.
  *
  * @param json the text of the file
  * @param vocabulary the largest token plus 1

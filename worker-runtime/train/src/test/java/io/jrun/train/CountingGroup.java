@@ -13,7 +13,10 @@ import java.util.concurrent.atomic.AtomicLong;
 import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
-/** A real group whose calls with buffers are recorded: name, bytes of the first buffer, and when the call began and was awaited. */
+/**
+ * A real group whose calls with buffers are recorded: name, bytes of the first buffer, and when the call began and was
+ * awaited.
+ */
 public final class CountingGroup {
     /** One call. {@code awaited} is 0 for a blocking call. */
     public record Call(String operation, long bytes, long begun, AtomicLong awaited) {}

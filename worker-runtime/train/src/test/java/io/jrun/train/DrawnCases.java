@@ -12,7 +12,7 @@ import java.util.Random;
 public final class DrawnCases {
     private DrawnCases() {}
 
-    /** Of {@code all} as many as {@code count}, or all in a long run. */
+    /** Draws {@code count} of {@code all}, or all in a long run. */
     public static <T> List<T> of(List<T> all, int count) {
         if (Boolean.getBoolean("jrun.soak")) {
             return all;

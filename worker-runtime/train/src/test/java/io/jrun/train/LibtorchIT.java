@@ -26,8 +26,8 @@ class LibtorchIT {
     private Path folder;
 
     /**
-     * A cold cache, three workers that start at once, and a foreign libtorch_cpu.so where the dynamic linker looks first:
-     * without unpacking and opening in order each of the three goes wrong.
+     * A cold cache, three workers that start at once, and a foreign libtorch_cpu.so where the dynamic linker looks
+     * first: without unpacking and opening in order each of the three goes wrong.
      */
     @Test
     void workersThatStartTogetherOnAColdCacheFindTheRightLibraries() throws IOException, InterruptedException {
@@ -48,8 +48,8 @@ class LibtorchIT {
     }
 
     /**
-     * A user's program knows nothing of {@link Libtorch}: its first line may be a tensor. Later, what tidies temporary folders
-     * may take any file, or cut it short.
+     * A user's program knows nothing of {@link Libtorch}: its first line may be a tensor. Later, what tidies temporary
+     * folders may take any file, or cut it short.
      */
     @Test
     void aWorkerThatTouchesTorchFirstFindsTheRightLibrariesOnAColdCacheAndOnADamagedOne()

@@ -9,7 +9,7 @@ import java.lang.foreign.SegmentAllocator;
 import java.lang.foreign.ValueLayout;
 import java.lang.invoke.MethodHandle;
 
-/** How much memory this process has allocated with malloc and not freed. */
+/** The bytes that this process has allocated with malloc and not freed. */
 public final class LiveMemory {
     /** {@code struct mallinfo2} of glibc: ten counts. */
     private static final MemoryLayout COUNTS = MemoryLayout.sequenceLayout(10, ValueLayout.JAVA_LONG);

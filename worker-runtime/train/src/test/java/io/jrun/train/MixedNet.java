@@ -16,8 +16,8 @@ import org.bytedeco.pytorch.global.torch;
 import org.bytedeco.pytorch.global.torch.ScalarType;
 
 /**
- * A chain of layers with parameters of four types, one of them frozen and one that a loss may leave out. The values come from
- * a generator of their own: torch's default one is shared by all ranks of a JVM.
+ * A chain of layers with parameters of four types, one of them frozen and one that a loss may leave out. The values
+ * come from a generator of their own: torch's default one is shared by all ranks of a JVM.
  */
 public final class MixedNet extends Module {
     public static final List<ScalarType> TYPES =

@@ -41,7 +41,7 @@ public final class ShardedTraining {
 
     private ShardedTraining() {}
 
-    /** How one rank trains. Returns its parameters. */
+    /** The training of one rank. Returns its parameters. */
     @FunctionalInterface
     public interface Trainer {
         Map<String, float[]> train(World world);

@@ -126,7 +126,7 @@ public enum StackTraining {
         };
     }
 
-    /** How often a step sends (N-1)/N of the bytes of all parameters. */
+    /** The number of times that a step sends (N-1)/N of the bytes of all parameters. */
     public int volumes() {
         return this == FSDP ? 3 : 2;
     }

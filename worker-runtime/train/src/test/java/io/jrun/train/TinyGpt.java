@@ -18,7 +18,9 @@ import org.bytedeco.pytorch.TensorOptional;
 import org.bytedeco.pytorch.TensorOptions;
 import org.bytedeco.pytorch.global.torch;
 
-/** A one-block GPT. Its values come from a generator of its own: torch's default one is shared by all ranks of a JVM. */
+/**
+ * A one-block GPT. Its values come from a generator of its own: torch's default one is shared by all ranks of a JVM.
+ */
 public final class TinyGpt extends Module {
     public static final int VOCABULARY = 50;
 

@@ -21,8 +21,8 @@ import org.bytedeco.pytorch.Tensor;
 import org.bytedeco.pytorch.global.torch;
 
 /**
- * Two blocks of layers that parallelisms can replace: one with joint queries, keys and values and GPT-2's layout, one with
- * grouped queries. All linear layers of the blocks have biases, and the output is tied. Shapes: B texts, S tokens.
+ * Two blocks of layers that parallelisms can replace: one with joint queries, keys and values and GPT-2's layout, one
+ * with grouped queries. All linear layers of the blocks have biases, and the output is tied. Shapes: B texts, S tokens.
  */
 public final class TinyTransformer extends CompositeModule {
     public static final int VOCABULARY = 130;
@@ -57,7 +57,7 @@ public final class TinyTransformer extends CompositeModule {
         first = options.isRecomputed() ? RecomputedSegment.of("joint", joint, joint::forward)::forward : joint::forward;
     }
 
-    /** How tensor parallel ranks share this model. */
+    /** The plan by which tensor parallel ranks share this model. */
     public static Map<String, ParallelStyle> plan(long keyHeads) {
         Map<String, ParallelStyle> plan = new HashMap<>();
         plan.put("tokens", ParallelStyle.VOCABULARY);

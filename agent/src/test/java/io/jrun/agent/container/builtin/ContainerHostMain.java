@@ -25,8 +25,9 @@ import java.util.Optional;
 import java.util.stream.Collectors;
 
 /**
- * Runs commands in containers as an agent would: {@code FOLDER IMAGE [mounts=...] [needed=PATH] [readonly] [remap] [unshare=...] [workers=N] [name=NAME] [save=PATH] [engine=NAME] [env=NAME=VALUE] -- COMMAND...}.
- * Prints what the command prints, and ends with its exit code. A container that cannot be made ends with 99 and a line on stderr.
+ * Runs commands in containers as an agent would: {@code FOLDER IMAGE [mounts=...] [needed=PATH] [readonly] [remap]
+ * [unshare=...] [workers=N] [name=NAME] [save=PATH] [engine=NAME] [env=NAME=VALUE] -- COMMAND...}. Prints what the
+ * command prints, and ends with its exit code. A container that cannot be made ends with 99 and a line on stderr.
  */
 final class ContainerHostMain {
     private static final int NO_CONTAINER = 99;

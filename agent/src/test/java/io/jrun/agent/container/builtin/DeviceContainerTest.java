@@ -14,8 +14,8 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /**
- * GPUs and InfiniBand adapters in containers. The devices, the libraries of the driver, ldconfig and nvidia-container-cli are made
- * up. The devices exist only in the mount namespace of the test.
+ * GPUs and InfiniBand adapters in containers. The devices, the libraries of the driver, ldconfig and
+ * nvidia-container-cli are made up. The devices exist only in the mount namespace of the test.
  */
 class DeviceContainerTest {
     /** Arguments: the folder of the programs, then a command. */

@@ -27,8 +27,8 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /**
- * Random mounts over an image with links to everywhere: a program in the container writes wherever it can, and changes nothing
- * of the node but what is mounted for writing. A few by default, 1,000 under -Djrun.soak=true.
+ * Random mounts over an image with links to everywhere: a program in the container writes wherever it can, and changes
+ * nothing of the node but what is mounted for writing. A few by default, 1,000 under -Djrun.soak=true.
  */
 class FuzzedMountsTest {
     private static final int CASES = Boolean.getBoolean("jrun.soak") ? 1_000 : 12;
@@ -161,7 +161,10 @@ class FuzzedMountsTest {
         }
     }
 
-    /** A link of the user's own folder may lead out, since the user has named the folder; what it leads to is mounted read-only. */
+    /**
+     * A link of the user's own folder may lead out, since the user has named the folder; what it leads to is mounted
+     * read-only.
+     */
     private static ContainerMount readOnlyOut(ContainerMount mount) {
         return mount.source().endsWith("/out") || mount.source().equals("..")
                 ? new ContainerMount(mount.kind(), mount.source(), mount.target(), List.of("ro"))

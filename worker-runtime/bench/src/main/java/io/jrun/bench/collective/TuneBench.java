@@ -50,7 +50,7 @@ final class TuneBench implements Benchmark {
             paramLabel = "NAME",
             split = ",",
             defaultValue = "allreduce,reducescatter,allgather,broadcast,reduce,gather,scatter",
-            description = "which of those that have several algorithms")
+            description = "operations to measure, of those with several algorithms")
     private List<String> operations = List.of();
 
     @Option(
@@ -69,21 +69,21 @@ final class TuneBench implements Benchmark {
             description = "last size")
     private ByteSize maxBytes = new ByteSize(1);
 
-    @Option(names = "--step-factor", paramLabel = "N", defaultValue = "4", description = "from one size to the next")
+    @Option(names = "--step-factor", paramLabel = "N", defaultValue = "4", description = "factor from one size to the next")
     private int stepFactor = 4;
 
     @Option(
             names = "--iters",
             paramLabel = "N",
             defaultValue = "0",
-            description = "samples of a turn; 0: as many as fill 0.2 s, 3 to 60")
+            description = "samples of a turn; 0: the number that fills 0.2 s, 3 to 60")
     private int iters;
 
     @Option(
             names = "--output",
             paramLabel = "PATH",
             defaultValue = "jrun-tuning.txt",
-            description = "the table; rank 0 writes it")
+            description = "file of the table; rank 0 writes the file")
     private Path output = Path.of("");
 
     @Override

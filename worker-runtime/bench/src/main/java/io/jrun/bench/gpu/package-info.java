@@ -1,5 +1,6 @@
 /**
- * The program of {@code scripts/gpu-check}: what needs a GPU, checked on one machine. Entry class: {@code GpuCheck}.
+ * The program of {@code scripts/gpu-check}: checks the parts of jrun that need a GPU, on one machine. Entry class:
+ * {@code GpuCheck}.
  */
 @NullMarked
 package io.jrun.bench.gpu;

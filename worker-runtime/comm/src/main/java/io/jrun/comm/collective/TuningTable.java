@@ -27,7 +27,7 @@ import org.jspecify.annotations.Nullable;
  *
  * <p>{@code ranks} is the number of ranks that communicate over TCP; for a group on nodes of several ranks each, the
  * number of nodes. A group uses the rules of its own number of ranks, else the rules of the next smaller number that
- * the table has for the operation. Of these, the first rule with enough bytes applies (bytes of one rank's block; of
+ * the table has for the operation. The first of these rules with enough bytes applies (bytes of one rank's block; of
  * the buffer for in-place operations). If none applies, the built-in limits of {@link AlgorithmSelector} apply. All
  * ranks need the same table. The ranks compare their choices, because the algorithm is in every frame's header.
  * Immutable.

@@ -15,7 +15,10 @@ public interface Control extends RankLocator {
     /** Queues values of a step for the launcher. Does not wait. A connection without a launcher drops the values. */
     default void report(long step, Map<String, Double> values) {}
 
-    /** Queues the place of this rank in a mesh for the launcher. Does not wait. A connection without a launcher drops the place. */
+    /**
+     * Queues the place of this rank in a mesh for the launcher. Does not wait. A connection without a launcher drops
+     * the place.
+     */
     default void reportPlace(String place) {}
 
     /**

@@ -63,7 +63,7 @@ public final class GroupRegistry implements ControlListener {
         public void close() {}
     };
 
-    /** How long pending operations may hold up closing. */
+    /** The longest time for which pending operations may delay the close. */
     static final Duration CLOSE_GRACE = Duration.ofSeconds(5);
 
     /**

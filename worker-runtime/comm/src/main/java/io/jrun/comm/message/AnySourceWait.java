@@ -18,7 +18,7 @@ final class AnySourceWait {
 
     private static final long MIN_PAUSE_NANOS = 10_000;
 
-    /** How long messages of a departed rank may still be under way. */
+    /** The time for which messages of a departed rank may still be under way. */
     private static final long DEPARTURE_GRACE_NANOS = TimeUnit.SECONDS.toNanos(2);
 
     private static final int MAX_NAMED = 8;

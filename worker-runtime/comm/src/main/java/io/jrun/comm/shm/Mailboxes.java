@@ -123,7 +123,7 @@ final class Mailboxes {
     }
 
     /**
-     * Compares the message with the receive. Of the fingerprints only the types are compared, because the roots differ.
+     * Compares the message with the receive. Only the types of the fingerprints are compared, because the roots differ.
      */
     private void compare(long chunk, Call call) {
         long fingerprint = SharedWords.plain(ControlBlock.fingerprint(chunk));

@@ -30,9 +30,9 @@ import org.jspecify.annotations.Nullable;
  */
 final class TcpChannel implements PeerLinks, AutoCloseable {
     /**
-     * How long a departed rank may keep its connection open and silent. Its last bytes are only in kernels; a lost
-     * packet is sent again after 0.2 and 0.6 s. The end of the process closes the connection, unless another thread
-     * keeps the process alive.
+     * The time for which a departed rank may keep its connection open and silent. Its last bytes are only in kernels; a
+     * lost packet is sent again after 0.2 and 0.6 s. The end of the process closes the connection, unless another
+     * thread keeps the process alive.
      */
     private static final long DEPARTURE_GRACE_NANOS = TimeUnit.MILLISECONDS.toNanos(800);
 

@@ -70,7 +70,7 @@ class KillAtEveryStepIT {
         }
     }
 
-    /** How a rank ends at its last step. */
+    /** The end of a rank at its last step. */
     private static final class Killed extends RuntimeException {
         private static final long serialVersionUID = 1L;
     }

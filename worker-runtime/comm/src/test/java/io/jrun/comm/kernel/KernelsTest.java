@@ -96,7 +96,7 @@ class KernelsTest {
         return all.toArray(ValueLayout.JAVA_BYTE);
     }
 
-    /** Of two different NaN, processors pass on the first, and compilers choose which operand that is. */
+    /** Processors pass on the first of two different NaN, and compilers choose the order of the operands. */
     private static void forgetWhichNan(DataType type, MemorySegment memory) {
         for (int i = 0; i < MAX; i++) {
             if (type == DataType.F32 && Float.isNaN(memory.getAtIndex(ValueLayout.JAVA_FLOAT, i))) {

@@ -59,7 +59,7 @@ public record Fault(Kind kind, long at, long seed) {
             this.headerAt = lengthAt + rest;
         }
 
-        /** How many bytes precede the length of a notice, which is 0 where frames follow. */
+        /** The number of bytes before the length of a notice; 0 if frames follow. */
         long lengthAt() {
             return lengthAt;
         }

@@ -56,7 +56,7 @@ class FaultSimulationIT {
     private static final int CALLS = 8;
     private static final int[] COUNTS = {0, 1, 100, 5000, 70_000};
 
-    /** Of the larger calls several are under way at a time. */
+    /** Several of the larger calls are under way at a time. */
     private static final long PIECE_BYTES = 16 << 10;
 
     private static final OpKind[] KINDS = {

@@ -48,12 +48,12 @@ public final class FaultyProxy implements AutoCloseable {
         start(this::accept);
     }
 
-    /** Of which the others are told. */
+    /** The port that the other ranks get. */
     public int port() {
         return server.getLocalPort();
     }
 
-    /** How many frames have gone wrong. */
+    /** The number of frames with a fault. */
     public int struckFrames() {
         return struckFrames.get();
     }
@@ -189,7 +189,7 @@ public final class FaultyProxy implements AutoCloseable {
             }
         }
 
-        /** How many bytes it has taken from the stream. */
+        /** The number of bytes that were taken from the stream. */
         private int strike() throws IOException {
             return switch (fault.kind()) {
                 case NONE, DELAYED, TORN, DROPPED, DUPLICATED, REORDERED, TRUNCATED, CUT -> 0;

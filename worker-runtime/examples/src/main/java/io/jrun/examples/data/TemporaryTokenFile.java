@@ -13,7 +13,9 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 
-/** Text that one rank of each node encodes for the ranks of its node. The file is deleted when all have mapped it. */
+/**
+ * Text that one rank of each node encodes for the ranks of its node. The file is deleted when all ranks have mapped it.
+ */
 final class TemporaryTokenFile {
     private static final String FAILED = "failed:";
     private static final Codec<String> TEXT = new Codec<>() {

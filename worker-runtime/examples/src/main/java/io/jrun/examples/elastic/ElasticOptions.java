@@ -10,10 +10,14 @@ final class ElasticOptions {
     static final String HELP = """
             Learns to classify the points of two spirals. The training continues when workers are lost.
               jrun --nproc-per-node=4 --max-restarts=3 --main-class=io.jrun.examples.elastic.TrainElastic train.jar
-            Options: --steps=N (200)  --batch=N over all ranks (24)  --pause=MILLIS after each step (0)  --out=FILE.safetensors
-                     --checkpoint=LOCATION goes on from the newest one there, and saves one every
-                     --checkpoint-every=N steps (50)
-                     --hold=STEP:FILE before this step waits until the file is there, to lose or add workers at a step
+
+              --steps=N              optimizer steps  Default: 200.
+              --batch=N              samples of a step over all ranks  Default: 24.
+              --pause=MILLIS         pause after each step  Default: 0.
+              --out=FILE.safetensors write the parameters there at the end
+              --checkpoint=LOCATION  go on from the newest checkpoint at LOCATION, and save the training there
+              --checkpoint-every=N   steps from one checkpoint to the next  Default: 50.
+              --hold=STEP:FILE       wait before step STEP until FILE exists, to lose or add workers at this step
             """;
 
     private int steps = 200;

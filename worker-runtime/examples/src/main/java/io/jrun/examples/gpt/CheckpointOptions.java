@@ -8,7 +8,7 @@ import java.util.List;
 import java.util.Optional;
 
 /**
- * Where and when train.jar saves.
+ * The location and the times at which train.jar saves.
  *
  * @param location a folder or {@code s3://bucket/prefix}; empty for no checkpoints
  * @param every steps between checkpoints; 0 for one at the end only

@@ -35,7 +35,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** What the options of a recipe do to the parameters after a few steps. */
+/** The effect of the options of a recipe on the parameters after a few steps. */
 class GptRecipeTest {
     private static final List<String> SHORT =
             List.of("--tiny", "--steps=4", "--layers=2", "--width=32", "--micro-batch=2");

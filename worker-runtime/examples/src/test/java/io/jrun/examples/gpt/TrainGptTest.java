@@ -158,7 +158,7 @@ class TrainGptTest {
         return all.toArray(String[]::new);
     }
 
-    /** What rank 0 prints. */
+    /** The output of rank 0. */
     private static String train(int ranks, String... args) {
         GptOptions options = GptOptions.parse(args).orElseThrow();
         ByteArrayOutputStream bytes = new ByteArrayOutputStream();

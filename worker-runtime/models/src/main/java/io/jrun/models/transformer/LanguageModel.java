@@ -47,8 +47,8 @@ public abstract class LanguageModel extends CompositeModule {
     public abstract NameMapping mapping();
 
     /**
-     * How tensor parallel ranks share the layers, for {@code TensorParallel.parallelize}. The plan of a causal model
-     * fits sequence parallelism too.
+     * The plan by which tensor parallel ranks share the layers, for {@code TensorParallel.parallelize}. The plan of a
+     * causal model fits sequence parallelism too.
      */
     public abstract Map<String, ParallelStyle> tensorParallelPlan();
 

@@ -15,7 +15,7 @@ import org.bytedeco.pytorch.global.torch;
  * @param scaling a change of the frequencies; empty for none
  */
 public record RotaryEmbedding(long width, double theta, Pairs pairs, Optional<RotaryScaling> scaling) {
-    /** Which elements of a head make a pair. */
+    /** The choice of the elements of a head that make a pair. */
     public enum Pairs {
         /** Element i and element i + E/2, as in Hugging Face's files. */
         HALVES,

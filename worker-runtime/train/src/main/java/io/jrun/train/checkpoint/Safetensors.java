@@ -110,17 +110,6 @@ public final class Safetensors {
         }
     }
 
-    /**
-     * Reads the metadata of a file and checks its header. Reads no tensor.
-     *
-     * @throws CheckpointException like {@link #open}
-     */
-    public static Map<String, String> readMetadata(Path file) {
-        try (TensorFile source = open(file)) {
-            return source.metadata();
-        }
-    }
-
     private static TensorFile.Content describe(FileChannel channel) throws IOException {
         long fileBytes = channel.size();
         if (fileBytes < SafetensorsHeader.LENGTH_BYTES) {

@@ -44,8 +44,8 @@ final class AttentionKernel {
     }
 
     /**
-     * The gradients of one block of a larger attention: with the output and the logarithms of the sums of the whole
-     * rows, the block's probabilities are those of the whole.
+     * The gradients of one block of a larger attention: the arguments are the output and the logarithms of the sums of
+     * whole rows, so the probabilities of the block equal those of the whole attention.
      */
     static Gradients backward(
             Tensor gradient,

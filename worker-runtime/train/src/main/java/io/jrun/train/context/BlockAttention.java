@@ -64,7 +64,10 @@ final class BlockAttention {
         }
     }
 
-    /** {@code out -= sigmoid(b - a) (out - new)} with a the logarithm of the sum before and b that of the new keys. */
+    /**
+     * {@code out -= sigmoid(b - a) (out - new)} where a is the logarithm of the sum so far, and b the logarithm of the
+     * sum of the new keys.
+     */
     private static void merge(Tensor output, Tensor logSums, Result added) {
         Tensor share = torch.sigmoid(added.logSums().sub(logSums)).unsqueeze(-1);
         output.sub_(share.mul(output.sub(added.output())));
@@ -74,7 +77,7 @@ final class BlockAttention {
     /**
      * Adds the gradients of keys and values, and of the queries.
      *
-     * @param gradient of the output
+     * @param gradient the gradient of the output
      */
     void addGradients(
             Tensor gradient, Tensor keysValues, List<Block> blocks, Tensor queriesGradient, Tensor keysValuesGradient) {

@@ -11,8 +11,8 @@ import org.bytedeco.pytorch.Tensor;
 
 /**
  * Makes several ranks share each sequence. Each rank gets its own tokens of a batch ({@link #tokens}), and the
- * attention layers of the model exchange what they need. All ranks have all parameters: average the gradients over the
- * ranks of this axis and of the data axis together.
+ * attention layers of the model exchange keys, values or heads. All ranks have all parameters: average the gradients
+ * over the ranks of this axis and of the data axis together.
  */
 public final class ContextParallel {
     private final MeshAxis axis;
@@ -23,7 +23,7 @@ public final class ContextParallel {
         this.split = split;
     }
 
-    /** How attention reaches the keys of other ranks. */
+    /** The way in which attention reaches the keys of other ranks. */
     public enum Exchange {
         /** Keys and values go round; causal work is balanced by a zigzag split. Any number of heads. */
         RING,
@@ -36,7 +36,7 @@ public final class ContextParallel {
     /**
      * Replaces the attention, the positions and the count of tokens of a model.
      *
-     * @param model of the layers of {@code io.jrun.train.layer}
+     * @param model a model of the layers of {@code io.jrun.train.layer}
      * @param axis the ranks that share each sequence
      * @param gradientGroup the ranks over which gradients are averaged: those of the context and of the data axes
      */

@@ -4,12 +4,12 @@ import java.util.function.BiConsumer;
 import java.util.function.BiFunction;
 import org.bytedeco.pytorch.Tensor;
 
-/** How the keys and values of all ranks come to each rank. All methods are collective. */
+/** Brings the keys and values of all ranks to each rank. All methods are collective. */
 interface KeyExchange {
     /**
      * Brings the keys and values of each rank, this rank's first.
      *
-     * @param own of this rank, contiguous; of equal shape on all ranks
+     * @param own keys and values of this rank, contiguous; of equal shape on all ranks
      * @param use gets a rank and the rank's tensor; runs while the next tensor travels
      */
     void forEach(Tensor own, BiConsumer<Integer, Tensor> use);

@@ -10,8 +10,8 @@ import org.bytedeco.pytorch.global.torch;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Each rank sends what it has to the next rank while it computes, and so all tensors come by (Liu et al. 2023).
- * Gradients travel with their keys, one hop behind, until they are home.
+ * Each rank sends its present tensor to the next rank while it computes. Every tensor thereby visits every rank (Liu et
+ * al. 2023). The gradients of keys and values follow one hop behind, until they reach the rank of the keys.
  */
 final class RingExchange implements KeyExchange {
     private final int ranks;

@@ -5,11 +5,11 @@ import java.util.List;
 import java.util.stream.LongStream;
 
 /**
- * Which positions of a sequence each rank has. A pure function.
+ * Divides the positions of a sequence among the ranks. A pure function.
  *
- * @param ranks that share the sequence
- * @param isZigzag whether rank r has the chunks r and 2 * ranks - 1 - r of 2 * ranks equal chunks. All ranks then have equal
- *     work in causal attention. Else rank r has the r-th of {@code ranks} equal chunks
+ * @param ranks number of ranks that share the sequence
+ * @param isZigzag whether rank r has the chunks r and 2 * ranks - 1 - r of 2 * ranks equal chunks. All ranks then have
+ *     equal work in causal attention. Else rank r has the r-th of {@code ranks} equal chunks
  */
 public record SequenceSplit(int ranks, boolean isZigzag) {
     /**
@@ -55,7 +55,7 @@ public record SequenceSplit(int ranks, boolean isZigzag) {
     }
 
     /**
-     * What a rank computes with the keys of another rank.
+     * The blocks that a rank computes with the keys of another rank.
      *
      * @param local number of tokens of each rank
      */

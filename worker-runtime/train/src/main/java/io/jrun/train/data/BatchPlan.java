@@ -3,8 +3,8 @@ package io.jrun.train.data;
 import java.util.stream.LongStream;
 
 /**
- * Which samples each batch of one rank has. The order of an epoch is cut into global batches of {@code batch * ranks}
- * samples; rank r takes every ranks-th sample of a global batch, beginning at place r. Not thread-safe.
+ * Decides which samples each batch of one rank has. The order of an epoch is cut into global batches of {@code batch *
+ * ranks} samples; rank r takes every ranks-th sample of a global batch, beginning at place r. Not thread-safe.
  */
 final class BatchPlan {
     private final long sampleCount;

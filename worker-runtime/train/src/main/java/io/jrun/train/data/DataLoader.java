@@ -58,7 +58,10 @@ public final class DataLoader<S> implements AutoCloseable {
         return of(dataset, group, options, DataLoaderState.start(options.order().seed()));
     }
 
-    /** As {@link #of(Dataset, ProcessGroup, DataLoaderOptions)}, from a saved state. The seed is that of the state. */
+    /**
+     * As {@link #of(Dataset, ProcessGroup, DataLoaderOptions)}, from a saved state. The loader takes the seed of the
+     * state.
+     */
     public static <S> DataLoader<S> of(
             Dataset<S> dataset, ProcessGroup group, DataLoaderOptions options, DataLoaderState from) {
         return of(dataset, group.size(), group.groupRank(), options, from);

@@ -3,7 +3,7 @@ package io.jrun.train.data;
 import java.time.Duration;
 
 /**
- * How a {@link DataLoader} reads.
+ * The options of a {@link DataLoader}.
  *
  * @param batch samples of one batch of one rank
  * @param order the order of the samples, and the treatment of the last batch: {@link Remainder#DROP} leaves out an

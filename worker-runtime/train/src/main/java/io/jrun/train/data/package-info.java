@@ -1,5 +1,5 @@
 /**
- * Which samples each rank sees, and how the samples are read. Entry classes: {@code DataLoader}, and {@code
+ * Divides samples among ranks, and reads the samples. Entry classes: {@code DataLoader}, and {@code
  * DistributedSampler}, after torch's {@code torch/utils/data}.
  */
 @NullMarked

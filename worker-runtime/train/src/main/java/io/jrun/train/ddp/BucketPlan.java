@@ -9,8 +9,8 @@ import java.util.Map;
 import java.util.stream.IntStream;
 
 /**
- * Which parameters are reduced together, in the order in which the buckets are reduced. The plan is a pure function of
- * its arguments, so that all ranks have the same plan.
+ * The parameters that are reduced together, in the order in which the buckets are reduced. The plan is a pure function
+ * of its arguments, so that all ranks have the same plan.
  *
  * @param buckets parameter numbers; each parameter is in exactly one bucket
  */

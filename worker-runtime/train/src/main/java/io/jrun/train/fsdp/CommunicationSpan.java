@@ -4,14 +4,14 @@ package io.jrun.train.fsdp;
  * One collective of one unit on this rank. Times are {@link System#nanoTime}.
  *
  * @param unit the name of the unit
- * @param bytes that this rank contributes to the collective and takes from it
+ * @param bytes the bytes that this rank contributes to the collective and takes from it
  * @param launchedNanos when the operation was queued
  * @param endedNanos when the operation ended
- * @param waitedNanos how long the training thread stood still for it
+ * @param waitedNanos the time for which the training thread waited for the operation
  */
 public record CommunicationSpan(
         String unit, Kind kind, long bytes, long launchedNanos, long endedNanos, long waitedNanos) {
-    /** What the collective does. */
+    /** The kind of a collective. */
     public enum Kind {
         /** All-gather of parameters. */
         GATHER,

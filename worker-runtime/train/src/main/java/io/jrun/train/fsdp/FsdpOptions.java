@@ -1,13 +1,13 @@
 package io.jrun.train.fsdp;
 
 /**
- * How units are gathered.
+ * The options of fully sharded training.
  *
  * @param reshardAfterForward {@link #RESHARD}: a unit frees its parameters after its forward pass and gathers them
  *     again for the backward pass. {@link #KEEP}: a unit keeps them until its backward pass. A number N of 2 or more: a
  *     unit keeps a part of 1/N, and gathers from N neighbouring ranks in the backward pass; N divides the number of
  *     ranks.
- * @param prefetch how many units are gathered ahead of the unit that computes
+ * @param prefetch number of units that are gathered ahead of the unit that computes
  * @param precision the types of computation and communication
  */
 public record FsdpOptions(int reshardAfterForward, int prefetch, MixedPrecisionPolicy precision) {
@@ -31,7 +31,7 @@ public record FsdpOptions(int reshardAfterForward, int prefetch, MixedPrecisionP
         }
     }
 
-    /** These options with another choice of what happens after a unit's forward pass. */
+    /** These options with another treatment of a unit after its forward pass. */
     public FsdpOptions withReshardAfterForward(int choice) {
         return new FsdpOptions(choice, prefetch, precision);
     }

@@ -28,7 +28,7 @@ public final class FsdpStep implements AutoCloseable {
         pass.backward(loss);
     }
 
-    /** Frees what the step has made. */
+    /** Frees the objects that the step has made. */
     @Override
     public void close() {
         try {

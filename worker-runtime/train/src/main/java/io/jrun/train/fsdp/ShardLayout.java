@@ -4,7 +4,7 @@ import io.jrun.train.mesh.ShardRange;
 import java.util.List;
 
 /**
- * Where the rows of a unit's parameters lie when they travel. Each rank has a part: its rows of each parameter, one
+ * The layout of a unit's parameters in a transfer. Each rank has a part: its rows of each parameter, one
  * parameter behind the other. The parts lie in rank order, without padding. The rows follow torch.chunk's rule, so a
  * part may be shorter than others, or empty. A pure function of shapes and number of ranks.
  */
@@ -39,7 +39,7 @@ final class ShardLayout {
         return ShardRange.of(rows[parameter], ranks, rank);
     }
 
-    /** How many elements of a parameter a rank holds. */
+    /** The number of elements of a parameter that a rank holds. */
     long elements(int parameter, int rank) {
         return rows(parameter, rank).length() * rowElements[parameter];
     }
@@ -100,7 +100,7 @@ final class ShardLayout {
          * Takes one piece.
          *
          * @param inParameter index of the first element in the whole parameter
-         * @param inParts index of the first element among all that travel
+         * @param inParts index of the first element among all elements of the transfer
          */
         void visit(int parameter, long inParameter, long inParts, long elements);
     }

@@ -5,7 +5,7 @@ import java.util.Map;
 import org.bytedeco.pytorch.Tensor;
 
 /**
- * Where the shards of units lie while they are not needed, outside of memory. Units are numbered in the order in which
+ * Keeps the shards of units outside of memory while they are not needed. Units are numbered in the order in which
  * they were wrapped. Values and gradients of a unit have one layout: each shard is padded to whole cache lines. Called
  * on the training thread.
  */
@@ -13,7 +13,7 @@ public interface ShardOffload {
     /**
      * Takes over a unit.
      *
-     * @param shards this rank's rows by name, in the order of the layout
+     * @param shards the rows of this rank by name, in the order of the layout
      * @param values the first values
      */
     void takeOver(int unit, Map<String, Tensor> shards, MemorySegment values);
@@ -21,7 +21,7 @@ public interface ShardOffload {
     /** Reads the values. */
     void readValues(int unit, MemorySegment into);
 
-    /** Reads what {@link #writeGradients} has written since the last step of the optimizer. */
+    /** Reads the gradients that {@link #writeGradients} has written since the last step of the optimizer. */
     void readGradients(int unit, MemorySegment into);
 
     /** Keeps the gradients. */

@@ -8,7 +8,7 @@ import org.bytedeco.pytorch.Tensor;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A place in the graph between units, which changes no value and runs code when the backward pass comes by. At the
+ * A place in the graph between units, which changes no value and runs code when the backward pass reaches it. At the
  * output of a unit the code runs before the unit's backward pass. At its input the code runs after it, because the
  * engine runs the newest node first.
  */

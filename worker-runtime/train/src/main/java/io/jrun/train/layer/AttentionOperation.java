@@ -5,7 +5,9 @@ import org.bytedeco.pytorch.LongOptional;
 import org.bytedeco.pytorch.Tensor;
 import org.bytedeco.pytorch.global.torch;
 
-/** How {@link AttentionLayer}s compute. Shapes: B texts, H query heads, G key heads, S tokens, E width of a head. */
+/**
+ * The computation of {@link AttentionLayer}s. Shapes: B texts, H query heads, G key heads, S tokens, E width of a head.
+ */
 @FunctionalInterface
 public interface AttentionOperation {
     /** Each rank alone. */

@@ -53,7 +53,7 @@ public final class DropoutLayer extends Module {
         return x.mul(mask);
     }
 
-    /** Begins the random numbers anew. */
+    /** Sets the random numbers back to their beginning. */
     public void setSeed(long newSeed) {
         seed = newSeed;
         generator = generator(newSeed);
@@ -69,7 +69,7 @@ public final class DropoutLayer extends Module {
         return generator;
     }
 
-    /** Replaces how the mask of an input is made. */
+    /** Replaces the rule for the mask of an input. */
     public void setMaskShape(MaskShape newShape) {
         maskShape = newShape;
     }

@@ -3,7 +3,7 @@ package io.jrun.train.layer;
 import org.bytedeco.pytorch.Tensor;
 import org.bytedeco.pytorch.global.torch;
 
-/** How {@link TokenEmbedding}s compute. */
+/** The computation of {@link TokenEmbedding}s. */
 public interface EmbeddingOperation {
     /** Each rank alone. */
     EmbeddingOperation LOCAL = new EmbeddingOperation() {

@@ -9,7 +9,7 @@ import org.jspecify.annotations.Nullable;
 
 /** A linear map of the last dimension: {@code x W^T + b}. The parameters are zero until they are set. */
 public class LinearLayer extends Module {
-    /** How the weight is laid out. */
+    /** The layout of a weight. */
     public enum Layout {
         /** [outputs, inputs], as torch.nn.Linear. */
         LINEAR,
@@ -58,7 +58,7 @@ public class LinearLayer extends Module {
                 : layers.stream().map(layer -> layer.forward(x)).toList();
     }
 
-    /** Whether the output is the map's alone; false if a subclass adds to the output. */
+    /** Whether the output comes from the map alone; false if a subclass adds to the output. */
     protected boolean isPlain() {
         return true;
     }
@@ -93,7 +93,7 @@ public class LinearLayer extends Module {
         return outputs;
     }
 
-    /** How the weight is laid out. */
+    /** The layout of the weight. */
     public final Layout layout() {
         return layout;
     }

@@ -6,7 +6,7 @@ import org.bytedeco.pytorch.Tensor;
 import org.bytedeco.pytorch.TensorOptional;
 import org.bytedeco.pytorch.global.torch;
 
-/** How {@link LinearLayer}s compute. One operation may serve several layers that have the same input. */
+/** The computation of {@link LinearLayer}s. One operation may serve several layers that have the same input. */
 @FunctionalInterface
 public interface LinearOperation {
     /** Each rank alone: {@code x W^T + b}. */

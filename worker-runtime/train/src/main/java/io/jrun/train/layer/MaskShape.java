@@ -3,7 +3,7 @@ package io.jrun.train.layer;
 import java.util.function.Function;
 import org.bytedeco.pytorch.Tensor;
 
-/** How a {@link DropoutLayer} gets the mask of an input. */
+/** Makes the mask of an input of a {@link DropoutLayer}. */
 @FunctionalInterface
 public interface MaskShape {
     /** A mask of the sizes of the input. */

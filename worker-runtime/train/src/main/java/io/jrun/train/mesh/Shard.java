@@ -4,10 +4,9 @@ package io.jrun.train.mesh;
  * Each rank holds a part of the tensor along one dimension, see {@link ShardRange}.
  *
  * @param dim 0 or more
- * @param sections number of equal sections of the dimension. Each section is sharded by itself, and a rank holds its parts of
- *     all sections, one after the other. 3 for a weight that makes queries, keys and values: a rank then has its heads
- * of each
- *     (torch: {@code _StridedShard})
+ * @param sections number of equal sections of the dimension. Each section is sharded by itself, and a rank holds its
+ *     parts of all sections, one after the other. Use 3 for a weight that makes queries, keys and values: a rank then
+ *     has its heads of each (torch: {@code _StridedShard})
  */
 public record Shard(int dim, int sections) implements TensorPlacement {
     public Shard {

@@ -13,7 +13,7 @@ import org.bytedeco.pytorch.global.torch;
 /**
  * First values that do not depend on the mesh. Each tensor has a generator of its own, seeded by the job's seed and the
  * name of the tensor. A rank draws the values of the whole tensor and keeps its part; for this time it has memory for
- * the whole tensor in float32. As Megatron's {@code _initialize_affine_weight_cpu}.
+ * the whole tensor in float32. Megatron's {@code _initialize_affine_weight_cpu} does the same.
  */
 public final class ShardedInitialization {
     private ShardedInitialization() {}

@@ -1,4 +1,4 @@
-/** How parts of a model are wrapped without a change to the model. Entry interface: {@code ModuleWrapper}. */
+/** Wraps parts of a model without a change to the model. Entry interface: {@code ModuleWrapper}. */
 @NullMarked
 package io.jrun.train.module;
 

@@ -37,12 +37,12 @@ final class UnitFile implements AutoCloseable {
         }
     }
 
-    /** Where the version of a step begins. */
+    /** The position of the version of a step. */
     long version(long step) {
         return step % VERSIONS * versionBytes;
     }
 
-    /** Where the gradients begin. */
+    /** The position of the gradients. */
     long gradients() {
         return VERSIONS * versionBytes;
     }
@@ -79,7 +79,7 @@ final class UnitFile implements AutoCloseable {
                 .asByteBuffer();
     }
 
-    /** Returns when the disk has what was written. */
+    /** Returns when the written bytes are on the disk. */
     void force() {
         try {
             channel.force(false);

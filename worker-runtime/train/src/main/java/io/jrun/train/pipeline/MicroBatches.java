@@ -18,8 +18,9 @@ public final class MicroBatches {
         long size = batch.size(0);
         if (size % count != 0) {
             throw new PipelineException("a batch of " + size + " samples does not divide into " + count
-                    + " micro-batches of equal size: stages agree on one shape, and the mean of the micro-batches' losses"
-                    + " would not be the mean of the samples. Use a multiple of " + count + ", or drop the rest.");
+                    + " micro-batches of equal size: all micro-batches need one shape, and with unequal sizes the mean of"
+                    + " their losses would not be the mean of the samples. Use a multiple of " + count
+                    + ", or drop the rest.");
         }
         List<Tensor> parts = new ArrayList<>();
         for (int i = 0; i < count; i++) {
@@ -45,8 +46,8 @@ public final class MicroBatches {
                 throw new PipelineException(
                         "the " + kind + " of micro-batch " + i + " is " + form + ", that of micro-batch 0 "
                                 + first
-                                + ": stages agree on one shape, and the mean of the losses gives each micro-batch the same"
-                                + " weight. Drop or pad the rest of the batch.");
+                                + ": all micro-batches need one shape, because the mean of the losses gives each"
+                                + " micro-batch the same weight. Drop or pad the rest of the batch.");
             }
         }
     }

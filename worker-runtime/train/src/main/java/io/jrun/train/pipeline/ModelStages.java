@@ -89,7 +89,7 @@ final class ModelStages implements StageComputation {
         return lossSum;
     }
 
-    /** Frees what a failed step has left. */
+    /** Frees the tensors that a failed step has left. */
     void free() {
         live.values().forEach(ModelStages::free);
         live.clear();
@@ -187,7 +187,7 @@ final class ModelStages implements StageComputation {
         return gradient;
     }
 
-    /** Between both parts of a backward pass only what the weights need is kept. */
+    /** Between the two parts of a backward pass, only the tensors that the weights need are kept. */
     private static LivePass released(LivePass pass) {
         if (pass.input() != null) {
             pass.input().close();

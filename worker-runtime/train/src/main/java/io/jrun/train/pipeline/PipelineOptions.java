@@ -9,7 +9,7 @@ import java.util.Optional;
 import java.util.function.Supplier;
 
 /**
- * How a pipeline runs; the same on all ranks.
+ * The options of a pipeline; the same on all ranks.
  *
  * @param schedule the order of actions, which has the number of micro-batches of a step
  * @param cut the layers of each stage; empty for equal numbers of layers

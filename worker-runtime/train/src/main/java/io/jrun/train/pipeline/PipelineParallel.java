@@ -37,8 +37,9 @@ import org.bytedeco.pytorch.global.torch;
  * }
  * }</pre>
  *
- * <p>Construction is collective. All ranks build the same layers with the same first values. The result has the bits of the
- * serial computation for each schedule. With several replicas this needs a deterministic group. Confined to one thread.
+ * <p>Construction is collective. All ranks build the same layers with the same first values. The result has the bits of
+ * the serial computation for each schedule. With several replicas this needs a deterministic group. Confined to one
+ * thread.
  */
 public final class PipelineParallel implements AutoCloseable {
     private final ProcessGroup pipeline;
@@ -157,8 +158,8 @@ public final class PipelineParallel implements AutoCloseable {
 
     /**
      * Adds the gradients of one step to {@code .grad}: the mean over the micro-batches and over the replicas. Gradients
-     * of {@link #accumulate} calls before are part of the sum. The caller opens no {@code PointerScope} for this;
-     * native memory of the step is freed at its end.
+     * of {@link #accumulate} calls before are part of the sum. The caller needs no {@code PointerScope}: the method
+     * frees the native memory of the step.
      *
      * @param inputs the micro-batches, of equal shapes; the first stage uses them
      * @param targets as many; the last stage uses them

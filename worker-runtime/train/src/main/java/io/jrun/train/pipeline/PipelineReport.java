@@ -4,13 +4,13 @@ import io.jrun.train.pipeline.schedule.PipelineSchedule;
 import java.util.List;
 
 /**
- * What one rank has done in a step.
+ * The actions of one rank in a step.
  *
  * @param pipelineRank number of the rank in its pipeline
  * @param spans the computations in their order
  * @param stepNanos from the beginning of the step to its last action
  * @param peakLive most micro-batches whose activations the rank held at one time, counted once for each of its stages
- * @param bytesSent of activations and gradients
+ * @param bytesSent bytes of activations and gradients that the rank has sent
  */
 public record PipelineReport(
         PipelineSchedule schedule,

@@ -6,7 +6,8 @@ import java.util.Collections;
 import java.util.List;
 
 /**
- * Which layers make which stage. Each stage has neighbouring layers, at least one. A pure function of its arguments.
+ * Divides the layers among the stages. Each stage has neighbouring layers, at least one. A pure function of its
+ * arguments.
  *
  * @param starts number of the first layer of each stage, ascending from 0
  * @param layers number of all layers

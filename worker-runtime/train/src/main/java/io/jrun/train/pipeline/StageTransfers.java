@@ -27,7 +27,7 @@ import org.jspecify.annotations.Nullable;
  * gradients, have the same form; the sender checks it.
  */
 final class StageTransfers {
-    /** Apart from the tags of programs, which count from 0. */
+    /** The first tag. The tags of programs count from 0. */
     private static final int FIRST_TAG = 1 << 24;
 
     private static final int TAGS_OF_MICRO_BATCH = 3;
@@ -37,7 +37,7 @@ final class StageTransfers {
     /** Type, number of dimensions, sizes. */
     private static final int HEADER = 10;
 
-    /** What a message is. Each message of a step has a tag of its own, so receives may be posted in any order. */
+    /** The kind of a message. Each message of a step has a tag of its own, so receives may be posted in any order. */
     private enum TagKind {
         FORM(0),
         ACTIVATION(1),
@@ -75,7 +75,7 @@ final class StageTransfers {
 
     private final PipelineSchedule schedule;
     private final ProcessGroup group;
-    /** Of the boundary after each stage. */
+    /** The form of the tensors behind each stage. */
     private final Map<Integer, TensorForm> forms = new HashMap<>();
 
     private final List<Work> sends = new ArrayList<>();

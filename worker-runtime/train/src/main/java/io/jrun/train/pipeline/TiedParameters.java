@@ -21,8 +21,8 @@ import org.jspecify.annotations.Nullable;
 /**
  * Parameters that several stages use, as an embedding that is also the output layer. The gradient of each stage is
  * added up by itself, over all micro-batches in their order; then the sums of the stages are added. So the bits do not
- * depend on the schedule, and not on whether the stages are on one rank. As Megatron's all-reduce of the gradients of
- * embeddings.
+ * depend on the schedule, and not on whether the stages are on one rank. Megatron does the same in its all-reduce of
+ * the gradients of embeddings.
  */
 final class TiedParameters implements AutoCloseable {
     /** One parameter, as this rank sees it. */

@@ -33,8 +33,9 @@ import org.bytedeco.pytorch.Tensor;
  * the graph around the segment. A parameter may therefore be shared with other parts of the model, and hooks on
  * parameters ({@code DistributedDataParallel}) run once. With an undeclared parameter the backward pass throws.
  *
- * <p>Random numbers come from the process-wide generators, or from those of {@link DropoutLayer}s. Ranks that are threads of one
- * JVM share the process-wide generators: with dropout of libtorch's own each rank needs a process of its own.
+ * <p>Random numbers come from the process-wide generators, or from those of {@link DropoutLayer}s. Ranks that are
+ * threads of one JVM share the process-wide generators: with dropout of libtorch's own each rank needs a process of its
+ * own.
  */
 public final class RecomputedSegment {
     private final String name;

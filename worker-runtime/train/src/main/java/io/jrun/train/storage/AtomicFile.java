@@ -9,10 +9,11 @@ import java.nio.file.StandardOpenOption;
 import java.util.UUID;
 
 /**
- * Writing that a crash at any moment leaves either undone or done: temporary file, fsync, rename, fsync of the folder.
+ * Writes a file so that a crash at any moment leaves the earlier or the new content: temporary file, fsync, rename,
+ * fsync of the folder.
  */
 public final class AtomicFile {
-    /** Ends the name of what is not written yet. */
+    /** The end of the name of a file that is not complete yet. */
     private static final String TEMPORARY = ".tmp";
 
     private AtomicFile() {}

@@ -18,7 +18,7 @@ import java.util.zip.CRC32C;
 /**
  * Objects as files below a folder. Every file is fsynced, and so is its folder. A commit is a temporary file, fsync,
  * rename, fsync of the folder. The folder may lie on a file system that several hosts share. The check of the earlier
- * version is no lock: of two writers that commit at the same moment, the last one wins.
+ * version is no lock: if two writers commit at the same moment, the last one wins.
  */
 public final class FileStorage implements Storage {
     private final Path base;

@@ -8,9 +8,9 @@ import java.util.Optional;
  * Named objects below one location. A name has parts that are separated by {@code /}, such as
  * {@code step-00000100/checkpoint.json}. Thread-safe.
  *
- * <p>An object of {@link #create} is complete when {@link ObjectWriter#finish} has returned, and durable from then on. Readers
- * learn of objects by a committed object that names them, so an unfinished object does no harm. {@link #commit} is the
- * only atomic operation.
+ * <p>An object of {@link #create} is complete when {@link ObjectWriter#finish} has returned, and durable from then on.
+ * Readers learn of objects by a committed object that names them, so an unfinished object does no harm. {@link #commit}
+ * is the only atomic operation.
  */
 public interface Storage extends AutoCloseable {
     /**
@@ -31,7 +31,7 @@ public interface Storage extends AutoCloseable {
      * Writes a small object in one atomic step: after a crash readers find the earlier content or the new one. The
      * object is durable when the method returns.
      *
-     * @param replaced what {@link #version} gave before; the commit fails if the object has changed since
+     * @param replaced the earlier result of {@link #version}; the commit fails if the object has changed since
      * @throws CommitConflictException if another writer has committed in between
      */
     void commit(String name, byte[] content, Optional<String> replaced) throws IOException;

@@ -13,12 +13,12 @@ public sealed class StorageException extends IOException permits CommitConflictE
         super(message, cause);
     }
 
-    /** One line for the user: the message of this class as it is, and {@code failed: cause} for other errors. */
+    /** One line for the user: the message of this class unchanged, and {@code failed: cause} for other errors. */
     public static String line(String failed, IOException e) {
         return e instanceof StorageException ? text(e) : failed + ": " + e;
     }
 
-    /** What an error says: the message of this class, and class and message of others. */
+    /** The text of an error: the message of this class; class and message of others. */
     public static String text(IOException e) {
         return e instanceof StorageException ? String.valueOf(e.getMessage()) : e.toString();
     }

@@ -1,6 +1,6 @@
 /**
- * Where checkpoints lie: a folder, or a bucket of an object store. The SPI has a few operations on whole objects, and
- * one atomic operation, the commit. Entry class: {@code Storages}.
+ * The storages of checkpoints: a folder, or a bucket of an object store. The SPI has a few operations on whole objects,
+ * and one atomic operation, the commit. Entry class: {@code Storages}.
  */
 @NullMarked
 package io.jrun.train.storage;

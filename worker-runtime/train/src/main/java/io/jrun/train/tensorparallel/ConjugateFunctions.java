@@ -12,9 +12,9 @@ import org.bytedeco.pytorch.Tensor;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Pairs of functions between what all tensor parallel ranks hold alike and what each rank holds a part of. The backward
- * pass of each is the forward pass of its conjugate (Shoeybi et al. 2019, figure 3: f and g; Korthikanti et al. 2022,
- * figure 5). Sequences lie in dimension 1. All methods are collective.
+ * Pairs of functions between tensors that are equal on all tensor parallel ranks and tensors of which each rank holds a
+ * part. The backward pass of each is the forward pass of its conjugate (Shoeybi et al. 2019, figure 3: f and g;
+ * Korthikanti et al. 2022, figure 5). Sequences lie in dimension 1. All methods are collective.
  */
 final class ConjugateFunctions {
     private final AutogradFunction copy;

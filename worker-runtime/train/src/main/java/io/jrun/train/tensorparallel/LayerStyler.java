@@ -83,7 +83,8 @@ final class LayerStyler {
         if (lossName != null && vocabulary == 0) {
             throw new IllegalArgumentException(
                     "layer '" + lossName + "' is a loss of the style VOCABULARY, but the plan has no"
-                            + " layer of logits of this style. Give the layer of logits the style VOCABULARY, or the loss no style.");
+                            + " layer of logits of this style. Give the layer of logits the style VOCABULARY, or the"
+                            + " loss no style.");
         }
     }
 

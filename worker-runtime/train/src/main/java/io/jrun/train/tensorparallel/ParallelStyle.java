@@ -1,6 +1,6 @@
 package io.jrun.train.tensorparallel;
 
-/** How the ranks share one layer. Megatron's words; in torch's DTensor these are ParallelStyles too. */
+/** The way in which the ranks share one layer. The words are Megatron's; torch's DTensor has ParallelStyles too. */
 public sealed interface ParallelStyle {
     /** A linear layer: each rank has some of the outputs. */
     ParallelStyle COLUMN = new Column(0, 1);

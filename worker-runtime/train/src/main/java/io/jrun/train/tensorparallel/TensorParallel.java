@@ -32,8 +32,9 @@ import org.bytedeco.pytorch.Tensor;
  *         "block*.down", ParallelStyle.ROW));
  * }</pre>
  *
- * <p>The model consists of the layers of {@code io.jrun.train.layer} and is equal on all ranks before. Each layer keeps its name
- * and its parameters as objects; the elements become this rank's part. Make optimizers and wrap the model afterwards.
+ * <p>The model consists of the layers of {@code io.jrun.train.layer} and is equal on all ranks before the call. Each
+ * layer keeps its name and its parameters as objects; the elements become this rank's part. Make optimizers and wrap
+ * the model afterwards.
  */
 public final class TensorParallel {
     /** torch.nn.utils.clip_grad_norm_'s. */
@@ -42,15 +43,15 @@ public final class TensorParallel {
     private TensorParallel() {}
 
     /**
-     * Replaces layers by parallel ones. Nothing is sent. If a size does not divide, the model is as before.
+     * Replaces layers by parallel ones. The method sends nothing. If a size does not divide, the model is unchanged.
      *
      * @param axis the ranks that share the layers
-     * @param isSequenceParallel whether each rank has a part of the sequence between the layers of the styles COLUMN and ROW.
-     *     The forward pass then gets whole sequences, of a length that is a multiple of the number of ranks
+     * @param isSequenceParallel whether each rank has a part of the sequence between the layers of the styles COLUMN
+     *     and ROW. The forward pass then gets whole sequences, of a length that is a multiple of the number of ranks
      * @param plan styles by the dotted names of layers; {@code *} stands for any part of one word
      * @return all parameters of the model by their names, with their placements on the axis
-     * @throws IllegalArgumentException if a name fits no layer, if a style does not fit a layer, or if a size does not divide;
-     *     the message names the layer, the size and the number of ranks
+     * @throws IllegalArgumentException if a name fits no layer, if a style does not fit a layer, or if a size does not
+     *     divide; the message names the layer, the size and the number of ranks
      */
     public static Map<String, ShardedTensor> parallelize(
             CompositeModule model, MeshAxis axis, boolean isSequenceParallel, Map<String, ParallelStyle> plan) {
@@ -74,8 +75,9 @@ public final class TensorParallel {
     }
 
     /**
-     * Multiplies all gradients by {@code maximum / (norm + 1e-6)} if this is less than 1. Parts of all ranks count, and
-     * what all ranks hold counts once. Parameters without a gradient do not count. Collective on the axis.
+     * Multiplies all gradients by {@code maximum / (norm + 1e-6)} if this is less than 1. The norm includes the parts
+     * of all ranks. A tensor that all ranks hold counts once. Parameters without a gradient do not count. Collective on
+     * the axis.
      *
      * @param maximum the largest norm, more than 0
      * @return the global norm before, the same on all ranks

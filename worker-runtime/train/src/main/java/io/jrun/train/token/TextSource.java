@@ -17,9 +17,9 @@ import java.util.zip.ZipFile;
 
 /**
  * Text in a file, a folder or a zip file. A file whose name ends with {@code .jsonl} is JSON Lines: each line is an
- * object, and one of its fields is the text of a document. Each other file is one document. Of a folder or a zip file
- * the files with a suffix of text are read. Their order is random, but depends only on their names: each machine reads
- * the same text, and each part of the text is a fair sample.
+ * object, and one of its fields is the text of a document. Each other file is one document. In a folder or a zip file,
+ * jrun reads the files with a suffix of text. Their order is random, but depends only on their names: each machine
+ * reads the same text, and each part of the text is a fair sample.
  *
  * @param maxBytes bytes of text to read at most; the last document is cut there
  * @param jsonField the field of JSON Lines with the text, as a rule {@code text}

@@ -40,7 +40,7 @@ public final class TokenIngestion implements AutoCloseable {
     }
 
     /**
-     * What has been done.
+     * The progress of an ingestion.
      *
      * @param location the file and the record of the last part
      * @param textBytes bytes of text

@@ -7,8 +7,8 @@ import java.util.List;
 import org.bytedeco.pytorch.Tensor;
 
 /**
- * How the ranks share a bucket. The bucket's parameters lie one behind the other, each padded to whole cache lines. The
- * parts are whole cache lines too: torch.chunk's rule for the lines. A pure function of shapes and number of ranks.
+ * Divides a bucket among the ranks. The bucket's parameters lie one behind the other, each padded to whole cache lines.
+ * The parts are whole cache lines too: torch.chunk's rule for the lines. A pure function of shapes and number of ranks.
  */
 final class BucketPartition {
     private static final long ALIGNMENT_BYTES = 64;
@@ -46,7 +46,7 @@ final class BucketPartition {
         return parameters.get(index);
     }
 
-    /** Where a parameter begins. */
+    /** The index of the first element of a parameter. */
     long offset(int index) {
         return offsets[index];
     }

@@ -5,7 +5,7 @@ import org.bytedeco.pytorch.Tensor;
 
 /** Gradients of which each rank has the means of its parts. */
 interface PartitionedGradients {
-    /** How the ranks share the buckets. Stays as it is from the first call on. */
+    /** The division of the buckets among the ranks. The division does not change after the first call. */
     List<BucketPartition> partitions();
 
     /** The means of this rank's part of a bucket, of one dimension. */

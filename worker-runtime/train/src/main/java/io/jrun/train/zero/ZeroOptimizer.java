@@ -199,7 +199,7 @@ public final class ZeroOptimizer implements AutoCloseable {
     }
 
     /**
-     * Takes over copies of what {@link #state} gave on any number of ranks. In stage 1 the parts are known after the
+     * Takes over copies of the result of {@link #state} of any number of ranks. In stage 1 the parts are known after the
      * first backward pass; until then the optimizer holds the copies.
      *
      * @throws IllegalArgumentException if a state is missing

@@ -57,7 +57,10 @@ class DdpMemoryTest {
         assertThat(grown / RANKS).isLessThan(LIMIT_KIB);
     }
 
-    /** In float32 4 bytes each for the parameter, its gradient, and AdamW's two states: Rajbhandari et al., arXiv:1910.02054. */
+    /**
+     * In float32 4 bytes each for the parameter, its gradient, and AdamW's two states: Rajbhandari et al.,
+     * arXiv:1910.02054.
+     */
     @Test
     void modelStatesTakeSixteenBytesForEachParameter() {
         long width = 4096; // Large, because the memory that libtorch and the JVM free meanwhile varies by megabytes.
@@ -78,7 +81,10 @@ class DdpMemoryTest {
         }
     }
 
-    /** Trains a layer. Returns this rank's part of all memory of the process, with the group's memory, while it still trains. */
+    /**
+     * Trains a layer. Returns this rank's part of all memory of the process, with the group's memory, while it still
+     * trains.
+     */
     private static double train(World world, long width, int passes) {
         LinearImpl module = new LinearImpl(width, width);
         try (var model = new DistributedDataParallel<>(module, world.group());

@@ -363,7 +363,7 @@ class DistributedDataParallelTest {
         final LinearImpl linear = register_module("linear", new LinearImpl(2, 2));
         final BatchNorm1dImpl norm = register_module("norm", new BatchNorm1dImpl(new BatchNormOptions(2)));
 
-        /** Of equal weights on all ranks, and a running mean that tells where it comes from. */
+        /** A model with equal weights on all ranks, and with a running mean that identifies its rank. */
         Normed(double runningMean) {
             try (NoGradGuard _ = new NoGradGuard()) {
                 linear.weight().fill_(new Scalar(0.5));
@@ -400,7 +400,9 @@ class DistributedDataParallelTest {
         assertThat(means.get(0)).isNotEqualTo(means.get(1));
     }
 
-    /** What each rank's batch norm finds at the beginning of a third step, after it was constructed with 3 on rank 0. */
+    /**
+     * The input of each rank's batch norm at the beginning of a third step, after it was constructed with 3 on rank 0.
+     */
     private static AtomicReferenceArray<Float> runningMeans(DdpOptions options) {
         AtomicReferenceArray<Float> means = new AtomicReferenceArray<>(2);
         LocalWorld.run(2, world -> {

@@ -50,7 +50,9 @@ class MixedTypesTest {
         return new SGD(module.parameters(), options);
     }
 
-    /** Sums of narrow gradients are computed in float32 and rounded once, as the group does it in deterministic mode. */
+    /**
+     * Sums of narrow gradients are computed in float32 and rounded once, as the group does it in deterministic mode.
+     */
     private static Tensor mean(List<Tensor> perRank) {
         ScalarType type = perRank.getFirst().scalar_type();
         ScalarType wide = type.intern() == ScalarType.Double ? ScalarType.Double : ScalarType.Float;

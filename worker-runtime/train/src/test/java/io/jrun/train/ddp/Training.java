@@ -18,7 +18,9 @@ import org.bytedeco.pytorch.SGDOptions;
 import org.bytedeco.pytorch.Scalar;
 import org.bytedeco.pytorch.Tensor;
 
-/** The same ten steps done by one process that accumulates, and by DDP; rank r's batch of step s is a function of both. */
+/**
+ * The same ten steps done by one process that accumulates, and by DDP; rank r's batch of step s is a function of both.
+ */
 final class Training {
     static final int STEPS = 10;
     private static final int WIDTH = 32;
@@ -27,7 +29,7 @@ final class Training {
 
     private Training() {}
 
-    /** What a training loop does with the gradients of the step before. */
+    /** The treatment of the gradients of the step before. */
     enum Clearing {
         /** {@code optimizer.zero_grad()}: drops them, which is libtorch's default. */
         DROP,
@@ -35,13 +37,13 @@ final class Training {
         ZERO
     }
 
-    /** How parameters follow from gradients. */
+    /** The update of parameters from gradients. */
     enum Rule {
         /** Remembers two values per parameter; all the better to compare bits with. */
         ADAMW,
         /**
-         * For comparisons with a tolerance. AdamW divides each gradient by its own size, so where the true gradient is 0
-         * (the keys' bias: attention does not depend on it) it turns rounding errors into full steps.
+         * For comparisons with a tolerance. AdamW divides each gradient by its own size, so where the true gradient is
+         * 0 (the keys' bias: attention does not depend on it) it turns rounding errors into full steps.
          */
         SGD_MOMENTUM;
 

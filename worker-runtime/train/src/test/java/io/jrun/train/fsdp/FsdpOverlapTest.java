@@ -23,7 +23,7 @@ class FsdpOverlapTest {
         Libtorch.setThreads(1);
     }
 
-    /** What one rank saw of its second step. */
+    /** The observations of one rank in its second step. */
     private record Seen(List<CommunicationSpan> spans, ConcurrentMap<String, Long> computed, List<Long> wholeBytes) {
         CommunicationSpan span(String unit, Kind kind, int which) {
             return spans.stream()

@@ -22,11 +22,17 @@ import org.bytedeco.pytorch.Tensor;
 import org.bytedeco.pytorch.global.torch;
 import org.junit.jupiter.api.Test;
 
-/** Mixed precision against one rank that sees the samples of all ranks, and clipping against the norm of whole gradients. */
+/**
+ * Mixed precision against one rank that sees the samples of all ranks, and clipping against the norm of whole
+ * gradients.
+ */
 class FsdpPrecisionTest {
     private static final FsdpOptions BFLOAT16 = FsdpOptions.DEFAULT.withPrecision(MixedPrecisionPolicy.BFLOAT16);
 
-    /** Each rank of {@code world} sees its part of the samples of two ranks. Half the sum of two losses has exact halves. */
+    /**
+     * Each rank of {@code world} sees its part of the samples of two ranks. Half the sum of two losses has exact
+     * halves.
+     */
     private static Map<String, float[]> train(World world) {
         var fsdp = new FullyShardedDataParallel(world.group(), BFLOAT16);
         UnevenNet net = new UnevenNet(fsdp);

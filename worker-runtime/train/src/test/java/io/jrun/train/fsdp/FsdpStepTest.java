@@ -18,7 +18,7 @@ import org.bytedeco.pytorch.global.torch;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 
-/** What a user may do outside of steps. */
+/** The operations that are allowed outside of steps. */
 class FsdpStepTest {
     @BeforeAll
     static void load() {

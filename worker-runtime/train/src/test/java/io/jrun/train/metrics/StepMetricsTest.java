@@ -74,7 +74,10 @@ class StepMetricsTest {
         assertThatThrownBy(() -> new SpanRing(0)).hasMessageContaining("at least 1");
     }
 
-    /** PaLM 540B: 118 layers, width 18432, 48 heads of 256, 2048 tokens. The attention has 48 * 256 in place of the width. */
+    /**
+     * PaLM 540B: 118 layers, width 18432, 48 heads of 256, 2048 tokens. The attention has 48 * 256 in place of the
+     * width.
+     */
     @Test
     void utilisationFollowsThePaperOfPalm() {
         ModelFlops flops = ModelFlops.palm(540_350_000_000L, 118, 48 * 256, 2048);

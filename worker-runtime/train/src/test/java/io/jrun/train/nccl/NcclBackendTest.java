@@ -20,7 +20,7 @@ import java.util.Optional;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** What can be said of NCCL without a GPU, and the operations themselves where there are two. */
+/** Tests of NCCL that need no GPU, and tests of the operations on machines with two GPUs. */
 @Timeout(180)
 class NcclBackendTest {
     private static final int COUNT = 1000;

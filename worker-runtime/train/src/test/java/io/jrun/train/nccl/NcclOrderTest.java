@@ -96,7 +96,10 @@ class NcclOrderTest {
     @TempDir
     private Path folder;
 
-    /** Reduces memory that is nobody's: to the libraries it is a device's. Once and waits on no host, then asynchronously. */
+    /**
+     * Reduces memory that is nobody's: to the libraries it is a device's. Once and waits on no host, then
+     * asynchronously.
+     */
     public static final class Reduces {
         private Reduces() {}
 

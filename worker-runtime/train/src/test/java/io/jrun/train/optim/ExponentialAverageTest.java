@@ -10,7 +10,10 @@ import org.bytedeco.pytorch.Tensor;
 import org.bytedeco.pytorch.global.torch;
 import org.junit.jupiter.api.Test;
 
-/** Golden values: torch 2.13, AveragedModel(model, multi_avg_fn=get_ema_multi_avg_fn(0.9)), float32, as shortest decimals. */
+/**
+ * Golden values: torch 2.13, AveragedModel(model, multi_avg_fn=get_ema_multi_avg_fn(0.9)), float32, as shortest
+ * decimals.
+ */
 class ExponentialAverageTest {
     private static final float[] GOLDEN = {1.0f, 1.2f, 1.58f, 2.122f};
 

@@ -167,7 +167,9 @@ class FlatOptimizerTest {
         }
     }
 
-    /** The collector frees tensors that only native memory refers to; the memory of gradients must not be one of them. */
+    /**
+     * The collector frees tensors that only native memory refers to; the memory of gradients must not be one of them.
+     */
     @Test
     void theMemoryOfGradientsOutlivesTheCollector() {
         long elements = 1 << 14;

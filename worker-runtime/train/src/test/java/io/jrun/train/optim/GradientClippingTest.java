@@ -78,7 +78,9 @@ class GradientClippingTest {
         assertThat(GradientClipping.clipByGlobalNorm(parameters, 1)).isNaN();
     }
 
-    /** Accumulation, clipping and a fused optimizer on DDP's own gradient memory, against the same steps on one rank. */
+    /**
+     * Accumulation, clipping and a fused optimizer on DDP's own gradient memory, against the same steps on one rank.
+     */
     @Test
     void aFlatOptimizerRunsOverTheGradientMemoryOfDdp() {
         List<float[]> serial = serial();

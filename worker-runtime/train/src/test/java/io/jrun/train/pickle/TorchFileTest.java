@@ -252,7 +252,9 @@ class TorchFileTest {
                 .hasMessageContaining("the file lacks the entry '" + root + "/data/0'");
     }
 
-    /** Mutations of torch's own files: each opens, or fails with one line; the memory stays within the size of the file. */
+    /**
+     * Mutations of torch's own files: each opens, or fails with one line; the memory stays within the size of the file.
+     */
     @Test
     void hostileFilesEndInOneLine() throws IOException {
         long seed = Long.getLong("jrun.test.seed", 1);

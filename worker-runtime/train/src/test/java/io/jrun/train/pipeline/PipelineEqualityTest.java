@@ -16,7 +16,9 @@ import org.junit.jupiter.params.provider.Arguments;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.MethodSource;
 
-/** A pipeline against one process that adds up the micro-batches; compared are the bits of parameters after ten steps. */
+/**
+ * A pipeline against one process that adds up the micro-batches; compared are the bits of parameters after ten steps.
+ */
 class PipelineEqualityTest {
     @BeforeAll
     static void load() {

@@ -126,7 +126,9 @@ record PipelineTraining(int microBatches, int replicas, boolean isTied, boolean 
         }
     }
 
-    /** Over {@code ranks} pipeline ranks as threads; {@code inspect} sees the model of each rank after the last step. */
+    /**
+     * Over {@code ranks} pipeline ranks as threads; {@code inspect} sees the model of each rank after the last step.
+     */
     Result parallel(PipelineOptions options, Consumer<PipelineParallel> inspect) {
         Map<String, float[]> parameters = new ConcurrentHashMap<>();
         List<Double> losses = new ArrayList<>();

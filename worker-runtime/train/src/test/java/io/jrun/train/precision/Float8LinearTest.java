@@ -51,7 +51,10 @@ class Float8LinearTest {
         assertThatThrownBy(() -> resumed.load(1, new float[2])).hasMessageContaining("2 magnitudes");
     }
 
-    /** Operands that 8 bits can hold, with the scales of the step before: the products are exact, and the formats differ. */
+    /**
+     * Operands that 8 bits can hold, with the scales of the step before: the products are exact, and the formats
+     * differ.
+     */
     @Test
     void operandsAreRoundedToTheFormatsOfTheirPass() {
         Float8Linear linear = new Float8Linear(4, 0);

@@ -11,7 +11,9 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
 class ScalePolicyTest {
-    /** The states were printed by torch 2.13's {@code _amp_update_scale_}; x is a step whose gradients are not finite. */
+    /**
+     * The states were printed by torch 2.13's {@code _amp_update_scale_}; x is a step whose gradients are not finite.
+     */
     @ParameterizedTest
     @CsvSource(
             delimiter = '|',

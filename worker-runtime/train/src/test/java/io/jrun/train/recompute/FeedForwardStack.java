@@ -25,7 +25,7 @@ final class FeedForwardStack extends Module {
         TinyGpt.fill(ModuleTensors.parameters(this), 5);
     }
 
-    /** How often the blocks have computed their outputs. */
+    /** The number of times that the blocks have computed their outputs. */
     List<Integer> calls() {
         return blocks.stream().map(block -> block.calls).toList();
     }

@@ -106,8 +106,8 @@ class RecomputedSegmentTest {
     }
 
     /**
-     * Bytes of the tensors that a forward pass leaves for the backward pass, in units of one block input. The collector may free
-     * tensors of other tests meanwhile: of several passes the one that is nearest to {@code wanted} counts.
+     * Bytes of the tensors that a forward pass leaves for the backward pass, in units of one block input. The collector
+     * may free tensors of other tests meanwhile: of several passes the one that is nearest to {@code wanted} counts.
      */
     private static double liveInputs(RecomputePolicy policy, int layers, double wanted) {
         int width = 128;
@@ -127,7 +127,10 @@ class RecomputedSegmentTest {
         return nearest;
     }
 
-    /** With sizes in units of a block input: up and gelu have 4 each, the output 1. Recomputation keeps the output alone. */
+    /**
+     * With sizes in units of a block input: up and gelu have 4 each, the output 1. Recomputation keeps the output
+     * alone.
+     */
     @Test
     void liveActivationsAreAsTheFormula() {
         int layers = 6;
@@ -240,7 +243,9 @@ class RecomputedSegmentTest {
         }
     }
 
-    /** The first weight is shared with the output layer, which torch's re-entrant checkpoints do not support under DDP. */
+    /**
+     * The first weight is shared with the output layer, which torch's re-entrant checkpoints do not support under DDP.
+     */
     @ParameterizedTest
     @ValueSource(booleans = {false, true})
     void worksUnderDistributedDataParallel(boolean findsUnused) {

@@ -16,8 +16,8 @@ import java.util.List;
 import java.util.Set;
 
 /**
- * The default file system, in which every operation that changes something is counted, and the process dies at one of them.
- * The paths are proxies of the default file system's paths, so that {@link java.nio.file.Files} comes here.
+ * The default file system, in which every operation that changes something is counted, and the process dies at one of
+ * them. The paths are proxies of the default file system's paths, so that {@link java.nio.file.Files} comes here.
  */
 public final class FaultyFileSystem extends FileSystem {
     private final FileSystem real = FileSystems.getDefault();

@@ -8,8 +8,8 @@ import java.util.HashSet;
 import java.util.Set;
 
 /**
- * Ends the process at one operation of a {@link FaultyFileSystem}. Files that were written and not fsynced then lose the second
- * half of their bytes, as in a power failure. Thread-safe: the operations of all ranks of the process count.
+ * Ends the process at one operation of a {@link FaultyFileSystem}. Files that were written and not fsynced then lose
+ * the second half of their bytes, as in a power failure. Thread-safe: the operations of all ranks of the process count.
  */
 public final class PowerFailure {
     /** The exit code of a process that was killed. */

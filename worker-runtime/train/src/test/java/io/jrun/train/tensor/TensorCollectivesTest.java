@@ -37,7 +37,7 @@ class TensorCollectivesTest {
         Libtorch.setThreads(1);
     }
 
-    /** What one rank does, with its number and its collectives. */
+    /** The program of one rank, with its number and its collectives. */
     private interface Body {
         void run(int rank, TensorCollectives collectives, Values values) throws Exception;
     }

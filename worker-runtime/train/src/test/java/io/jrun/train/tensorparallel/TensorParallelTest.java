@@ -67,7 +67,7 @@ class TensorParallelTest {
         });
     }
 
-    /** What every rank holds, for the comparison of bits. */
+    /** The tensors of every rank, for the comparison of bits. */
     private record Run(List<Double> losses, Map<String, Tensor> values) {}
 
     private static List<Run> run(Options options, boolean isSequenceParallel, boolean isEverythingTrained) {
@@ -99,8 +99,8 @@ class TensorParallelTest {
     }
 
     /**
-     * Without the parameters that all ranks hold: their gradients are sums over the tokens, which sequence parallelism adds in
-     * another order.
+     * Without the parameters that all ranks hold: their gradients are sums over the tokens, which sequence parallelism
+     * adds in another order.
      */
     @Test
     void sequenceParallelismHasTheBitsOfTensorParallelismWithDropout() {
@@ -158,7 +158,9 @@ class TensorParallelTest {
         });
     }
 
-    /** Of one gradient step; the norm of the parts is that of the whole, and what all ranks hold counts once. */
+    /**
+     * The factor of one gradient step; the norm of the parts is that of the whole, and what all ranks hold counts once.
+     */
     @Test
     void clippedGradientsEqualTheSerialOnes() {
         Options options = Options.of(torch.ScalarType.Double);
@@ -200,8 +202,8 @@ class TensorParallelTest {
     }
 
     /**
-     * Per layer two sums of [B, S, D] in the forward and two in the backward pass; here one layer has no feed-forward part. The
-     * logits (4 * 16 * 130 * 4 = 33,280 bytes) never travel.
+     * Per layer two sums of [B, S, D] in the forward and two in the backward pass; here one layer has no feed-forward
+     * part. The logits (4 * 16 * 130 * 4 = 33,280 bytes) never travel.
      */
     @Test
     void bytesAreThoseOfTheFormula() {

@@ -20,7 +20,7 @@ import java.util.regex.Pattern;
 
 /**
  * The checkpoints of a storage: a folder {@code step-00000100} for each, with the index {@code checkpoint.json} and its
- * parts. A folder without an index is what a killed save has left.
+ * parts. A killed save leaves a folder without an index.
  */
 final class CheckpointFolder {
     private static final Pattern OBJECT = Pattern.compile("(step-(\\d{8,18})/)[^/]+");
@@ -84,7 +84,7 @@ final class CheckpointFolder {
         names.forEach(this::delete);
     }
 
-    /** Removes what killed saves have left: folders without an index, and objects that their index does not name. */
+    /** Removes the files of killed saves: folders without an index, and objects that their index does not name. */
     void sweep() {
         Set<Long> committed = steps();
         for (String name : list("")) {

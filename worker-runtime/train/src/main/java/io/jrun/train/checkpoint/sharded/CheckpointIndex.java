@@ -18,9 +18,9 @@ import org.jspecify.annotations.Nullable;
  * The index of a checkpoint: its parts, its tensors, and where each chunk lies. The file that holds the index is
  * written last, and its rename is the commit. Its first member is the CRC32C of the text behind the first member.
  *
- * @param step after which the state was saved
- * @param run the job that saved
- * @param ranks that saved
+ * @param step the step after which the state was saved
+ * @param run the name of the job that saved
+ * @param ranks number of ranks that saved
  * @param tensors the chunks of each tensor by name; a tensor without elements has one chunk without elements
  */
 record CheckpointIndex(
@@ -71,7 +71,7 @@ record CheckpointIndex(
     /**
      * Reads an index and checks it.
      *
-     * @throws IllegalArgumentException saying what is wrong
+     * @throws IllegalArgumentException if the index is not valid; the message names the error
      */
     static CheckpointIndex decode(byte[] bytes) {
         String text = text(bytes);

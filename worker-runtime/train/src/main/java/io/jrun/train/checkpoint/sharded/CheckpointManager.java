@@ -64,7 +64,8 @@ public final class CheckpointManager implements AutoCloseable {
      * The checkpoints at a location, for the ranks of a group. Collective. The manager makes a group of its own from
      * the ranks, so that a save in the background does not disturb the collectives of the training.
      *
-     * @param location a path, {@code file:///path} or {@code s3://bucket/prefix}; need not exist yet; equal on all ranks
+     * @param location a path, {@code file:///path} or {@code s3://bucket/prefix}; the folder may be missing; equal on
+     *     all ranks
      * @param run the name of the job, {@code world.runId()}; file names contain it
      * @throws IllegalArgumentException if the location is malformed or its scheme is unknown; the message is one line
      * @throws CheckpointException if the location cannot be reached
@@ -106,8 +107,8 @@ public final class CheckpointManager implements AutoCloseable {
      * Saves the state after {@code step} steps and removes checkpoints that the retention does not keep. Returns when
      * the checkpoint is committed and durable. Collective.
      *
-     * @throws CheckpointException on every rank if one rank cannot write, or if an earlier {@link #saveAsync} has failed;
-     *     earlier checkpoints are as they were
+     * @throws CheckpointException on every rank if one rank cannot write, or if an earlier {@link #saveAsync} has
+     *     failed; earlier checkpoints are unchanged
      * @throws CommException if a rank is lost
      */
     public void save(long step, StateDict state) {

@@ -23,8 +23,8 @@ import org.bytedeco.pytorch.NoGradGuard;
 import org.bytedeco.pytorch.Tensor;
 
 /**
- * One save of all ranks: the ranks exchange what they hold, each rank writes its part, and rank 0 commits the index. A
- * failure of one rank is an error on all ranks, with the rank and the cause, and nothing is committed.
+ * One save of all ranks: the ranks exchange lists of their chunks, each rank writes its part, and rank 0 commits the
+ * index. A failure of one rank is an error on all ranks, with the rank and the cause, and nothing is committed.
  */
 final class CheckpointWriter {
     private static final int RANDOM_BYTES = 8;
@@ -41,7 +41,7 @@ final class CheckpointWriter {
         this.run = run;
     }
 
-    /** What rank 0 does before and after a save. */
+    /** The work of rank 0 before and after a save. */
     interface Housekeeping {
         /** Before any rank writes. */
         void prepare();
@@ -53,7 +53,7 @@ final class CheckpointWriter {
     /**
      * Writes and commits. Collective.
      *
-     * @param folder of the checkpoint, ends with {@code /}
+     * @param folder the folder of the checkpoint, ends with {@code /}
      * @throws CheckpointException on every rank if one rank fails
      */
     void write(String folder, long step, StateDict state, Housekeeping housekeeping) {
@@ -78,7 +78,7 @@ final class CheckpointWriter {
             discard(folder + file, e);
             throw e;
         }
-        // A commit that fails may have happened, so the parts stay.
+        // A commit that reports an error may have succeeded, so the parts stay.
         ranks.run("commit " + place, () -> {
             if (ranks.rank() == 0) {
                 commit(folder, index(step, state, plan, receipts));

@@ -9,7 +9,7 @@ import java.util.List;
  * A box of a tensor that is written in one piece.
  *
  * @param offsets the indices of the first element in the whole tensor
- * @param shape of the box
+ * @param shape the shape of the box
  */
 record Chunk(String name, ElementType type, List<Long> globalShape, List<Long> offsets, List<Long> shape) {
     Chunk {

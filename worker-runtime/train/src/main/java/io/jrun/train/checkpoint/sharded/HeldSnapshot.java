@@ -98,7 +98,7 @@ final class HeldSnapshot implements AutoCloseable {
         }
     }
 
-    /** Copies what this snapshot and a wanted entry have in common. Returns the number of elements. */
+    /** Copies the elements that this snapshot and a wanted entry share. Returns their number. */
     long fill(StateEntry wanted) {
         long elements = 0;
         try (PointerScope _ = new PointerScope();

@@ -9,7 +9,7 @@ import org.bytedeco.pytorch.Tensor;
  * The box that a wanted part of a tensor and a saved chunk have in common.
  *
  * @param offsets in the whole tensor
- * @param shape of the box
+ * @param shape the shape of the box
  */
 record Overlap(List<Long> offsets, List<Long> shape) {
     /** Returns the common box; empty if there is none. */

@@ -22,8 +22,8 @@ import org.jspecify.annotations.Nullable;
 /**
  * Snapshots of the state of each rank in the memory of the rank and of its peers. A rank that was lost gets its state
  * from a peer. The object belongs to a process and outlives the rounds of {@code Elastic.run}: give it the world of the
- * round. It keeps the last two snapshots, since a loss may come while a snapshot is taken; memory of a rank: {@code 2 *
- * copies} states. Source: Wang et al. 2023 (Gemini, SOSP). Confined to the training thread.
+ * round. The object keeps the last two snapshots, because a rank may be lost while a snapshot is taken. Each rank needs
+ * memory for {@code 2 * copies} states. Source: Wang et al. 2023 (Gemini, SOSP). Confined to the training thread.
  */
 public final class PeerSnapshots implements AutoCloseable {
     private static final int TAG = 1;
@@ -32,7 +32,7 @@ public final class PeerSnapshots implements AutoCloseable {
     private Generation newest = new Generation();
     private Generation older = new Generation();
 
-    /** @param copies of each snapshot, with the rank's own; Gemini's m */
+    /** @param copies number of copies of each snapshot, the rank's own included; Gemini's m */
     public PeerSnapshots(int copies) {
         Libtorch.load();
         this.copies = copies;
@@ -62,7 +62,7 @@ public final class PeerSnapshots implements AutoCloseable {
         }
     }
 
-    /** What a recovery gives besides the tensors. */
+    /** The result of a recovery besides the tensors. */
     public record Recovered(long step, Map<String, String> texts) {}
 
     /**
@@ -126,8 +126,8 @@ public final class PeerSnapshots implements AutoCloseable {
      * Fills a state from the newest snapshot of which all parts are left in some memory. Collective; the number of
      * ranks may be another one than before.
      *
-     * @return empty, with an unchanged state, on all ranks if a part is lost with all its copies, or if no snapshot was taken;
-     *     then load a checkpoint
+     * @return empty, with an unchanged state, on all ranks if a part is lost with all its copies, or if no snapshot was
+     *     taken; then load a checkpoint
      */
     public Optional<Recovered> recover(World world, StateDict state) {
         SnapshotOffers offers = SnapshotOffers.of(world.group().objects().allGather(offer(), Codec.STRING));
@@ -164,7 +164,7 @@ public final class PeerSnapshots implements AutoCloseable {
         return Optional.of(new Recovered(choice.step(), texts));
     }
 
-    /** Snapshots of later steps are of a past that is undone. */
+    /** Removes the snapshots of later steps: the recovery has undone these steps. */
     private void goBackTo(long step) {
         boolean isOlder = older.held.values().stream().anyMatch(held -> held.step() == step);
         if (isOlder) {
@@ -189,7 +189,7 @@ public final class PeerSnapshots implements AutoCloseable {
         return snapshot;
     }
 
-    /** What this process holds, as JSON. */
+    /** The snapshots of this process, as JSON. */
     private String offer() {
         List<Object> held = new ArrayList<>();
         for (Generation generation : List.of(newest, older)) {

@@ -5,8 +5,8 @@ import java.util.Set;
 import java.util.TreeSet;
 
 /**
- * Which checkpoints stay after a save: the newest ones, and each whose step is a multiple of a number. Checkpoints of
- * later steps than the saved one are of another run and stay.
+ * Decides which checkpoints stay after a save: the newest ones, and those whose step is a multiple of a number.
+ * Checkpoints of later steps than the saved one are of another run and stay.
  *
  * @param keepLast number of newest checkpoints, 1 or more
  * @param keepEvery checkpoints of steps that are multiples of this number stay; 0 for none

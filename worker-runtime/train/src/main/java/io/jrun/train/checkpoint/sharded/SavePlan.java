@@ -9,10 +9,10 @@ import java.util.Map;
 import java.util.TreeMap;
 
 /**
- * Decides which rank writes what. A chunk that several ranks hold is written by one of them: chunks are given out by
+ * Decides which rank writes which chunk. If several ranks hold a chunk, one of them writes it: chunks are given out by
  * size, the largest first, each to the holder with the fewest bytes so far. A large chunk that several ranks hold is
- * first cut into rows, one piece for each holder at most. A pure function of what the ranks hold, so all ranks find the
- * same plan.
+ * first cut into rows, one piece for each holder at most. A pure function of the chunks of all ranks, so all ranks find
+ * the same plan.
  */
 final class SavePlan {
     /** A smaller chunk is not cut: the piece would cost more in the index than the balance is worth. */
@@ -29,8 +29,9 @@ final class SavePlan {
     /**
      * The plan for these ranks.
      *
-     * @param held what each rank holds, at most one chunk of each name
-     * @throws CheckpointException if ranks do not agree on type or shape of a tensor, or if parts overlap or leave a hole
+     * @param held the chunks of each rank, at most one chunk of each name
+     * @throws CheckpointException if ranks do not agree on type or shape of a tensor, or if parts overlap or leave a
+     *     hole
      */
     static SavePlan of(List<List<Chunk>> held) {
         Map<String, Chunk> tensors = new TreeMap<>();

@@ -12,7 +12,7 @@ import java.lang.foreign.MemorySegment;
 public final class SaveRequests {
     private final World world;
 
-    /** @param world whose ranks save together */
+    /** @param world the world whose ranks save together */
     public SaveRequests(World world) {
         this.world = world;
     }

@@ -37,7 +37,7 @@ public final class SavedCheckpoint {
         this.index = index;
     }
 
-    /** After which step the state was saved. */
+    /** The step after which the state was saved. */
     public long step() {
         return index.step();
     }

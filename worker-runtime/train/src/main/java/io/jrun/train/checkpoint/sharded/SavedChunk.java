@@ -1,7 +1,7 @@
 package io.jrun.train.checkpoint.sharded;
 
 /**
- * Where a chunk lies.
+ * The position of a chunk.
  *
  * @param part the number of the file in the index
  * @param position of the first byte in the file

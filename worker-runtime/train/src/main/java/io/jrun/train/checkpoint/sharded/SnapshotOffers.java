@@ -6,7 +6,9 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.TreeMap;
 
-/** Which snapshots the ranks of a round hold. A pure function of the offers, so all ranks choose the same snapshot. */
+/**
+ * The snapshots that the ranks of a round hold. A pure function of the offers, so all ranks choose the same snapshot.
+ */
 final class SnapshotOffers {
     private final TreeMap<Long, TreeMap<Integer, Integer>> holders = new TreeMap<>();
     private final Map<Long, Integer> ranks = new TreeMap<>();
@@ -20,7 +22,7 @@ final class SnapshotOffers {
      */
     record Choice(long step, Map<Integer, Integer> holders) {}
 
-    /** @param offers of the ranks, in the form of {@code PeerSnapshots} */
+    /** @param offers the offers of the ranks, in the form of {@code PeerSnapshots} */
     static SnapshotOffers of(List<String> offers) {
         SnapshotOffers all = new SnapshotOffers();
         for (int rank = 0; rank < offers.size(); rank++) {

@@ -5,13 +5,13 @@ import java.util.List;
 import java.util.stream.IntStream;
 
 /**
- * Which ranks hold the snapshot of which rank: Gemini's placement. Ranks form groups of {@code copies} members, and
+ * Decides which ranks hold the snapshot of a rank: Gemini's placement. Ranks form groups of {@code copies} members, and
  * each member holds the snapshots of its group. If the number of ranks is not a multiple, the last group and the ranks
  * that are left form a ring, in which each snapshot goes to the next ranks. For simultaneous losses groups lose a
  * snapshot less often than a ring. A pure function.
  *
  * @param order the ranks in the order in which groups are made; neighbours are best on different nodes
- * @param copies of each snapshot, with the rank's own
+ * @param copies number of copies of each snapshot, the rank's own included
  */
 record SnapshotPlacement(List<Integer> order, int copies) {
     SnapshotPlacement {

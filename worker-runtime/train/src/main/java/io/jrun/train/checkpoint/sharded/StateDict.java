@@ -48,7 +48,8 @@ public final class StateDict {
      * Adds this rank's part of a tensor of a mesh.
      *
      * @param prefix put before the tensor's own name
-     * @throws IllegalArgumentException if the tensor is partial along the axis: its value is not known before it is reduced
+     * @throws IllegalArgumentException if the tensor is partial along the axis: its value is not known before it is
+     *     reduced
      */
     public StateDict put(String prefix, ShardedTensor tensor, MeshAxis axis) {
         if (tensor.placement(axis.name()) instanceof Partial) {

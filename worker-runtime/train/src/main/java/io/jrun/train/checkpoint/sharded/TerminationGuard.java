@@ -23,7 +23,8 @@ public final class TerminationGuard implements AutoCloseable {
     /**
      * Installs a guard.
      *
-     * @param limit for which the end of the process may wait; less than jrun's {@code --shutdown-timeout} (30 s)
+     * @param limit longest time for which the end of the process waits; less than jrun's {@code --shutdown-timeout} (30
+     *     s)
      */
     public static TerminationGuard install(Duration limit) {
         TerminationGuard guard = new TerminationGuard(limit);

@@ -28,8 +28,9 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /**
- * A process of two ranks replaces the checkpoint of step 1, saves step 2 and removes step 1. It dies at one write, fsync,
- * rename, deletion or creation of these saves. Every checkpoint that is found then is whole: the old one or the new one.
+ * A process of two ranks replaces the checkpoint of step 1, saves step 2 and removes step 1. It dies at one write,
+ * fsync, rename, deletion or creation of these saves. Every checkpoint that is found then is whole: the old one or the
+ * new one.
  */
 class KilledSaveIT {
     private static final int DRAWN = 4;

@@ -28,7 +28,10 @@ import org.bytedeco.pytorch.global.torch;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** A process that trains is killed with SIGKILL, also inside of saves, and started again: the parameters have the same bits. */
+/**
+ * A process that trains is killed with SIGKILL, also inside of saves, and started again: the parameters have the same
+ * bits.
+ */
 class ResumeIT {
     private static final int STEPS = 20;
     private static final int KILLS = Boolean.getBoolean("jrun.soak") ? 50 : 2;

@@ -140,7 +140,10 @@ class CommunicationHookTest {
         }
     }
 
-    /** What a pass loses comes back: the mean over passes approaches the true mean. Without feedback it does not. */
+    /**
+     * Error feedback returns the error of a pass: the mean over passes approaches the true mean. Without feedback it
+     * does not.
+     */
     @Test
     void powerSgdGivesBackWhatItLost() {
         Function<Integer, Tensor> gradients = rank -> random(10L + rank, ROWS, COLUMNS);
@@ -174,7 +177,10 @@ class CommunicationHookTest {
         assertThat(largestDifference(cold, best)).isGreaterThan(0.2);
     }
 
-    /** Two passes with the mean over all ranks, then each rank alone; all means of the models from step 3, every 2 steps. */
+    /**
+     * Two passes with the mean over all ranks, then each rank alone; all means of the models from step 3, every 2
+     * steps.
+     */
     @Test
     void postLocalSgdEqualsTheSerialComputation() {
         double[] serial = {0, 0};
