@@ -46,7 +46,8 @@ final class TlsContext {
                 ? status
                 : Status.UNAVAILABLE.withDescription(
                         "the TLS handshake did not end within 10 s, because a host or the network is too busy, or"
-                                + " because the other process is stopped; check the load of both hosts, then try again");
+                                + " because the other process is stopped; check the load of both hosts, then try"
+                                + " again");
     }
 
     private static SslContext build(SslContextBuilder builder, PeerIdentity identity) {

@@ -10,9 +10,9 @@ final class NamespaceRefusal {
     private static final String ALL_IDS = "4294967295";
 
     private static final String IN_USER_NAMESPACE =
-            "This process runs in a container already, and this user may not make namespaces there; start jrun outside, "
-                    + "leave --container-image out to use the present container, or start the outer container with "
-                    + "--container-remap-root";
+            "This process runs in a container already, and this user may not make namespaces there; start jrun "
+                    + "outside, leave --container-image out to use the present container, or start the outer container "
+                    + "with --container-remap-root";
 
     private static final String NO_CAPABILITY =
             "Root has no capability CAP_SYS_ADMIN here, as in a container without privileges; start jrun outside of "

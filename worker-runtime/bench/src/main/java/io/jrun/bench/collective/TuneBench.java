@@ -69,7 +69,11 @@ final class TuneBench implements Benchmark {
             description = "last size")
     private ByteSize maxBytes = new ByteSize(1);
 
-    @Option(names = "--step-factor", paramLabel = "N", defaultValue = "4", description = "factor from one size to the next")
+    @Option(
+            names = "--step-factor",
+            paramLabel = "N",
+            defaultValue = "4",
+            description = "factor from one size to the next")
     private int stepFactor = 4;
 
     @Option(

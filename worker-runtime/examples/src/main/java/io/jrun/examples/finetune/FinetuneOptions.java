@@ -40,8 +40,8 @@ record FinetuneOptions(
             Trains a pre-trained GPT-2 or Llama on, with DistributedDataParallel, or prints logits (also of a BERT).
 
             Model
-              --model=PATH           Hugging Face folder, or a file of weights (.safetensors, .pth, .bin) with config.json
-                                     beside the file
+              --model=PATH           Hugging Face folder, or a file of weights (.safetensors, .pth, .bin) with
+                                     config.json beside the file
               --read=WHO             ranks that read the files: every-rank, one-per-node or rank-0  Default:
                                      one-per-node.
               --print-logits=T,T,... print the logits for these tokens as a JSON array, and end: of the last position;

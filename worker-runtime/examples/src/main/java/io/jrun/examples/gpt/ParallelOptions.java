@@ -157,8 +157,8 @@ record ParallelOptions(
     }
 
     /**
-     * The mesh of this job, which the caller closes. Without {@code --dp} the job has as many copies of the model as the
-     * ranks make.
+     * The mesh of this job, which the caller closes. Without {@code --dp} the job has as many copies of the model as
+     * the ranks make.
      *
      * @throws InvalidArgumentException if the product of the sizes is not the number of ranks; the message has the
      *     equation

@@ -21,7 +21,9 @@ import java.util.Locale;
 import java.util.Optional;
 import org.bytedeco.pytorch.global.torch;
 
-/** Main class of train.jar: trains a language model on all ranks. It runs under jrun, or alone as a world of one rank. */
+/**
+ * Main class of train.jar: trains a language model on all ranks. It runs under jrun, or alone as a world of one rank.
+ */
 public final class TrainGpt {
     private static final int EXIT_USAGE = 2;
 

@@ -18,8 +18,8 @@ public final class MicroBatches {
         long size = batch.size(0);
         if (size % count != 0) {
             throw new PipelineException("a batch of " + size + " samples does not divide into " + count
-                    + " micro-batches of equal size: all micro-batches need one shape, and with unequal sizes the mean of"
-                    + " their losses would not be the mean of the samples. Use a multiple of " + count
+                    + " micro-batches of equal size: all micro-batches need one shape, and with unequal sizes the"
+                    + " mean of their losses would not be the mean of the samples. Use a multiple of " + count
                     + ", or drop the rest.");
         }
         List<Tensor> parts = new ArrayList<>();

@@ -19,7 +19,9 @@ public interface RecomputePolicy {
      */
     boolean recomputes(int layer);
 
-    /** A wrapper for one model: the layers that the policy chooses become segments. Layers count from 0 in their order. */
+    /**
+     * A wrapper for one model: the layers that the policy chooses become segments. Layers count from 0 in their order.
+     */
     default ModuleWrapper wrapper() {
         AtomicInteger next = new AtomicInteger();
         return (name, part, forward) ->

@@ -19,7 +19,10 @@ class AutogradMemoryTest {
     private static final int WARM_UP = 500;
     private static final int CALLS = 40_000;
     private static final int SAVED_FLOATS = 1 << 12;
-    /** A node has more than 500 bytes, so one node left by each call makes 20 MB. The JVM's compilers take a few megabytes. */
+    /**
+     * A node has more than 500 bytes, so one node left by each call makes 20 MB. The JVM's compilers take a few
+     * megabytes.
+     */
     private static final long LIMIT_BYTES = 12 << 20;
 
     /** Native objects that classes make once. */
