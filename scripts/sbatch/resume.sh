@@ -1,7 +1,8 @@
 #!/bin/sh
-# A long training in several parts. Two minutes before the time limit Slurm sends SIGUSR1, and World.checkpointRequested()
-# becomes true in the workers. When the time limit or a lost node has ended the job, Slurm starts the job again, and the
-# program continues from its checkpoint. Submit the script with: sbatch scripts/sbatch/resume.sh train.jar --checkpoint DIR
+# A long training in several parts. Two minutes before the time limit Slurm sends SIGUSR1, and
+# World.checkpointRequested() becomes true in the workers. When the time limit or a lost node has ended the job, Slurm
+# starts the job again, and the program continues from its checkpoint. Submit the script with: sbatch
+# scripts/sbatch/resume.sh train.jar --checkpoint DIR
 #SBATCH --job-name=train
 #SBATCH --nodes=2
 #SBATCH --gpus-per-node=8

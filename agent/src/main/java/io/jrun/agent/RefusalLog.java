@@ -40,7 +40,7 @@ final class RefusalLog implements AutoCloseable {
     private static final String BAD_MESSAGE = "a message that is too large, or does not belong to this protocol";
 
     /** The same kind is logged again after this time, with the number of refusals. */
-    private static final long SILENCE_NANOS = TimeUnit.HOURS.toNanos(1);
+    private static final long LOG_INTERVAL_NANOS = TimeUnit.HOURS.toNanos(1);
 
     private final Consumer<String> log;
     private final Map<String, Kind> kinds = new HashMap<>();
@@ -73,14 +73,14 @@ final class RefusalLog implements AutoCloseable {
 
     private synchronized @Nullable String count(String what, long now) {
         Kind kind = kinds.computeIfAbsent(what, _ -> new Kind());
-        kind.untold++;
-        if (kind.told && now - kind.toldNanos < SILENCE_NANOS) {
+        kind.unlogged++;
+        if (kind.logged && now - kind.loggedNanos < LOG_INTERVAL_NANOS) {
             return null;
         }
-        String times = kind.told ? kind.untold + " times in the meantime" : "further ones are refused silently";
-        kind.told = true;
-        kind.toldNanos = now;
-        kind.untold = 0;
+        String times = kind.logged ? kind.unlogged + " times in the meantime" : "further ones are refused silently";
+        kind.logged = true;
+        kind.loggedNanos = now;
+        kind.unlogged = 0;
         return "refused " + what + "; " + times;
     }
 
@@ -91,9 +91,9 @@ final class RefusalLog implements AutoCloseable {
 
     /** One kind of refusal. */
     private static final class Kind {
-        private boolean told;
-        private long toldNanos;
-        private long untold;
+        private boolean logged;
+        private long loggedNanos;
+        private long unlogged;
     }
 
     private final class RefusalHandler extends Handler {

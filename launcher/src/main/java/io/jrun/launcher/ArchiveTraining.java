@@ -11,9 +11,9 @@ import java.nio.file.Path;
 import java.util.List;
 
 /**
- * Runs a small job with a failure and a restart, and a job on a standing agent, so that the JVM can archive the classes
- * that jrun loads. The workers of the first job write lists of their classes to the folder {@value #CLASS_LISTS}.
- * scripts/jrun-archive starts this training.
+ * Runs a small job with a failure and a restart, a job of another program, and a job on a standing agent, so that the
+ * JVM can archive the classes that jrun loads. The workers of the first job write lists of their classes to the folder
+ * {@value #CLASS_LISTS}. scripts/jrun-archive starts this training.
  */
 final class ArchiveTraining {
     /** A folder for logs. If the property is set, {@link JRunCommand} runs the training jobs instead of a job. */
@@ -47,6 +47,7 @@ final class ArchiveTraining {
                 "--log-dir=" + logs,
                 "--main-class=" + TRAINING,
                 jar));
+        command.run(List.of("--nproc-per-node=1", "--timeout=60", "--log-dir=" + logs, "true"));
         Path secret = Path.of(logs, "secret");
         try (AgentServer agent = AgentServer.listen(
                 new InetSocketAddress(InetAddress.getLoopbackAddress(), 0),

@@ -43,17 +43,17 @@ final class DetachedLaunch {
      */
     static int start(JobSpec job, boolean hasGeneratedId, int arguments, Terminal terminal)
             throws IOException, InterruptedException {
-        Path said = Files.createTempFile("jrun-detach", ".txt");
+        Path outputFile = Files.createTempFile("jrun-detach", ".txt");
         try {
             Process launcher = new ProcessBuilder(
                             command(hasGeneratedId ? List.of("--run-id=" + job.runId()) : List.of(), arguments))
                     .redirectInput(Path.of("/dev/null").toFile())
                     .redirectErrorStream(true)
-                    .redirectOutput(said.toFile())
+                    .redirectOutput(outputFile.toFile())
                     .start();
             Optional<JobRecord> begun = await(launcher, job.logDirectory().resolve(job.runId()));
             if (begun.isEmpty() && !launcher.isAlive()) {
-                Files.readAllLines(said, StandardCharsets.UTF_8).forEach(terminal::error);
+                Files.readAllLines(outputFile, StandardCharsets.UTF_8).forEach(terminal::error);
                 return launcher.exitValue();
             }
             terminal.print(job.runId());
@@ -66,7 +66,7 @@ final class DetachedLaunch {
             }
             return 0;
         } finally {
-            Files.delete(said);
+            Files.delete(outputFile);
         }
     }
 

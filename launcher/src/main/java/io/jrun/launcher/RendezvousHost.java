@@ -38,10 +38,10 @@ final class RendezvousHost {
     private final List<AgentSlot> places = new ArrayList<>();
 
     /** Registrations (empty) and signals while the nodes join. */
-    private final BlockingQueue<Optional<StopSignal>> news = new LinkedBlockingQueue<>();
+    private final BlockingQueue<Optional<StopSignal>> changes = new LinkedBlockingQueue<>();
 
     private volatile boolean ownHasEnded;
-    private volatile Consumer<StopSignal> receiver = signal -> news.add(Optional.of(signal));
+    private volatile Consumer<StopSignal> receiver = signal -> changes.add(Optional.of(signal));
     private final SignalDeduplicator stops = new SignalDeduplicator(signal -> receiver.accept(signal));
 
     RendezvousHost(JobSpec job, RendezvousSettings settings, AgentRegistry arrivals, JobRun run) {
@@ -89,7 +89,7 @@ final class RendezvousHost {
             Thread.currentThread().interrupt();
         } finally {
             ownHasEnded = true;
-            news.add(Optional.empty());
+            changes.add(Optional.empty());
         }
     }
 
@@ -106,8 +106,8 @@ final class RendezvousHost {
     }
 
     private void attend(AgentSlot place) {
-        var _ = place.arrival().arrived().thenRun(() -> news.add(Optional.empty()));
-        var _ = place.arrival().left().thenRun(() -> news.add(Optional.empty()));
+        var _ = place.arrival().arrived().thenRun(() -> changes.add(Optional.empty()));
+        var _ = place.arrival().left().thenRun(() -> changes.add(Optional.empty()));
     }
 
     /** Waits for the nodes. Returns an exit code if too few nodes join. */
@@ -140,7 +140,7 @@ final class RendezvousHost {
                 return Optional.of(missing(come));
             }
             long until = lastCall == Long.MAX_VALUE ? deadline : lastCall;
-            Optional<StopSignal> stop = Optional.ofNullable(news.poll(until - now, TimeUnit.NANOSECONDS))
+            Optional<StopSignal> stop = Optional.ofNullable(changes.poll(until - now, TimeUnit.NANOSECONDS))
                     .flatMap(signal -> signal);
             if (stop.filter(StopSignal::endsJob).isPresent()) {
                 run.report("stopped by SIG" + stop.get().name() + " before the job began");

@@ -63,7 +63,7 @@ public final class PrivateFolder {
     /**
      * Returns the owner of the files that this user makes, with a probe file, because a file server may map all users
      * to one owner. The probe lies beside the folder, because the owner of a folder can replace a file in it. In a
-     * sticky folder nobody can replace the probe.
+     * sticky folder no other user can replace the probe.
      */
     private static UserPrincipal ownerOfWhatIsMadeIn(Path parent) throws IOException {
         Path probe = Files.createTempDirectory(parent, ".jrun-owner", OWNER_ONLY);

@@ -50,10 +50,10 @@ public final class Guard implements AutoCloseable {
               done
             }
             sweep() {
-              patience=1
+              wait_seconds=1
               for file in "/dev/shm/$segments"* "/dev/shm/jrun-0-${segments#jrun-[0-9]*-}"*; do
                 if [ -f "$file" ] && [ -O "$file" ] && ! [ -L "$file" ]; then
-                  flock -x -w "$patience" "$file" rm -f -- "$file" || patience=0
+                  flock -x -w "$wait_seconds" "$file" rm -f -- "$file" || wait_seconds=0
                 fi
               done
             }

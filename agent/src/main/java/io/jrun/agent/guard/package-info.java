@@ -1,4 +1,4 @@
-/** A process that outlives the agent and ends what the agent has left. Entry class: {@code Guard}. */
+/** A process that outlives the agent and ends the processes that the agent has left. Entry class: {@code Guard}. */
 @NullMarked
 package io.jrun.agent.guard;
 

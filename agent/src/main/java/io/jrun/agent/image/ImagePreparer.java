@@ -42,7 +42,7 @@ public final class ImagePreparer {
      * The time without output after which the process is considered hung. The process prints a line at least every 10
      * s, and ends when no byte has arrived for 60 s.
      */
-    private static final long SILENCE_SECONDS = 120;
+    private static final long OUTPUT_TIMEOUT_SECONDS = 120;
 
     private final String classPath;
     private final Map<String, String> environment;
@@ -167,10 +167,10 @@ public final class ImagePreparer {
             lines.add(Optional.empty());
         });
         while (true) {
-            Optional<String> next = lines.poll(SILENCE_SECONDS, TimeUnit.SECONDS);
+            Optional<String> next = lines.poll(OUTPUT_TIMEOUT_SECONDS, TimeUnit.SECONDS);
             if (next == null) {
                 throw new ContainerException("the image " + image.text() + " cannot be prepared: no progress for "
-                        + SILENCE_SECONDS + " s; try again");
+                        + OUTPUT_TIMEOUT_SECONDS + " s; try again");
             }
             if (next.isEmpty()) {
                 errors.join();

@@ -309,11 +309,11 @@ final class Job {
 
     private void fail(Throwable cause) {
         Status status = Status.fromThrowable(cause);
-        Status told = status.getCode() == Status.Code.UNKNOWN
+        Status reported = status.getCode() == Status.Code.UNKNOWN
                 ? Status.INTERNAL.withDescription("the agent failed: " + cause).withCause(cause)
                 : status;
-        options.listener().failed(String.valueOf(told.getDescription()));
-        out.fail(told.asRuntimeException());
+        options.listener().failed(String.valueOf(reported.getDescription()));
+        out.fail(reported.asRuntimeException());
         beginEnd();
     }
 

@@ -13,13 +13,13 @@ final class LauncherLiveness {
     private static final int TURNS = 30;
 
     private final JobEventLoop mailbox;
-    private final Runnable onSilence;
+    private final Runnable onTimeout;
     private final AtomicInteger silentTurns = new AtomicInteger(-1);
 
-    /** @param onSilence runs once, after a minute without a ping */
-    LauncherLiveness(JobEventLoop mailbox, Runnable onSilence) {
+    /** @param onTimeout runs once, after a minute without a ping */
+    LauncherLiveness(JobEventLoop mailbox, Runnable onTimeout) {
         this.mailbox = mailbox;
-        this.onSilence = onSilence;
+        this.onTimeout = onTimeout;
     }
 
     /** A ping has arrived; the first ping starts the timeout. */
@@ -35,7 +35,7 @@ final class LauncherLiveness {
 
     private void turn() {
         if (silentTurns.incrementAndGet() > TURNS) {
-            onSilence.run();
+            onTimeout.run();
         } else {
             nextTurn();
         }

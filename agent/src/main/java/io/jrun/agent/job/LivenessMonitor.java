@@ -25,8 +25,8 @@ final class LivenessMonitor {
         }
     }
 
-    private final long silenceMillis;
-    private final long idlenessMillis;
+    private final long workerTimeoutMillis;
+    private final long progressTimeoutMillis;
     private final JobEventLoop mailbox;
     private final BiConsumer<Integer, String> onHung;
     private final Map<Integer, Pulse> pulses = new TreeMap<>();
@@ -34,8 +34,8 @@ final class LivenessMonitor {
 
     /** @param onHung receives each hung rank once, with the words that complete "rank 3 ..." */
     LivenessMonitor(LaunchRound launch, JobEventLoop mailbox, BiConsumer<Integer, String> onHung) {
-        this.silenceMillis = limit(launch.getWorkerTimeoutMillis());
-        this.idlenessMillis = limit(launch.getProgressTimeoutMillis());
+        this.workerTimeoutMillis = limit(launch.getWorkerTimeoutMillis());
+        this.progressTimeoutMillis = limit(launch.getProgressTimeoutMillis());
         this.mailbox = mailbox;
         this.onHung = onHung;
     }
@@ -52,7 +52,7 @@ final class LivenessMonitor {
         }
         pulse.last = alive;
         pulse.silentMillis = 0;
-        if (!ticking && Math.min(silenceMillis, idlenessMillis) < Long.MAX_VALUE) {
+        if (!ticking && Math.min(workerTimeoutMillis, progressTimeoutMillis) < Long.MAX_VALUE) {
             ticking = true;
             var _ = mailbox.postIn(TURN_MILLIS, this::tick);
         }
@@ -72,10 +72,10 @@ final class LivenessMonitor {
         pulses.forEach((rank, pulse) -> {
             pulse.silentMillis += TURN_MILLIS;
             pulse.idleMillis += TURN_MILLIS;
-            if (pulse.silentMillis > silenceMillis) {
-                hung.put(rank, "has given no sign of life for " + seconds(silenceMillis));
-            } else if (pulse.idleMillis > idlenessMillis) {
-                hung.put(rank, "has begun no operation for " + seconds(idlenessMillis) + " and is in none");
+            if (pulse.silentMillis > workerTimeoutMillis) {
+                hung.put(rank, "has given no sign of life for " + seconds(workerTimeoutMillis));
+            } else if (pulse.idleMillis > progressTimeoutMillis) {
+                hung.put(rank, "has begun no operation for " + seconds(progressTimeoutMillis) + " and is in none");
             }
         });
         pulses.keySet().removeAll(hung.keySet());

@@ -58,8 +58,8 @@ public final class LocalAddress implements ServerInterceptor {
     }
 
     private String ofHeader(Metadata headers) {
-        String told = headers.get(HEADER);
-        return !own.isEmpty() || told == null ? own : told;
+        String given = headers.get(HEADER);
+        return !own.isEmpty() || given == null ? own : given;
     }
 
     private static String ofConnection(ServerCall<?, ?> call) {

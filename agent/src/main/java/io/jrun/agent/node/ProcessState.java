@@ -5,7 +5,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 
-/** Describes in words what the kernel knows about a process that does not answer. Source: proc(5). Stateless. */
+/** Describes in words the kernel's data of a process that does not answer. Source: proc(5). Stateless. */
 public final class ProcessState {
     private static final String NOT_TRACED = "0";
 

@@ -30,8 +30,8 @@ public final class PeerIdentity {
     }
 
     /**
-     * Derives the identity of the holders of {@code secret}, in some milliseconds. Somebody who has seen the public key
-     * can test guesses of the secret, so a secret must be too long to be guessed.
+     * Derives the identity of the holders of {@code secret}, in some milliseconds. A caller that has seen the public
+     * key can test guesses of the secret, so a secret must be too long to be guessed.
      */
     public static PeerIdentity of(byte[] secret) {
         try {

@@ -38,7 +38,7 @@ public record WorkerExit(
         return new WorkerExit(0, exitCode, false, reason, Optional.empty(), List.of(), List.of(), 0);
     }
 
-    /** The same exit, with exit code 1: what the worker has left could not be kept. */
+    /** The same exit, with exit code 1: the root of the container could not be saved. */
     public WorkerExit failed() {
         return new WorkerExit(pid, 1, afterStop, startError, error, stderrTail, artifacts, runSeconds);
     }

@@ -21,7 +21,7 @@ import org.apache.commons.exec.ExecuteStreamHandler;
  * the worker, holds a pipe open for longer.
  */
 public final class WorkerLogs implements ExecuteStreamHandler {
-    /** The mode of files, whatever the umask, because output may hold secrets. */
+    /** The mode of files, for any umask, because output may hold secrets. */
     private static final FileAttribute<?> OWNER_ONLY =
             PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwx------"));
 

@@ -16,7 +16,8 @@ import java.util.OptionalLong;
  * @param logDir the log folder of the rank, made if missing
  * @param mark the mark of the round, a limit that all processes of the worker inherit, see {@code ProcessMark}
  * @param dropIncubatorLine whether jrun causes the JVM's notice about the Vector API
- * @param token what the worker says it is, if the agent does not know the pid that the worker sees; else empty
+ * @param token the token by which the worker identifies itself, if the agent does not know the pid that the worker
+ *     sees; else empty
  */
 public record WorkerPlan(
         int rank,

@@ -16,7 +16,7 @@ import picocli.CommandLine.Range;
 
 /**
  * picocli's model of a command line, made from {@link LaunchOption}, {@link CommandOption} and {@link SubCommand}. Only
- * the command that the line calls is in the model, since each start of jrun makes the model anew. Stateless.
+ * the command that the line calls is in the model, since each start of jrun makes a new model. Stateless.
  */
 final class CommandModel {
     /** The value of a switch that is given without a value. */

@@ -227,11 +227,11 @@ final class JobSpecBuilder {
 
     private LivenessSettings liveness() {
         return new LivenessSettings(
-                silence(LaunchOption.WORKER_TIMEOUT, "300"), silence(LaunchOption.PROGRESS_TIMEOUT, "0"));
+                timeout(LaunchOption.WORKER_TIMEOUT, "300"), timeout(LaunchOption.PROGRESS_TIMEOUT, "0"));
     }
 
     /** A time from a second up; 0: never. */
-    private Optional<Duration> silence(LaunchOption option, String byDefault) {
+    private Optional<Duration> timeout(LaunchOption option, String byDefault) {
         Duration time = OptionValues.time(settings.text(option, byDefault), settings.name(option));
         return time.isZero() ? Optional.empty() : Optional.of(time);
     }

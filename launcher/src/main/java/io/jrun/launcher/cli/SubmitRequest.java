@@ -17,7 +17,7 @@ public record SubmitRequest(BatchScript script, boolean print) {
      * @throws UsageException with one line, if the request is impossible
      */
     public static SubmitRequest of(ParsedCommand line, CommandContext commandContext) {
-        var _ = ResolvedOptions.ofCommandLine(line); // refuse now what the job would refuse hours later
+        var _ = ResolvedOptions.ofCommandLine(line); // refuse now the settings that the job would refuse hours later
         List<String> command = new ArrayList<>(List.of(commandContext.command().toString()));
         command.addAll(line.texts(LaunchOption.class));
         if (line.word("").startsWith("-")) {

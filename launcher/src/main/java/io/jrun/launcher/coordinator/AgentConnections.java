@@ -148,7 +148,7 @@ final class AgentConnections implements AutoCloseable {
         links.get(id).breakOff(why);
     }
 
-    /** Ends the job on this agent for good. */
+    /** Ends the job on this agent; no further round follows. */
     void giveUp(int id, String why) {
         given.add(id);
         reconnects.ifPresent(calls -> calls.forget(id));

@@ -44,7 +44,7 @@ final class AgentEventReader {
     private final Map<Integer, String> hosts = new HashMap<>();
     private final LocationQueries queries = new LocationQueries();
     private final Map<Integer, String> places = new HashMap<>();
-    private final Set<String> said = new HashSet<>();
+    private final Set<String> printed = new HashSet<>();
     private final StragglerDetector late;
     private final MetricEvents metrics;
     private @Nullable Membership membership;
@@ -90,7 +90,7 @@ final class AgentEventReader {
 
     /** Publishes a notice, and the same notice of further nodes only once. */
     private void notice(String text) {
-        if (said.size() >= NOTICES || said.add(text)) {
+        if (printed.size() >= NOTICES || printed.add(text)) {
             events.notice(text);
         }
     }

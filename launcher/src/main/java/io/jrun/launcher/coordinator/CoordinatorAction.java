@@ -39,7 +39,7 @@ sealed interface CoordinatorAction {
     /** Raise this input after {@code millis}. */
     record Schedule(CoordinatorInput event, long millis) implements CoordinatorAction {}
 
-    /** End the job on this node for good. */
+    /** End the job on this node; no further round follows. */
     record ReleaseNode(int id, String why) implements CoordinatorAction {}
 
     /** End the job on this node, and connect again after the cool-down. */

@@ -17,12 +17,12 @@ public record FailureBroadcastLatency(Map<String, Long> millis, List<String> sil
         silent = List.copyOf(silent);
     }
 
-    /** One clause: "all 3 nodes were told within 4 ms". */
+    /** One clause: "all 3 nodes were informed within 4 ms". */
     public String words() {
         long last = millis.values().stream().mapToLong(Long::longValue).max().orElse(0);
         return silent.isEmpty()
-                ? "all " + millis.size() + " nodes were told within " + last + " ms"
-                : millis.size() + " nodes were told within " + last + " ms, and "
+                ? "all " + millis.size() + " nodes were informed within " + last + " ms"
+                : millis.size() + " nodes were informed within " + last + " ms, and "
                         + silent.stream().sorted().collect(Collectors.joining(", ")) + " did not confirm it";
     }
 

@@ -17,20 +17,11 @@ final class FailureEvents {
     /** Publishes the failure of {@code state}, the current state of the job, if it is new. */
     void publish(JobState state) {
         keepRound(state);
-        Optional<StopCause> cause = cause(state);
+        Optional<StopCause> cause = state.cause();
         if (cause.isPresent() && !cause.equals(last)) {
             events.publish(new JobEvent.FailureDetected(round, cause.get().failure()));
         }
         last = cause;
-    }
-
-    private static Optional<StopCause> cause(JobState state) {
-        return switch (state) {
-            case JobState.AwaitingNodes waiting -> waiting.cause();
-            case JobState.RoundRunning _ -> Optional.empty();
-            case JobState.Stopping stopping -> stopping.cause();
-            case JobState.Finished finished -> finished.outcome().cause();
-        };
     }
 
     private void keepRound(JobState state) {

@@ -11,6 +11,13 @@ sealed interface JobState {
     JobState with(JobProgress other);
 
     /**
+     * The failure or request that stopped the last round; empty while workers run, or if nothing has stopped a round.
+     */
+    default Optional<StopCause> cause() {
+        return Optional.empty();
+    }
+
+    /**
      * The job waits for nodes.
      *
      * @param before the last round, with its parked workers; empty before the first round
@@ -79,6 +86,11 @@ sealed interface JobState {
         @Override
         public Finished with(JobProgress other) {
             return new Finished(other, outcome);
+        }
+
+        @Override
+        public Optional<StopCause> cause() {
+            return outcome.cause();
         }
     }
 }

@@ -140,15 +140,15 @@ final class RoundStart {
      */
     private static Transition tooFew(AwaitingNodes state, String text, boolean refused, RoundEnd ending) {
         StopCause cause = state.cause().orElseGet(() -> new NotOpened(text, refused));
-        CoordinatorAction[] told =
+        CoordinatorAction[] messages =
                 state.cause().isPresent() ? new CoordinatorAction[] {new PrintNotice(text)} : new CoordinatorAction[0];
         if (state.jobProgress().awaited().isEmpty()) {
-            return ending.giveUp(state, cause).after(told);
+            return ending.giveUp(state, cause).after(messages);
         }
         AwaitingNodes waiting =
                 new AwaitingNodes(state.jobProgress(), state.before(), Optional.of(cause), state.lastCall());
         return state.cause().isPresent()
-                ? Transition.to(waiting, told)
+                ? Transition.to(waiting, messages)
                 : Transition.to(waiting, new Schedule(new JoinTimeout(waiting.round()), OTHERS_MILLIS));
     }
 

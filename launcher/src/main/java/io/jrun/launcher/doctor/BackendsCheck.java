@@ -26,7 +26,7 @@ final class BackendsCheck implements Check {
     public List<CheckResult> run() throws IOException, InterruptedException {
         List<CheckResult> findings = new ArrayList<>();
         findings.add(CheckResult.ok("backend jrun", "shared memory on one node, TCP between nodes"));
-        Path said = Files.createTempFile("jrun-doctor", ".txt");
+        Path outputFile = Files.createTempFile("jrun-doctor", ".txt");
         Path errors = Files.createTempFile("jrun-doctor", ".err");
         try {
             Process java = new ProcessBuilder(
@@ -38,14 +38,14 @@ final class BackendsCheck implements Check {
                             "-cp",
                             home.resolve("lib/runtime") + "/*",
                             PROGRAM)
-                    .redirectOutput(said.toFile())
+                    .redirectOutput(outputFile.toFile())
                     .redirectError(errors.toFile())
                     .start();
             boolean ended = java.waitFor(DEADLINE_SECONDS, TimeUnit.SECONDS);
             if (!ended) {
                 java.destroyForcibly().waitFor();
             }
-            for (String line : Files.readAllLines(said, StandardCharsets.UTF_8)) {
+            for (String line : Files.readAllLines(outputFile, StandardCharsets.UTF_8)) {
                 findings.add(finding(line));
             }
             if (!ended || java.exitValue() != 0) {
@@ -58,7 +58,7 @@ final class BackendsCheck implements Check {
                                 + ": " + last));
             }
         } finally {
-            Files.delete(said);
+            Files.delete(outputFile);
             Files.delete(errors);
         }
         return findings;

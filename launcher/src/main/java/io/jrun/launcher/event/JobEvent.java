@@ -106,7 +106,7 @@ public sealed interface JobEvent {
      *
      * @param pid the process id, 0 if the process could not be started
      * @param exitCode the exit code of the process, or 128 + signal
-     * @param stopped whether jrun had told the worker to stop
+     * @param stopped whether jrun had asked the worker to stop
      * @param oomKilled whether the kernel killed the process because memory ran out
      * @param seconds the seconds from start to end
      * @param error the message of the worker's error record, or empty

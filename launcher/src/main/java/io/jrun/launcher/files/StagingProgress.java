@@ -17,7 +17,7 @@ final class StagingProgress {
     private long sent;
     private long beganAt;
     private long saidAt;
-    private boolean said;
+    private boolean printed;
 
     StagingProgress(Consumer<String> notices, LongSupplier nanoTime) {
         this.notices = notices;
@@ -39,7 +39,7 @@ final class StagingProgress {
         long now = nanoTime.getAsLong();
         if (now - saidAt >= REPORT_INTERVAL_NANOS) {
             saidAt = now;
-            said = true;
+            printed = true;
             notices.accept("sending files to " + nodes() + ": " + megabytes(sent) + " of " + megabytes(total)
                     + " MB requested so far");
         }
@@ -48,8 +48,8 @@ final class StagingProgress {
     /** A node has all its files. */
     synchronized void done() {
         nodesDone++;
-        if (said && nodesDone == nodes) {
-            said = false;
+        if (printed && nodesDone == nodes) {
+            printed = false;
             notices.accept("sent " + megabytes(sent) + " MB of files to " + nodes() + " in "
                     + (nanoTime.getAsLong() - beganAt) / 1_000_000_000L + " s");
         }

@@ -70,7 +70,7 @@ final class PointToPointMatcher {
                 group,
                 message.sequence(),
                 new TreeSet<>(List.of(there.rank())),
-                said(mine, message, there.rank()) + ", and no matching call of rank " + there.rank()
+                position(mine, message, there.rank()) + ", and no matching call of rank " + there.rank()
                         + " is known: rank " + there.rank() + " " + there.words() + ".",
                 List.of(here(mine, message), there));
     }
@@ -83,7 +83,7 @@ final class PointToPointMatcher {
         if (hasDoneItsPart || isToldFromTheOtherSide) {
             return Optional.empty();
         }
-        String text = said(mine, message, theirs.rank()) + ", which called " + answer.call()
+        String text = position(mine, message, theirs.rank()) + ", which called " + answer.call()
                 + (differs ? ". Both must name the same type and count." : "; neither call ended.");
         RankPlace there = new RankPlace(theirs.rank(), theirs.host(), Optional.of(answer), "called " + answer.call());
         return Optional.of(new Mismatch(
@@ -95,7 +95,7 @@ final class PointToPointMatcher {
                 List.of(here(mine, message), there)));
     }
 
-    private static String said(RankRecord mine, OperationRecord message, int other) {
+    private static String position(RankRecord mine, OperationRecord message, int other) {
         return "rank " + mine.rank() + " was in " + message.call() + " with rank " + other;
     }
 

@@ -1,5 +1,6 @@
 package io.jrun.launcher.job;
 
+import java.util.ArrayList;
 import java.util.List;
 import java.util.stream.Stream;
 
@@ -10,6 +11,9 @@ public sealed interface Program {
 
     /** The file that the user named. */
     String path();
+
+    /** A short command line for users, without the flags that jrun adds. */
+    List<String> shortCommand();
 
     /**
      * A Java program.
@@ -34,6 +38,15 @@ public sealed interface Program {
             jvmOptions = List.copyOf(jvmOptions);
             args = List.copyOf(args);
         }
+
+        @Override
+        public List<String> shortCommand() {
+            List<String> command = new ArrayList<>(List.of("java"));
+            command.addAll(jvmOptions);
+            command.addAll(List.of("-cp", path, mainClass));
+            command.addAll(args);
+            return command;
+        }
     }
 
     /** Any other executable. */
@@ -41,17 +54,10 @@ public sealed interface Program {
         public Executable {
             args = List.copyOf(args);
         }
-    }
 
-    /** A short command line for users, without the flags that jrun adds. */
-    default List<String> shortCommand() {
-        Stream<String> head = switch (this) {
-            case JavaProgram java ->
-                Stream.concat(
-                        Stream.concat(Stream.of("java"), java.jvmOptions().stream()),
-                        Stream.of("-cp", java.path(), java.mainClass()));
-            case Executable executable -> Stream.of(executable.path());
-        };
-        return Stream.concat(head, args().stream()).toList();
+        @Override
+        public List<String> shortCommand() {
+            return Stream.concat(Stream.of(path), args.stream()).toList();
+        }
     }
 }

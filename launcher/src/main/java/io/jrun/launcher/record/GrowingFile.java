@@ -33,7 +33,7 @@ final class GrowingFile {
         void read(String line) throws IOException;
     }
 
-    /** Reads what has been added since the last call. */
+    /** Reads the bytes that were added since the last call. */
     void read(LineReader reader) throws IOException {
         ByteBuffer buffer = ByteBuffer.allocate(BUFFER_BYTES);
         try (FileChannel channel = FileChannel.open(file)) {

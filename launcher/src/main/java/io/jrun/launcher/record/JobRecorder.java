@@ -65,11 +65,10 @@ public final class JobRecorder implements JobEventListener, AutoCloseable {
     }
 
     private static int most(JobEvent event) {
-        return switch (event) {
-            case JobEvent.JobEnded _ -> Integer.MAX_VALUE;
-            case JobEvent.MetricReported _ -> MOST_METRICS_WAITING;
-            default -> MOST_WAITING;
-        };
+        if (event instanceof JobEvent.JobEnded) {
+            return Integer.MAX_VALUE;
+        }
+        return event instanceof JobEvent.MetricReported ? MOST_METRICS_WAITING : MOST_WAITING;
     }
 
     private void write() {

@@ -9,14 +9,14 @@ import java.util.stream.Stream;
 
 /** Starts agents with one {@code ssh} for each host. Stateless. */
 public final class SshAgentLauncher implements AgentLauncher {
-    /** ssh asks no questions, because nobody could answer one ssh for each host. */
+    /** ssh asks no questions, because a user cannot answer the questions of many hosts. */
     private static final List<String> OPTIONS =
             List.of("-T", "-o", "BatchMode=yes", "-o", "ConnectTimeout=15", "-o", "LogLevel=ERROR");
 
     /**
      * For the host's sh, in one line since csh has no longer ones in quotes: the jrun of the same path as here, which
-     * is the same one where file systems are shared, else that of the PATH. 127 is what a shell says of a command that
-     * it does not find.
+     * is the same one where file systems are shared, else that of the PATH. A shell exits with 127 if it does not find
+     * a command.
      */
     private static final String SCRIPT = "jrun=$1 home=$2; shift 2; "
             + "if [ -x \"$jrun\" ]; then [ ! -d \"$home/lib/launcher\" ] || export JRUN_HOME=\"$home\"; exec"

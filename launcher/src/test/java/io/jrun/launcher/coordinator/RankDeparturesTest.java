@@ -10,25 +10,25 @@ import org.junit.jupiter.api.Test;
 class RankDeparturesTest {
     private static final int NODES = 1000;
 
-    private final List<ControlRequest> told = new ArrayList<>();
+    private final List<ControlRequest> sent = new ArrayList<>();
     private long nanos;
-    private final RankDepartures rankDepartures = new RankDepartures(() -> nanos, told::add);
+    private final RankDepartures rankDepartures = new RankDepartures(() -> nanos, sent::add);
 
     @Test
     void firstIsToldAtOnceAndTheRestTogetherAfterAPause() {
         rankDepartures.add(1, 5, "left");
         rankDepartures.sendDue(NODES);
-        assertThat(told).containsExactly(AgentMessages.rankLeft(1, List.of(5), "left"));
+        assertThat(sent).containsExactly(AgentMessages.rankLeft(1, List.of(5), "left"));
         for (int rank = 6; rank < 9; rank++) {
             rankDepartures.add(1, rank, "left");
             rankDepartures.sendDue(NODES);
         }
         rankDepartures.add(1, 9, "exited");
         rankDepartures.sendDue(NODES);
-        assertThat(told).hasSize(1);
+        assertThat(sent).hasSize(1);
         nanos += rankDepartures.nanosLeft();
         rankDepartures.sendDue(NODES);
-        assertThat(told)
+        assertThat(sent)
                 .endsWith(
                         AgentMessages.rankLeft(1, List.of(6, 7, 8), "left"),
                         AgentMessages.rankLeft(1, List.of(9), "exited"))
@@ -42,7 +42,7 @@ class RankDeparturesTest {
         rankDepartures.sendNow(NODES);
         rankDepartures.add(1, 6, "left");
         rankDepartures.sendNow(NODES);
-        assertThat(told).hasSize(2);
+        assertThat(sent).hasSize(2);
     }
 
     @Test
@@ -52,6 +52,6 @@ class RankDeparturesTest {
         rankDepartures.add(1, 6, "left");
         rankDepartures.add(2, 7, "left");
         rankDepartures.sendNow(NODES);
-        assertThat(told).endsWith(AgentMessages.rankLeft(2, List.of(7), "left")).hasSize(2);
+        assertThat(sent).endsWith(AgentMessages.rankLeft(2, List.of(7), "left")).hasSize(2);
     }
 }

@@ -204,10 +204,10 @@ class HostFaultsIT extends RealJobs {
         if (fault.takesTheAgent()) {
             expected.remove(victim);
         }
-        JsonNode told = new JsonMapper().readTree(result.out()).path("failureBroadcastSeconds");
+        JsonNode latencies = new JsonMapper().readTree(result.out()).path("failureBroadcastSeconds");
         for (String host : expected) {
-            assertThat(told.path(host).isNumber()).as(result.out()).isTrue();
-            long millis = Math.round(told.path(host).asDouble() * 1000);
+            assertThat(latencies.path(host).isNumber()).as(result.out()).isTrue();
+            long millis = Math.round(latencies.path(host).asDouble() * 1000);
             BROADCAST_MILLIS.add(millis);
             assertThat(millis).as(result.out()).isLessThan(MOST_MILLIS_TO_TELL);
             assertThat(jrun.logs().resolve("agent-" + host + ".log")).content().contains(" round 1 is aborted: ");

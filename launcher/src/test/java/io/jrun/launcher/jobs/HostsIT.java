@@ -110,10 +110,10 @@ class HostsIT extends RealJobs {
         assertThat(first.sortedOut()).containsExactly("[0@h1] sum 10.0", "[1@h1] sum 10.0");
         assertThat(second.sortedOut()).containsExactly("[2@h2] sum 10.0", "[3@h2] sum 10.0");
         Running other = meet("h2", "sh", "-c", "echo $MASTER_ADDR");
-        Result told = meet("h1", "--local-addr=fd99::1", "sh", "-c", "echo $MASTER_ADDR")
+        Result result = meet("h1", "--local-addr=fd99::1", "sh", "-c", "echo $MASTER_ADDR")
                 .await();
         assertThat(other.await().sortedOut()).containsExactly("[2@h2] fd99:0:0:0:0:0:0:1", "[3@h2] fd99:0:0:0:0:0:0:1");
-        assertThat(told.sortedOut()).containsExactly("[0@h1] fd99:0:0:0:0:0:0:1", "[1@h1] fd99:0:0:0:0:0:0:1");
+        assertThat(result.sortedOut()).containsExactly("[0@h1] fd99:0:0:0:0:0:0:1", "[1@h1] fd99:0:0:0:0:0:0:1");
     }
 
     private Running meet(String host, String... words) {

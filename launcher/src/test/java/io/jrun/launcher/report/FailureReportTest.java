@@ -89,11 +89,11 @@ class FailureReportTest {
         WorkerResult first = Ends.of(0, 42);
         JobOutcome outcome = new JobOutcome(Optional.of(new StopCause.WorkerFailed(first)), List.of(first), 0);
         assertThat(FailureReport.of(withBroadcastLatency(outcome, Map.of("h1", 3L, "h2", 12L)), LOGS))
-                .contains("  all 2 nodes were told within 12 ms");
+                .contains("  all 2 nodes were informed within 12 ms");
         assertThat(FailureReport.of(withBroadcastLatency(outcome, Map.of("h1", 3L), "h3", "h2"), LOGS))
-                .contains("  1 nodes were told within 3 ms, and h2, h3 did not confirm it");
+                .contains("  1 nodes were informed within 3 ms, and h2, h3 did not confirm it");
         assertThat(FailureReport.of(withBroadcastLatency(outcome, Map.of("h1", 3L)), LOGS))
-                .noneMatch(line -> line.contains("told within"));
+                .noneMatch(line -> line.contains("informed within"));
     }
 
     private static JobOutcome withBroadcastLatency(JobOutcome outcome, Map<String, Long> millis, String... silent) {

@@ -276,7 +276,7 @@ class CallOptionsIT {
     @ParameterizedTest
     @ValueSource(strings = {"SHM 2", "TCP 2", "2+1"})
     void aCallsTimeoutIsItsOwn(Plane plane) {
-        CountDownLatch told = new CountDownLatch(1);
+        CountDownLatch informed = new CountDownLatch(1);
         LocalWorld.run(plane.world(), world -> {
             world.group().barrier();
             if (world.rank() == 0) {
@@ -287,9 +287,9 @@ class CallOptionsIT {
                                 CommException.class,
                                 comm -> assertThat(comm.code()).isEqualTo(ErrorCode.COLLECTIVE_TIMEOUT))
                         .hasMessageContaining(" 1 s");
-                told.countDown();
+                informed.countDown();
             } else {
-                assertThat(told.await(20, java.util.concurrent.TimeUnit.SECONDS))
+                assertThat(informed.await(20, java.util.concurrent.TimeUnit.SECONDS))
                         .isTrue();
             }
         });

@@ -14,7 +14,14 @@ class TokenizersArchitectureTest {
     static final ArchRule TOKENIZERS_KNOW_ONLY_THE_DATA_OF_TRAIN = noClasses()
             .should()
             .dependOnClassesThat()
-            .resideOutsideOfPackages("io.jrun.tokenizers..", "io.jrun.train.data", "io.jrun.train.json", "io.jrun.train.token", "ai.djl..", "java..", "org.jspecify..");
+            .resideOutsideOfPackages(
+                    "io.jrun.tokenizers..",
+                    "io.jrun.train.data",
+                    "io.jrun.train.json",
+                    "io.jrun.train.token",
+                    "ai.djl..",
+                    "java..",
+                    "org.jspecify..");
 
     @ArchTest
     static final ArchRule PACKAGES_HAVE_NO_CYCLES =

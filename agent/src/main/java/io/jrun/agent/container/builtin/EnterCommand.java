@@ -56,7 +56,7 @@ final class EnterCommand {
      * Returns the command of a worker.
      *
      * @param folder of the worker in the namespace
-     * @param unmounted what is taken away after all mounts
+     * @param unmounted mount points that are unmounted after all mounts
      * @param driver of GPUs, that nvidia-container-cli mounts; empty for none
      */
     List<String> words(

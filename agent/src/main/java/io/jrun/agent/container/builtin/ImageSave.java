@@ -46,10 +46,10 @@ final class ImageSave {
                     .directory(Path.of("/").toFile())
                     .redirectErrorStream(true)
                     .start();
-            String said = new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8).strip();
+            String messages = new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8).strip();
             if (process.waitFor() != 0) {
                 throw new ContainerException("--container-save: " + target + " cannot be written: "
-                        + said.lines().reduce((_, last) -> last).orElse("mksquashfs has failed"));
+                        + messages.lines().reduce((_, last) -> last).orElse("mksquashfs has failed"));
             }
             Files.move(written, target, java.nio.file.StandardCopyOption.ATOMIC_MOVE);
         } catch (IOException e) {

@@ -8,19 +8,19 @@ final class MountFailure {
     private MountFailure() {}
 
     static String sentence(Path image, Account account, List<String> lines) {
-        String said = String.join("; ", lines);
-        return "the image " + image + " cannot be mounted: " + (said.isEmpty() ? "no reason was given" : said)
-                + hint(account, said);
+        String messages = String.join("; ", lines);
+        return "the image " + image + " cannot be mounted: " + (messages.isEmpty() ? "no reason was given" : messages)
+                + hint(account, messages);
     }
 
-    private static String hint(Account account, String said) {
-        if (said.contains("unshare failed")) {
+    private static String hint(Account account, String messages) {
+        if (messages.contains("unshare failed")) {
             return ". " + NamespaceRefusal.sentence(account);
         }
-        if (said.contains("loop device")) {
+        if (messages.contains("loop device")) {
             return ". All loop devices are in use; unpack the image with unsquashfs and name the folder";
         }
-        if (said.contains("wrong fs type") || said.contains("superblock") || said.contains("squashfs")) {
+        if (messages.contains("wrong fs type") || messages.contains("superblock") || messages.contains("squashfs")) {
             return ". The file may be damaged, or this kernel may lack its compression (see 'unsquashfs -s')";
         }
         return "";

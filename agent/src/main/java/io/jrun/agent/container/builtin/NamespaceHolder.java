@@ -152,7 +152,7 @@ final class NamespaceHolder implements AutoCloseable {
             addError("no answer within " + READY_SECONDS + " s");
         }
         close();
-        collector.join(Duration.ofSeconds(1)); // a process that somebody has left may hold the pipe for ever
+        collector.join(Duration.ofSeconds(1)); // a process that was left behind may hold the pipe for ever
         throw new ContainerException(MountFailure.sentence(image, account, errors()));
     }
 

@@ -32,19 +32,19 @@ final class ImagePull {
     private final ImageSource source;
     private final ImageCache cache;
     private final Consumer<String> lines;
-    private final Consumer<String> onSilence;
+    private final Consumer<String> onTimeout;
 
     /**
      * A pull.
      *
      * @param lines receives sentences about the progress
-     * @param onSilence receives a sentence when no byte has moved for a minute
+     * @param onTimeout receives a sentence when no byte has moved for a minute
      */
-    ImagePull(ImageSource source, ImageCache cache, Consumer<String> lines, Consumer<String> onSilence) {
+    ImagePull(ImageSource source, ImageCache cache, Consumer<String> lines, Consumer<String> onTimeout) {
         this.source = source;
         this.cache = cache;
         this.lines = lines;
-        this.onSilence = onSilence;
+        this.onTimeout = onTimeout;
     }
 
     /** The folder of the image's entry in the cache. */
@@ -136,7 +136,7 @@ final class ImagePull {
                 step,
                 manifest.bytes(),
                 lines,
-                () -> onSilence.accept("the image " + source.image()
+                () -> onTimeout.accept("the image " + source.image()
                         + " cannot be prepared: no byte has arrived for 60 s; try again when the registry works"));
     }
 

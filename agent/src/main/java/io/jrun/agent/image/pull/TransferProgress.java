@@ -18,7 +18,7 @@ final class TransferProgress implements AutoCloseable {
     private final String step;
     private final long total;
     private final Consumer<String> lines;
-    private final Runnable onSilence;
+    private final Runnable onTimeout;
     private final AtomicLong bytes = new AtomicLong();
     private final long began = System.nanoTime();
     private final Thread thread;
@@ -28,13 +28,13 @@ final class TransferProgress implements AutoCloseable {
      *
      * @param step verb and image
      * @param total bytes in all
-     * @param onSilence is called once, when no byte has moved for 60 s
+     * @param onTimeout is called once, when no byte has moved for 60 s
      */
-    TransferProgress(String step, long total, Consumer<String> lines, Runnable onSilence) {
+    TransferProgress(String step, long total, Consumer<String> lines, Runnable onTimeout) {
         this.step = step;
         this.total = total;
         this.lines = lines;
-        this.onSilence = onSilence;
+        this.onTimeout = onTimeout;
         this.thread = Thread.ofPlatform().daemon().name("jrun-image-progress").start(this::run);
     }
 
@@ -53,7 +53,7 @@ final class TransferProgress implements AutoCloseable {
                 silent = now == last ? silent + EVERY_MILLIS : 0;
                 last = now;
                 if (silent >= SILENT_MILLIS) {
-                    onSilence.run();
+                    onTimeout.run();
                     return;
                 }
                 lines.accept(line(now, (System.nanoTime() - began) / GIGA));

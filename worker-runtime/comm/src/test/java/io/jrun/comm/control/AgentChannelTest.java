@@ -127,17 +127,17 @@ class AgentChannelTest {
         List<GroupRecord> second = List.of(new GroupRecord("world", List.of(), 2, 2, 3, List.of()));
         listener.waits = first;
         DataInputStream in = new DataInputStream(Channels.newInputStream(agent.accept()));
-        List<List<GroupRecord>> told = new ArrayList<>();
+        List<List<GroupRecord>> received = new ArrayList<>();
         for (int beats = 0; beats < 7; ) {
             Frame frame = FrameCodec.read(in);
             if (frame instanceof Frame.Waits(List<GroupRecord> waits)) {
-                told.add(waits);
+                received.add(waits);
             } else if (frame instanceof Alive) {
                 beats++;
                 listener.waits = beats > 4 ? second : first;
             }
         }
-        assertThat(told).containsExactly(first, second);
+        assertThat(received).containsExactly(first, second);
     }
 
     /** A world closes, main returns and the process exits at about the same time. */

@@ -32,9 +32,9 @@ import org.bytedeco.pytorch.global.torch;
 
 /**
  * Trains a network of which each worker holds a part. Each worker keeps a snapshot of its part in the memory of a
- * neighbour, after each step. When a worker is killed, a new worker gets the part of the lost worker from the neighbour,
- * and all workers go on after the last whole step. Takes the options of {@link TrainElastic} without those of
- * checkpoints.
+ * neighbour, after each step. When a worker is killed, a new worker gets the part of the lost worker from the
+ * neighbour, and all workers go on after the last whole step. Takes the options of {@link TrainElastic} without those
+ * of checkpoints.
  */
 public final class TrainSharded {
     private static final int EXIT_USAGE = 2;

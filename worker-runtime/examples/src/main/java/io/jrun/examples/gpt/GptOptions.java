@@ -74,8 +74,8 @@ record GptOptions(
               --zero=STAGE           shared states: 1 optimizer, 2 also gradients, 3 also parameters (FSDP)
                                      Default: 3 with --shard, else 0.
               --dp=N                 copies of the model  Default: as many as the ranks make.
-              --offload=FOLDER       with --zero=3 and --optimizer=fused: parameters, gradients and states lie in files of
-                                     FOLDER/rank-N, and a later job goes on from there
+              --offload=FOLDER       with --zero=3 and --optimizer=fused: parameters, gradients and states lie in files
+                                     of FOLDER/rank-N, and a later job goes on from there
               --deepspeed=FILE       take options from a configuration of DeepSpeed; other options override the file
               --reshard-after-forward=WORD  with --zero=3: yes (free a layer after its forward pass), no, or N (keep a
                                      part of 1/N)  Default: yes.

@@ -9,7 +9,7 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.stream.Collectors;
 
-/** {@code --name value}, {@code --name=value} and {@code --flag}, checked against what is known. */
+/** {@code --name value}, {@code --name=value} and {@code --flag}, checked against the known names. */
 public final class CommandLineArguments {
     private final Map<String, String> values = new HashMap<>();
 

@@ -9,8 +9,8 @@ import org.bytedeco.pytorch.Tensor;
 import org.bytedeco.pytorch.global.torch;
 
 /**
- * The file of one unit: values and states of two versions, and gradients. Reads and writes of different units may run on
- * different threads.
+ * The file of one unit: values and states of two versions, and gradients. Reads and writes of different units may run
+ * on different threads.
  */
 final class OffloadedUnit {
     private static final long ALIGNMENT_BYTES = 64;

@@ -24,7 +24,7 @@ import org.bytedeco.pytorch.Tensor;
 
 /**
  * Gives each rank the means of its part of each bucket of DDP. Before the partitions are known, all ranks get all
- * means: DDP cuts the buckets anew after its first reduction.
+ * means: DDP makes new buckets after its first reduction.
  */
 final class ReduceScatterHook implements CommunicationHook, PartitionedGradients {
     private final DistributedDataParallel<? extends Module> model;

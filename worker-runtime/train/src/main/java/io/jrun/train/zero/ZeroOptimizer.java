@@ -199,8 +199,8 @@ public final class ZeroOptimizer implements AutoCloseable {
     }
 
     /**
-     * Takes over copies of the result of {@link #state} of any number of ranks. In stage 1 the parts are known after the
-     * first backward pass; until then the optimizer holds the copies.
+     * Takes over copies of the result of {@link #state} of any number of ranks. In stage 1 the parts are known after
+     * the first backward pass; until then the optimizer holds the copies.
      *
      * @throws IllegalArgumentException if a state is missing
      */

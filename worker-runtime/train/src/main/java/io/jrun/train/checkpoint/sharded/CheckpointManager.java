@@ -135,8 +135,8 @@ public final class CheckpointManager implements AutoCloseable {
      *
      * @param step the last whole step of this rank
      * @param limit the longest wait for the other ranks
-     * @throws CheckpointException if a rank does not come, or has made another number of steps; earlier checkpoints are as they
-     *     were
+     * @throws CheckpointException if a rank does not come, or has made another number of steps; earlier checkpoints are
+     *     as they were
      */
     public void saveWithoutGroup(long step, StateDict state, Duration limit) {
         try {
