@@ -66,12 +66,12 @@ class SecretFileTest {
                         ": the file is not from 'jrun cert node'. If the file does not exist, 'jrun agent' makes the file."),
                 arguments(
                         "-----BEGIN PRIVATE KEY-----\nA\n-----END PRIVATE KEY-----\n",
-                        ": the file is damaged: its base64 text ends too early. Where the file does not exist, 'jrun agent'"
-                                + " makes one."),
+                        ": the file is damaged: its base64 text ends too early. If the file does not exist, 'jrun agent'"
+                                + " makes the file."),
                 arguments(
                         "short",
-                        ": the agent's secret has 5 bytes, it needs at least 16. Where the file does not exist, 'jrun agent'"
-                                + " makes one."),
+                        ": the agent's secret has 5 bytes, it needs at least 16. If the file does not exist, 'jrun agent'"
+                                + " makes the file."),
                 arguments(
                         "-----BEGIN A-----" + "\n".repeat(1_000_000) + "x",
                         ": the file is not from 'jrun cert node'. If the file does not exist, 'jrun agent' makes the file."),

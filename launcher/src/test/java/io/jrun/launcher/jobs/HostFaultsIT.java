@@ -129,7 +129,7 @@ class HostFaultsIT extends RealJobs {
             LongSummaryStatistics millis =
                     BROADCAST_MILLIS.stream().mapToLong(Long::longValue).summaryStatistics();
             System.out.printf(
-                    "HostFaultsIT: %d nodes were told, in the mean within %.0f ms, at most %d ms%n",
+                    "HostFaultsIT: %d nodes were informed, in the mean within %.0f ms, at most %d ms%n",
                     millis.getCount(), millis.getAverage(), millis.getMax());
         }
     }
