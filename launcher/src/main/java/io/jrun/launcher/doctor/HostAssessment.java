@@ -93,7 +93,8 @@ final class HostAssessment {
         CheckResult found = facts.getVersion().equals(version)
                 ? CheckResult.ok("agent", text)
                 : CheckResult.problem(
-                        "agent", text + "; this jrun has version " + version + "; install the same version on all hosts");
+                        "agent",
+                        text + "; this jrun has version " + version + "; install the same version on all hosts");
         return found.with("version", facts.getVersion())
                 .with("java", facts.getJava())
                 .with("address", facts.getReachedAt())

@@ -12,7 +12,7 @@ import java.util.Map;
  * @param words for {@code IGNORED} why, for {@code REFUSED} why and what to do
  */
 record DeepSpeedKey(Treatment treatment, String words) {
-    /** What becomes of a key. */
+    /** The treatment of a key. */
     enum Treatment {
         /** Becomes options of this program. */
         MAPPED,

@@ -14,7 +14,8 @@ import java.util.List;
 import java.util.Optional;
 
 /**
- * How the ranks share the model and the data: the sizes of the axes of the mesh, and what is shared along the axes.
+ * The division of the model and the data among the ranks: the sizes of the axes of the mesh, and the states that the
+ * ranks of an axis share.
  *
  * @param tensor ranks that share each layer
  * @param pipeline ranks that share the layers
@@ -205,7 +206,7 @@ record ParallelOptions(
     }
 
     /**
-     * How many micro-batches of each data rank make one step.
+     * The number of micro-batches of each data rank in one step.
      *
      * @param dataRanks ranks that train on different samples
      * @param microBatch sequences of one forward pass of a rank

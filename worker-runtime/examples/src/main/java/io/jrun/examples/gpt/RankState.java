@@ -5,7 +5,7 @@ import io.jrun.train.checkpoint.sharded.StateDict;
 import java.util.Map;
 import org.bytedeco.pytorch.Tensor;
 
-/** What one rank saves. The states of the optimizer are copies, which the end of the object frees. */
+/** The state that one rank saves. The states of the optimizer are copies, which the end of the object frees. */
 record RankState(StateDict dict, Map<String, Tensor> optimizer) implements AutoCloseable {
     private static final String MODEL = "model.";
     private static final String OPTIMIZER = "optimizer.";

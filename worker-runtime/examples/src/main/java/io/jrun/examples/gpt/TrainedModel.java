@@ -25,10 +25,10 @@ interface TrainedModel extends AutoCloseable {
     /** This rank's parts of the parameters. */
     ShardedState state();
 
-    /** What a rank can save when the groups of the job have ended. */
+    /** The part of the state that a rank can save when the groups of the job have ended. */
     Holding holding();
 
-    /** What a rank holds of the parameters and the states of the optimizer. */
+    /** The part of the parameters and of the optimizer's states that a rank holds. */
     enum Holding {
         /** Everything. */
         ALL,
@@ -50,7 +50,7 @@ interface TrainedModel extends AutoCloseable {
     /** The communication for which the last step has waited. */
     Exposure lastExposure();
 
-    /** How long all steps have waited for communication. */
+    /** The time for which all steps have waited for communication. */
     Duration exposedCommunication();
 
     @Override

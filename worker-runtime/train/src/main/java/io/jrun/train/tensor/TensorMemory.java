@@ -72,8 +72,8 @@ public final class TensorMemory {
     }
 
     /**
-     * Copies all elements of a tensor to a tensor of the same type and shape. Where both are contiguous host memory,
-     * this is one copy of memory, which is faster than libtorch's copy with one thread.
+     * Copies all elements of a tensor to a tensor of the same type and shape. If both are contiguous host memory, this
+     * is one copy of memory, which is faster than libtorch's copy with one thread.
      */
     public static void copy(Tensor from, Tensor to) {
         boolean isPlain = from.is_cpu() && to.is_cpu() && from.is_contiguous() && to.is_contiguous();
