@@ -34,7 +34,7 @@ public final class EventConsole implements JobEventListener {
 
     @Override
     public void on(long timeMillis, JobEvent event) {
-        // The console does not show the other events. A switch over types would take a millisecond of each start.
+        // The console does not show the other events. A switch over types would cost a bootstrap at each start.
         if (event instanceof Notice(String text)) {
             notices.accept(text);
         } else if (event instanceof RoundStarted) {
