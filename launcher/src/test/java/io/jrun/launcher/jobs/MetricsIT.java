@@ -83,6 +83,18 @@ class MetricsIT extends RealJobs {
                 .doesNotContain("metricReported");
     }
 
+    /** The endpoint and its library cost the start of a job nothing unless a job asks for the endpoint. */
+    @Test
+    void theEndpointIsLoadedOnlyIfAskedFor() throws IOException {
+        Jars.program(folder.resolve("job.jar"), "Job", PROGRAM);
+        jrun.with("JDK_JAVA_OPTIONS", "-Xlog:class+load:stderr")
+                .with("XDG_CACHE_HOME", folder.resolve("none").toString()); // with an archive jrun disables the log
+        assertThat(jrun.run("job.jar", "1").err())
+                .contains("io.jrun.launcher.JobRun ")
+                .doesNotContain("io.prometheus", "HttpServer", "MetricsEndpoint ");
+        assertThat(jrun.run("--metrics-port=0", "job.jar", "1").err()).contains("io.prometheus", "MetricsEndpoint ");
+    }
+
     /** The agent is in the launcher's process, so the workers' connection stands still too. */
     @Test
     void aStoppedLauncherHoldsUpNoStepAndAKilledOneLeavesAReadableRecord() throws IOException {
