@@ -134,8 +134,7 @@ public final class TrainSharded {
     }
 
     /** Fills this rank's parts from the memory of the ranks. Returns the number of steps that were made. */
-    private long recover(
-            World world, ShardedState parts, FullyShardedDataParallel parallel, FlatOptimizer optimizer) {
+    private long recover(World world, ShardedState parts, FullyShardedDataParallel parallel, FlatOptimizer optimizer) {
         Map<String, Tensor> states = new LinkedHashMap<>();
         parallel.parameters().forEach((name, part) -> {
             states.put(name + ".exp_avg", TensorMemory.own(torch.zeros_like(part)));

@@ -183,13 +183,7 @@ final class Checkpoints implements AutoCloseable {
     private RankState state() {
         return RankState.of(
                 trainer.model(),
-                Map.of(
-                        MODEL_KEY,
-                        options.model().summary(),
-                        DATA_KEY,
-                        dataOrder(),
-                        LOADER_KEY,
-                        position.toJson()));
+                Map.of(MODEL_KEY, options.model().summary(), DATA_KEY, dataOrder(), LOADER_KEY, position.toJson()));
     }
 
     /**
