@@ -9,9 +9,12 @@ import io.jrun.train.layer.SequencePositions;
 import io.jrun.train.layer.TokenEmbedding;
 import io.jrun.train.mesh.MeshAxis;
 import io.jrun.train.module.ModuleWrapper;
+import io.jrun.train.pipeline.PipelineLayer;
+import io.jrun.train.tensor.ModuleTensors;
 import io.jrun.train.tensorparallel.ParallelStyle;
 import io.jrun.train.tensorparallel.TensorParallel;
 import java.util.ArrayList;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.function.UnaryOperator;
@@ -72,11 +75,33 @@ final class BenchGpt extends CompositeModule {
 
     /** Logits [B, S, V] of token ids [B, S]. */
     Tensor forward(Tensor ids_BS) {
-        Tensor x_BSD = tokens.forward(ids_BS).add(positions.forward(places.of(S)));
+        Tensor x_BSD = embed(ids_BS);
         for (UnaryOperator<Tensor> block : forwards) {
             x_BSD = block.apply(x_BSD);
         }
         return head.forward(norm.forward(x_BSD));
+    }
+
+    private Tensor embed(Tensor ids_BS) {
+        return tokens.forward(ids_BS).add(positions.forward(places.of(S)));
+    }
+
+    /** The layers for a pipeline: the embedding, the blocks, the head. */
+    List<PipelineLayer> layers() {
+        List<PipelineLayer> layers = new ArrayList<>();
+        Map<String, Tensor> embedding = new LinkedHashMap<>();
+        embedding.put("tok.weight", tokens.weight());
+        embedding.put("pos.weight", positions.weight());
+        layers.add(new PipelineLayer("embedding", embedding, this::embed));
+        for (int layer = 0; layer < LAYERS; layer++) {
+            Block block = blocks.get(layer);
+            layers.add(PipelineLayer.of("block" + layer, block, block::forward));
+        }
+        Map<String, Tensor> last = new LinkedHashMap<>();
+        ModuleTensors.parameters(norm).forEach((name, tensor) -> last.put("ln." + name, tensor));
+        ModuleTensors.parameters(head).forEach((name, tensor) -> last.put("head." + name, tensor));
+        layers.add(new PipelineLayer("head", last, x -> head.forward(norm.forward(x))));
+        return layers;
     }
 
     private static final class Block extends CompositeModule {

@@ -2,6 +2,7 @@ package io.jrun.bench;
 
 import io.jrun.bench.collective.Benchmark;
 import io.jrun.bench.collective.CollectiveBench;
+import io.jrun.bench.pipeline.PipelineBench;
 import io.jrun.comm.CommException;
 import io.jrun.comm.ErrorCode;
 import java.util.Arrays;
@@ -34,7 +35,7 @@ import picocli.CommandLine.UnmatchedArgumentException;
             "'jrun bench OPERATION --help' shows the options of an operation. The options of jrun work too, such as"
                     + " --nproc-per-node, --hosts and --timeout: 'jrun --help' shows them."
         },
-        subcommands = {DdpBench.class, CheckpointBench.class})
+        subcommands = {DdpBench.class, PipelineBench.class, CheckpointBench.class})
 public final class BenchMain implements Runnable {
     /** Fits a terminal of 100 columns. */
     private static final int WIDTH = 99;

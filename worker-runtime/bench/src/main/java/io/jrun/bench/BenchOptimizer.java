@@ -4,7 +4,6 @@ import io.jrun.train.optim.FlatOptimizer;
 import io.jrun.train.optim.FusedAdamW;
 import io.jrun.train.optim.LearningRateSchedule;
 import io.jrun.train.optim.ParameterGroup;
-import io.jrun.train.tensor.ModuleTensors;
 import java.lang.foreign.MemorySegment;
 import java.util.List;
 import java.util.Map;
@@ -41,19 +40,13 @@ enum BenchOptimizer {
      * {@code gradientMemory} is the memory in which the gradients already lie; empty if the gradients have separate
      * memory.
      */
-    Running start(BenchGpt model, List<MemorySegment> gradientMemory) {
-        return start(ModuleTensors.parameters(model), gradientMemory);
-    }
-
-    /** As {@link #start(BenchGpt, List)}, for these parameters. */
     Running start(Map<String, Tensor> parameters, List<MemorySegment> gradientMemory) {
-        TensorVector vector = new TensorVector(parameters.values().toArray(Tensor[]::new));
         return switch (this) {
-            case sgd -> libtorch(new SGD(vector, new SGDOptions(SGD_RATE)));
+            case sgd -> libtorch(new SGD(vector(parameters), new SGDOptions(SGD_RATE)));
             case adamw -> {
                 AdamWOptions options = new AdamWOptions(ADAMW_RATE);
                 options.weight_decay().put(WEIGHT_DECAY);
-                yield libtorch(new AdamW(vector, options));
+                yield libtorch(new AdamW(vector(parameters), options));
             }
             case fused ->
                 flat(new FlatOptimizer(
@@ -63,6 +56,10 @@ enum BenchOptimizer {
                         LearningRateSchedule.constant(ADAMW_RATE),
                         gradientMemory));
         };
+    }
+
+    private static TensorVector vector(Map<String, Tensor> parameters) {
+        return new TensorVector(parameters.values().toArray(Tensor[]::new));
     }
 
     private static Running libtorch(Optimizer optimizer) {

@@ -13,14 +13,14 @@ enum BenchPrecision {
     /** The mean cross entropy of the model's predictions of y from x, both [B, S]. */
     Tensor loss(BenchGpt model, Tensor x_BS, Tensor y_BS) {
         if (this == f32) {
-            return loss(model.forward(x_BS), y_BS);
+            return crossEntropy(model.forward(x_BS), y_BS);
         }
         try (Autocast _ = Autocast.cpuBfloat16()) {
-            return loss(model.forward(x_BS), y_BS);
+            return crossEntropy(model.forward(x_BS), y_BS);
         }
     }
 
-    private static Tensor loss(Tensor logits_BSV, Tensor y_BS) {
-        return torch.cross_entropy_loss(logits_BSV.view(-1, BenchGpt.V), y_BS.view(-1));
+    static Tensor crossEntropy(Tensor logits_BSV, Tensor y_BS) {
+        return torch.cross_entropy_loss(logits_BSV.view(-1, BenchGpt.V), y_BS.reshape(-1));
     }
 }

@@ -45,7 +45,8 @@ final class DdpBench implements Benchmark {
             paramLabel = "NAME",
             split = ",",
             defaultValue = "none,ddp,gloo",
-            description = "modes to run: none, ddp, fsdp, gloo, tp (tensor parallel, the sequences of all ranks)")
+            description = "modes to run: none, ddp, fsdp, gloo; of the sequences of all ranks: tp (tensor parallel),"
+                    + " pp (1F1B with 8 micro-batches)")
     private List<Mode> modes = List.of();
 
     @Option(
@@ -73,7 +74,8 @@ final class DdpBench implements Benchmark {
         ddp,
         fsdp,
         gloo,
-        tp
+        tp,
+        pp
     }
 
     @Override
@@ -89,7 +91,7 @@ final class DdpBench implements Benchmark {
         try (World world = Distributed.init()) {
             Libtorch.setThreads(1);
             List<BenchData.Batch> batches = modes.stream()
-                    .map(mode -> mode == Mode.tp
+                    .map(mode -> mode == Mode.tp || mode == Mode.pp
                             ? BenchData.batchOfAll(0, world.size())
                             : BenchData.batch(0, world.rank(), world.size()))
                     .toList();
@@ -116,6 +118,7 @@ final class DdpBench implements Benchmark {
                 model.shareBlocks(world.group());
                 yield new LocalLoop(model, optimizer, precision);
             }
+            case pp -> new PipelineLoop(model, world, optimizer, precision);
         };
     }
 

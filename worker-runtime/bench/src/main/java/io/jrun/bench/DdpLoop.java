@@ -3,6 +3,7 @@ package io.jrun.bench;
 import io.jrun.comm.ProcessGroup;
 import io.jrun.train.ddp.DistributedDataParallel;
 import java.util.List;
+import io.jrun.train.tensor.ModuleTensors;
 import org.bytedeco.pytorch.Tensor;
 
 /** Trains with jrun's DDP, as in the README. */
@@ -14,7 +15,7 @@ final class DdpLoop implements TrainingLoop {
     DdpLoop(BenchGpt module, ProcessGroup group, BenchOptimizer optimizer, BenchPrecision precision) {
         this.model = new DistributedDataParallel<>(module, group);
         this.precision = precision;
-        this.optimizer = optimizer.start(module, model.gradientMemory());
+        this.optimizer = optimizer.start(ModuleTensors.parameters(module), model.gradientMemory());
     }
 
     @Override
