@@ -77,6 +77,7 @@ def main():
             "medianMillis": round(slowest.median().item(), 3),
             "minMillis": round(slowest[0].item(), 3),
         }), flush=True)
+    dist.barrier()
     dist.destroy_process_group()
 
 

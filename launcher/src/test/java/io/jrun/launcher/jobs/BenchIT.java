@@ -107,6 +107,7 @@ class BenchIT extends RealJobs {
                 "allreduce --op=avg --type=bool",
                 "allredux",
                 "ddp --steps=0",
+                "pipeline --schedule=1f2b",
                 "tune --operations=sendrecv"
             })
     void wrongArgumentsAreOneLine(String arguments) {
@@ -127,6 +128,19 @@ class BenchIT extends RealJobs {
         assertThat(result.err()).isEmpty();
         assertThat(result.out()).startsWith(line.endsWith("-V") ? "jrun " : "Usage: jrun bench");
         assertThat(folder.resolve("logs")).doesNotExist();
+    }
+
+    /** The idle part is not asserted: a busy machine adds to it. */
+    @Test
+    void pipelineSchedulesAreMeasuredBesideTheFormula() throws IOException {
+        Result result = jrun.run(
+                "bench", "pipeline", "--nproc-per-node=2", "--schedule=1f1b", "--unit-millis=5", "--steps=1", "--json");
+        assertThat(result.exitCode()).as(result.err()).isZero();
+        JsonNode row = new JsonMapper().readTree(result.out());
+        assertThat(row.get("schedule").asText()).isEqualTo("1f1b");
+        assertThat(row.get("formula").asDouble()).isEqualTo(0.11111);
+        assertThat(row.get("stepMillis").asDouble()).isGreaterThanOrEqualTo(9 * 3 * 5);
+        assertThat(row.get("bubble").asDouble()).isPositive();
     }
 
     @Test

@@ -2,8 +2,8 @@ package io.jrun.bench;
 
 import io.jrun.comm.ProcessGroup;
 import io.jrun.train.ddp.DistributedDataParallel;
-import java.util.List;
 import io.jrun.train.tensor.ModuleTensors;
+import java.util.List;
 import org.bytedeco.pytorch.Tensor;
 
 /** Trains with jrun's DDP, as in the README. */

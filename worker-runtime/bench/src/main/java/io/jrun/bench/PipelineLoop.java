@@ -48,8 +48,7 @@ final class PipelineLoop implements TrainingLoop {
                     .mapToLong(ActionSpan::nanos)
                     .sum();
             long busy = report.spans().stream().mapToLong(ActionSpan::nanos).sum();
-            return new StepResult(
-                    (float) loss, forward, busy - forward, report.idleNanos(), System.nanoTime() - begin);
+            return new StepResult((float) loss, forward, busy - forward, report.idleNanos(), System.nanoTime() - begin);
         }
     }
 

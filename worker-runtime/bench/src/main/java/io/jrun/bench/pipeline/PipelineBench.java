@@ -52,11 +52,7 @@ public final class PipelineBench implements Benchmark {
             description = "which to run: gpipe, 1f1b, interleaved, zb1p, zbv")
     private List<String> names = List.of();
 
-    @Option(
-            names = "--micro-batches",
-            paramLabel = "N",
-            defaultValue = "8",
-            description = "micro-batches of a step")
+    @Option(names = "--micro-batches", paramLabel = "N", defaultValue = "8", description = "micro-batches of a step")
     private int microBatches = 8;
 
     @Option(
@@ -100,8 +96,7 @@ public final class PipelineBench implements Benchmark {
                 System.out.printf(
                         "# %d ranks, %d micro-batches, unit %d ms; bubble = idle part of the step, mean of the ranks%n",
                         world.size(), microBatches, unitMillis);
-                System.out.printf(
-                        "%-12s %10s %12s %12s %12s%n", "schedule", "step ms", "bubble", "formula", "off by");
+                System.out.printf("%-12s %10s %12s %12s %12s%n", "schedule", "step ms", "bubble", "formula", "off by");
             }
             for (String name : names) {
                 measure(world, ScheduleKind.parse(name));
@@ -110,12 +105,11 @@ public final class PipelineBench implements Benchmark {
     }
 
     private void measure(World world, ScheduleKind kind) {
-        int stages =
-                switch (kind) {
-                    case INTERLEAVED -> virtualStages;
-                    case ZERO_BUBBLE_V -> 2;
-                    case GPIPE, ONE_FORWARD_ONE_BACKWARD, ZERO_BUBBLE -> 1;
-                };
+        int stages = switch (kind) {
+            case INTERLEAVED -> virtualStages;
+            case ZERO_BUBBLE_V -> 2;
+            case GPIPE, ONE_FORWARD_ONE_BACKWARD, ZERO_BUBBLE -> 1;
+        };
         PipelineSchedule schedule = kind.schedule(world.size(), stages, microBatches);
         PipelineExecutor executor = new PipelineExecutor(schedule, world.group());
         double[] bubbles = new double[steps];

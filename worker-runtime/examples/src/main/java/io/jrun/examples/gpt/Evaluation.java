@@ -3,7 +3,6 @@ package io.jrun.examples.gpt;
 import io.jrun.comm.DataType;
 import io.jrun.comm.ProcessGroup;
 import io.jrun.comm.ReduceOp;
-import io.jrun.models.transformer.LanguageModel;
 import io.jrun.train.data.DataLoader;
 import io.jrun.train.data.DataLoaderOptions;
 import io.jrun.train.data.Dataset;
@@ -13,6 +12,7 @@ import java.io.UncheckedIOException;
 import java.lang.foreign.MemorySegment;
 import java.util.Iterator;
 import java.util.List;
+import java.util.function.ToDoubleFunction;
 import org.bytedeco.javacpp.PointerScope;
 import org.bytedeco.pytorch.NoGradGuard;
 
@@ -26,7 +26,7 @@ final class Evaluation {
     private Evaluation() {}
 
     /** Mean cross entropy in nats per token. A collective call: every rank gets the same result. */
-    static double heldOutLoss(LanguageModel model, Dataset<long[]> windows, ProcessGroup group) {
+    static double heldOutLoss(ToDoubleFunction<TokenBatch> meanLoss, Dataset<long[]> windows, ProcessGroup group) {
         double[] sumAndCount = new double[2];
         try (NoGradGuard _ = new NoGradGuard();
                 DataLoader<long[]> loader = DataLoader.of(windows, group, DataLoaderOptions.evaluation(BATCH))) {
@@ -36,8 +36,7 @@ final class Evaluation {
                 List<long[]> part = parts.hasNext() ? parts.next() : List.of();
                 try (PointerScope _ = new PointerScope()) {
                     TokenBatch batch = TokenBatch.of(part.isEmpty() ? List.of(windows.get(0)) : part);
-                    sumAndCount[0] +=
-                            model.loss(batch.inputs(), batch.targets()).item_double() * part.size();
+                    sumAndCount[0] += meanLoss.applyAsDouble(batch) * part.size();
                     sumAndCount[1] += part.size();
                 }
             }

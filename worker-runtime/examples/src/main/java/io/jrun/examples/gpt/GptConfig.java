@@ -24,6 +24,10 @@ record GptConfig(ModelKind kind, int layers, int width, int heads, int context, 
     static final List<String> VALUED = List.of("--model", "--layers", "--width", "--heads", "--context");
 
     private static final int BYTES = 256;
+
+    /** The width of a feed-forward layer of Llama is a multiple, so that 2 to 16 ranks can share the layer. */
+    private static final long INNER_MULTIPLE = 16;
+
     private static final double EPSILON = 1e-5;
     private static final double ROTARY_BASE = 10_000;
 
@@ -71,7 +75,7 @@ record GptConfig(ModelKind kind, int layers, int width, int heads, int context, 
                                 heads,
                                 heads,
                                 width / heads,
-                                8L * width / 3,
+                                Math.ceilDiv(8L * width / 3, INNER_MULTIPLE) * INNER_MULTIPLE,
                                 EPSILON,
                                 ROTARY_BASE,
                                 isTied,

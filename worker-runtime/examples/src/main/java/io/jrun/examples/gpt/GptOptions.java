@@ -33,7 +33,8 @@ record GptOptions(
     static final String HELP = """
             usage: jrun [--nproc-per-node=N] train.jar [options]
             Trains a language model on text and reports its loss on text it has not seen. The ranks share the data,
-            and with --shard also the states of the model.
+            and with --shard also the states of the model. With --tp, --cp and --pp the ranks share the computation of a
+            sequence.
 
             Data
               --data=PATH            folder, file or zip of text, .jsonl file, .tokens file of tokenize.jar, or a folder
@@ -69,7 +70,14 @@ record GptOptions(
               --seed=N               decides the initial values and the order of the data  Default: 1.
               --threads=N            threads per worker  Default: the number that jrun chose, else 1.
               --tiny                 defaults for a smoke test of a few seconds; other options still apply
-            Sharing of the model (--dp x --shard is the number of ranks)
+            Sharing of the model (--pp x --dp x --shard x --cp x --tp is the number of ranks)
+              --tp=N                 ranks that share each layer (tensor parallelism)  Default: 1.
+              --sequence-parallel    the ranks of --tp also share the sequence between the layers
+              --cp=N                 ranks that share each sequence (context parallelism)  Default: 1.
+              --cp-exchange=NAME     exchange of keys for --cp: ring, all-gather or ulysses  Default: ring.
+              --pp=N                 ranks that share the layers as stages of a pipeline  Default: 1.
+              --schedule=NAME        order of the pipeline: gpipe, 1f1b, interleaved, zb1p or zbv  Default: 1f1b.
+              --virtual-stages=N     stages of a rank  Default: 2 for interleaved and zbv, else 1.
               --shard=N              ranks that share the states of one copy of the model  Default: 1.
               --zero=STAGE           shared states: 1 optimizer, 2 also gradients, 3 also parameters (FSDP)
                                      Default: 3 with --shard, else 0.
@@ -97,6 +105,7 @@ record GptOptions(
             Examples
               jrun --nproc-per-node=2 train.jar
               jrun --nproc-per-node=2 train.jar --shard=2 --model=llama --micro-batch=4 --global-batch=32
+              jrun --nproc-per-node=4 train.jar --tp=2 --pp=2 --accumulate=4
               jrun --nproc-per-node=2 train.jar --data=book.txt --steps=1000 --checkpoint=out --resume --sample=500
               java -cp "train.jar:JRUN_HOME/lib/runtime/*" io.jrun.examples.gpt.TrainGpt --tiny
             """;
@@ -118,15 +127,22 @@ record GptOptions(
                                 CheckpointOptions.VALUED)
                         .flatMap(List::stream)
                         .toList(),
-                Stream.concat(FLAGS.stream(), CheckpointOptions.FLAGS.stream()).toList());
+                Stream.of(FLAGS, ParallelOptions.FLAGS, CheckpointOptions.FLAGS)
+                        .flatMap(List::stream)
+                        .toList());
         if (given.has("--help")) {
             return Optional.empty();
         }
         boolean tiny = given.has("--tiny");
         GptRecipe recipe = GptRecipe.of(given, tiny ? 5 : 50);
         ParallelOptions parallel = ParallelOptions.of(given);
+        int sample = given.number("--sample", 0, 0);
         CheckpointOptions checkpoints = CheckpointOptions.of(given);
         parallel.check(recipe, checkpoints);
+        if (parallel.sharesLayers() && (sample > 0 || checkpoints.out().isPresent())) {
+            throw new InvalidArgumentException("--sample and --out need a rank with the whole model: save with"
+                    + " --checkpoint, then run one rank with --resume and without --tp, --pp and --cp");
+        }
         return Optional.of(new GptOptions(
                 DataOptions.of(given, tiny ? 400_000 : 6_000_000),
                 GptConfig.of(given, tiny),
@@ -138,7 +154,7 @@ record GptOptions(
                 given.number("--seed", 1, 0),
                 given.number("--threads", 0, 0),
                 given.number("--log-every", tiny ? 10 : 20, 1),
-                given.number("--sample", 0, 0),
+                sample,
                 checkpoints));
     }
 

@@ -31,8 +31,8 @@ final class GptTrainer implements AutoCloseable {
     GptTrainer(GptOptions options, World world, DeviceMesh mesh) {
         this.options = options;
         this.recipe = options.recipe();
-        ProcessGroup group = ParallelOptions.dataGroup(mesh);
-        this.dataRanks = group.size();
+        ProcessGroup group = ParallelOptions.gradientGroup(mesh);
+        this.dataRanks = ParallelOptions.dataGroup(mesh).size();
         AtomicReference<@Nullable NonFiniteGuard> made = new AtomicReference<>();
         model = TrainedModel.of(
                 options,
@@ -41,7 +41,7 @@ final class GptTrainer implements AutoCloseable {
                         .ifPresent(policy ->
                                 made.set(new NonFiniteGuard(policy, ModuleTensors.parameters(module), group))));
         guard = made.get();
-        report = new TrainingReport(options, model.module(), world);
+        report = new TrainingReport(options, model.parameterCount(), world);
         meanLoss = new MeanLoss(group);
     }
 
@@ -55,13 +55,7 @@ final class GptTrainer implements AutoCloseable {
         metrics.begin(number);
         try (TrainedModel.Scope scope = model.step()) { // frees the native memory of this step at its end
             model.optimizer().clear();
-            double loss = 0;
-            for (int i = 1; i < recipe.accumulate(); i++) {
-                try (TrainedModel.Pause _ = model.noSync()) {
-                    loss += pass(scope, batches);
-                }
-            }
-            loss += pass(scope, batches); // the gradients are now the mean over all ranks
+            double loss = model instanceof MeshModel pipeline ? pipeline.run(batches) : passes(scope, batches);
             TrainedModel.Exposure exposure = model.lastExposure();
             metrics.record(
                     StepPhase.EXPOSED_COMMUNICATION, exposure.beginNanos(), exposure.endNanos(), exposure.bytes());
@@ -76,6 +70,17 @@ final class GptTrainer implements AutoCloseable {
                 * recipe.accumulate()
                 * options.model().context()
                 * dataRanks);
+    }
+
+    /** All passes of a step. The gradients are then the means over all ranks. */
+    private double passes(TrainedModel.Scope scope, Supplier<TokenBatch> batches) {
+        double loss = 0;
+        for (int i = 1; i < recipe.accumulate(); i++) {
+            try (TrainedModel.Pause _ = model.noSync()) {
+                loss += pass(scope, batches);
+            }
+        }
+        return loss + pass(scope, batches);
     }
 
     /** Forward and backward pass of one batch. Returns the batch's part of the loss. */

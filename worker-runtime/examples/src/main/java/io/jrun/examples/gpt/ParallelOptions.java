@@ -4,6 +4,7 @@ import io.jrun.comm.ProcessGroup;
 import io.jrun.comm.World;
 import io.jrun.examples.options.CommandLineArguments;
 import io.jrun.examples.options.InvalidArgumentException;
+import io.jrun.train.context.ContextParallel;
 import io.jrun.train.fsdp.FsdpOptions;
 import io.jrun.train.mesh.DeviceMesh;
 import io.jrun.train.mesh.MeshAxis;
@@ -29,6 +30,8 @@ import java.util.Optional;
  * @param globalBatch sequences of one step on all ranks together; 0 if {@code --accumulate} decides
  * @param schedule of the pipeline
  * @param virtualStages stages that each pipeline rank holds
+ * @param isSequenceParallel whether tensor parallel ranks share the sequence between the layers
+ * @param contextExchange how attention reaches the keys of other ranks
  */
 record ParallelOptions(
         int tensor,
@@ -41,7 +44,9 @@ record ParallelOptions(
         Optional<Path> offload,
         int globalBatch,
         ScheduleKind schedule,
-        int virtualStages) {
+        int virtualStages,
+        boolean isSequenceParallel,
+        ContextParallel.Exchange contextExchange) {
 
     /** The axes of the mesh, the slowest first. */
     static final String PIPELINE_AXIS = "pp";
@@ -62,7 +67,9 @@ record ParallelOptions(
             "--offload",
             "--global-batch",
             "--schedule",
-            "--virtual-stages");
+            "--virtual-stages",
+            "--cp-exchange");
+    static final List<String> FLAGS = List.of("--sequence-parallel");
 
     private static final int STAGES = 3;
 
@@ -79,7 +86,9 @@ record ParallelOptions(
                 given.text("--offload").map(Path::of),
                 given.number("--global-batch", 0, 1),
                 schedule(given),
-                given.number("--virtual-stages", 1, 1));
+                given.number("--virtual-stages", defaultStages(schedule(given)), 1),
+                given.has("--sequence-parallel"),
+                given.word("--cp-exchange", ContextParallel.Exchange.RING));
         options.check();
         return options;
     }
@@ -101,13 +110,28 @@ record ParallelOptions(
         }
     }
 
+    private static int defaultStages(ScheduleKind kind) {
+        return switch (kind) {
+            case INTERLEAVED, ZERO_BUBBLE_V -> 2;
+            case GPIPE, ONE_FORWARD_ONE_BACKWARD, ZERO_BUBBLE -> 1;
+        };
+    }
+
+    /** Whether ranks share the layers, each layer, or each sequence. */
+    boolean sharesLayers() {
+        return tensor * pipeline * context > 1;
+    }
+
     private void check() {
-        refuse(tensor > 1, "--tp=" + tensor + " is not supported by train.jar yet");
-        refuse(pipeline > 1, "--pp=" + pipeline + " is not supported by train.jar yet");
-        refuse(context > 1, "--cp=" + context + " is not supported by train.jar yet");
         refuse(
                 pipeline == 1 && virtualStages > 1,
                 "--virtual-stages=" + virtualStages + " needs --pp: without a pipeline there are no stages");
+        refuse(
+                isSequenceParallel && tensor == 1,
+                "--sequence-parallel needs --tp: the ranks of --tp share the sequence");
+        refuse(
+                sharesLayers() && (shards > 1 || zeroStage > 0),
+                "--shard and --zero work without --tp, --pp and --cp: give --dp=N for copies of the model");
         refuse(zeroStage > STAGES, "--zero is '" + zeroStage + "', expected a stage from 0 to 3");
         refuse(
                 zeroStage == 0 && shards > 1,
@@ -149,6 +173,10 @@ record ParallelOptions(
         refuse(
                 zeroStage > 0 && recipe.exchange() != GptRecipe.Exchange.NONE,
                 "--comm-hook works without --shard only: ranks that share states reduce gradients by themselves");
+        boolean hasHook = recipe.exchange() != GptRecipe.Exchange.NONE;
+        refuse(
+                sharesLayers() && (hasHook || recipe.onNonFinite().isPresent()),
+                "--comm-hook and --on-nonfinite work without --tp, --pp and --cp");
     }
 
     private static void refuse(boolean isUnsupported, String message) {
@@ -198,6 +226,11 @@ record ParallelOptions(
     /** The ranks that train on different samples. */
     static ProcessGroup dataGroup(DeviceMesh mesh) {
         return mesh.group(COPY_AXIS, SHARD_AXIS);
+    }
+
+    /** The ranks over which the mean of the loss and of the gradients is taken. */
+    static ProcessGroup gradientGroup(DeviceMesh mesh) {
+        return mesh.shape().size(CONTEXT_AXIS) == 1 ? dataGroup(mesh) : mesh.group(COPY_AXIS, SHARD_AXIS, CONTEXT_AXIS);
     }
 
     /** The axis along which the states are shared. */

@@ -5,7 +5,6 @@ import io.jrun.comm.ProcessGroup;
 import io.jrun.comm.World;
 import io.jrun.examples.data.TokenCorpus;
 import io.jrun.examples.options.InvalidArgumentException;
-import io.jrun.models.transformer.LanguageModel;
 import io.jrun.train.Libtorch;
 import io.jrun.train.checkpoint.CheckpointException;
 import io.jrun.train.data.DataException;
@@ -111,7 +110,7 @@ public final class TrainGpt {
                 DataLoader<long[]> loader = DataLoader.of(windows, group, loading);
                 var checkpoints = Checkpoints.open(options, world, group.size(), trainer, loader, progress)) {
             long firstStep = checkpoints.resume();
-            progress.say(description(options, trainer.model().module(), corpus, group, firstStep));
+            progress.say(description(options, trainer.model(), corpus, group, firstStep));
             progress.begin(
                     firstStep, options.steps(), (long) perStep * options.model().context() * group.size());
 
@@ -131,16 +130,16 @@ public final class TrainGpt {
             }
             checkpoints.saveLast(Math.max(firstStep, options.steps()));
             try (TrainedModel.Scope _ = trainer.model().step()) {
-                evaluate(options, trainer.model().module(), corpus, group, progress);
+                evaluate(options, trainer.model(), corpus, group, progress);
             }
         }
     }
 
     /** All ranks evaluate and generate, because ranks that share a model compute together. */
     private static void evaluate(
-            GptOptions options, LanguageModel model, TokenCorpus corpus, ProcessGroup group, Progress progress) {
+            GptOptions options, TrainedModel model, TokenCorpus corpus, ProcessGroup group, Progress progress) {
         TokenDataset windows = corpus.heldOut(options.model().context());
-        double loss = Evaluation.heldOutLoss(model, windows, group);
+        double loss = Evaluation.heldOutLoss(model::evaluate, windows, group);
         if (group.groupRank() == 0) {
             String unit = corpus.isOfBytes() ? "byte" : "token";
             String text = String.format(Locale.ROOT, "held-out loss %.4f nats/%s", loss, unit);
@@ -154,16 +153,16 @@ public final class TrainGpt {
             Tokenizer tokenizer = corpus.tokenizer()
                     .orElseThrow(() -> new InvalidArgumentException(
                             "--sample needs the --tokenizer with which " + corpus + " was made"));
-            progress.say(TextGenerator.generate(model, tokenizer, options.sample(), options.seed()));
+            progress.say(TextGenerator.generate(model.module(), tokenizer, options.sample(), options.seed()));
         }
     }
 
     private static String description(
-            GptOptions options, LanguageModel model, TokenCorpus corpus, ProcessGroup group, long firstStep) {
+            GptOptions options, TrainedModel model, TokenCorpus corpus, ProcessGroup group, long firstStep) {
         return String.format(
                 Locale.ROOT,
                 "training %.2fM parameters (%s) on %.1f %s, %d ranks x %d sequences, %s",
-                TrainingReport.parameters(model) / 1e6,
+                model.parameterCount() / 1e6,
                 options.model().summary(),
                 corpus.trainingTokens() / 1e6,
                 corpus.isOfBytes() ? "MB of text" : "million tokens",

@@ -6,6 +6,7 @@ import io.jrun.train.checkpoint.sharded.ShardedState;
 import io.jrun.train.mesh.DeviceMesh;
 import io.jrun.train.module.ModuleWrapper;
 import io.jrun.train.optim.ParameterGroup;
+import io.jrun.train.token.TokenBatch;
 import java.time.Duration;
 import java.util.List;
 import java.util.function.Consumer;
@@ -36,6 +37,16 @@ interface TrainedModel extends AutoCloseable {
         PARTS,
         /** Parts that only a running group can bring into the form of a checkpoint. */
         PARTS_OF_GROUP
+    }
+
+    /** The number of parameters of the whole model. */
+    default long parameterCount() {
+        return TrainingReport.parameters(module());
+    }
+
+    /** The mean loss of a batch on this rank, without gradients. Collective. */
+    default double evaluate(TokenBatch batch) {
+        return module().loss(batch.inputs(), batch.targets()).item_double();
     }
 
     /** Opens a step, or an evaluation. */
@@ -80,6 +91,9 @@ interface TrainedModel extends AutoCloseable {
      * @param built gets the module before the parallelism adds hooks to it
      */
     static TrainedModel of(GptOptions options, DeviceMesh mesh, Consumer<LanguageModel> built) {
+        if (options.parallel().sharesLayers()) {
+            return new MeshModel(options, mesh);
+        }
         return switch (options.parallel().zeroStage()) {
             case 0, 1 -> new DdpModel(options, mesh, built);
             case 2 -> new ZeroModel(options, mesh, built);

@@ -21,17 +21,17 @@ final class TrainingReport implements AutoCloseable {
     private final ModelFlops flops;
     private final @Nullable TensorBoardWriter tensorBoard;
 
-    TrainingReport(GptOptions options, LanguageModel model, World world) {
+    TrainingReport(GptOptions options, long parameters, World world) {
         GptConfig config = options.model();
         metrics = new StepMetrics(options.steps(), world.metrics()::report);
         peakFlops = options.recipe().peakFlops() * world.size();
-        flops = ModelFlops.palm(parameters(model), config.layers(), config.width(), config.context());
+        flops = ModelFlops.palm(parameters, config.layers(), config.width(), config.context());
         tensorBoard = world.rank() == 0
                 ? options.recipe().tensorBoard().map(TrainingReport::open).orElse(null)
                 : null;
     }
 
-    /** The parameters of the whole model, also where a rank holds a part of them. */
+    /** The number of parameters of a module; of whole tensors, also where a rank holds a part of them. */
     static long parameters(LanguageModel model) {
         return ModuleTensors.parameters(model).values().stream()
                 .mapToLong(Tensor::numel)

@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import io.jrun.comm.local.LocalWorld;
 import io.jrun.comm.local.LocalWorldOptions;
 import io.jrun.examples.data.TokenCorpus;
+import io.jrun.models.transformer.LanguageModel;
 import io.jrun.train.Libtorch;
 import io.jrun.train.data.Dataset;
 import io.jrun.train.module.ModuleWrapper;
@@ -112,10 +113,14 @@ class TrainGptTest {
                 try (TokenCorpus corpus = TokenCorpus.load(options.data(), TrainGpt.jdkSources(), world)) {
                     Dataset<long[]> windows =
                             first(37, corpus.heldOut(options.model().context()));
+                    LanguageModel model = TrainedModel.build(options, ModuleWrapper.NONE);
                     losses.set(
                             size,
                             Evaluation.heldOutLoss(
-                                    TrainedModel.build(options, ModuleWrapper.NONE), windows, world.group()));
+                                    batch -> model.loss(batch.inputs(), batch.targets())
+                                            .item_double(),
+                                    windows,
+                                    world.group()));
                 }
             });
         }

@@ -7,9 +7,11 @@ import io.jrun.train.layer.LinearLayer.Layout;
 import io.jrun.train.layer.ModuleSequence;
 import io.jrun.train.layer.Norm;
 import io.jrun.train.layer.TokenEmbedding;
+import io.jrun.train.pipeline.PipelineLayer;
 import io.jrun.train.tensor.TensorMemory;
 import io.jrun.train.tensorparallel.ParallelStyle;
 import io.jrun.train.weights.NameMapping;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import org.bytedeco.pytorch.Scalar;
@@ -54,16 +56,34 @@ public final class Bert extends LanguageModel {
 
     @Override
     public Tensor forward(Tensor tokens_BS) {
-        TensorOptions whole = new TensorOptions(torch.ScalarType.Long);
-        Tensor x_BSD = words.forward(tokens_BS)
-                .add(segments.forward(torch.zeros_like(tokens_BS)))
-                .add(positions.forward(torch.arange(new Scalar(tokens_BS.size(1)), whole)));
-        x_BSD = embeddingNorm.forward(x_BSD);
+        Tensor x_BSD = embed(tokens_BS);
         for (BertLayer layer : layers.list()) {
             x_BSD = layer.forward(x_BSD);
         }
+        return logits(x_BSD);
+    }
+
+    private Tensor embed(Tensor tokens_BS) {
+        TensorOptions whole = new TensorOptions(torch.ScalarType.Long);
+        return embeddingNorm.forward(words.forward(tokens_BS)
+                .add(segments.forward(torch.zeros_like(tokens_BS)))
+                .add(positions.forward(torch.arange(new Scalar(tokens_BS.size(1)), whole))));
+    }
+
+    private Tensor logits(Tensor x_BSD) {
         Tensor head_BSD = headNorm.forward(torch.gelu(headProjection.forward(x_BSD)));
         return words.logits(head_BSD).add(headBias);
+    }
+
+    @Override
+    public List<PipelineLayer> pipelineLayers() {
+        List<PipelineLayer> all = new ArrayList<>();
+        all.add(pipelineLayer("embedding", this::embed, "bert.embeddings."));
+        for (int i = 0; i < layers.list().size(); i++) {
+            all.add(pipelineLayer("layer" + i, layers.list().get(i)::forward, "bert.encoder.layer." + i + "."));
+        }
+        all.add(pipelineLayer("head", this::logits, "cls.", "bert.embeddings.word_embeddings."));
+        return all;
     }
 
     @Override

@@ -10,6 +10,7 @@ import io.jrun.train.layer.Norm;
 import io.jrun.train.layer.SequencePositions;
 import io.jrun.train.layer.TokenEmbedding;
 import io.jrun.train.module.ModuleWrapper;
+import io.jrun.train.pipeline.PipelineLayer;
 import io.jrun.train.tensorparallel.ParallelStyle;
 import io.jrun.train.weights.NameMapping;
 import java.util.ArrayList;
@@ -61,12 +62,32 @@ public final class Gpt2 extends LanguageModel {
 
     @Override
     public Tensor forward(Tensor tokens_BS) {
-        Tensor x_BSD = tokens.forward(tokens_BS).add(positions.forward(places.of(tokens_BS.size(1))));
+        Tensor x_BSD = embed(tokens_BS);
         for (UnaryOperator<Tensor> block : blocks) {
             x_BSD = block.apply(x_BSD);
         }
+        return logits(x_BSD);
+    }
+
+    private Tensor embed(Tensor tokens_BS) {
+        return tokens.forward(tokens_BS).add(positions.forward(places.of(tokens_BS.size(1))));
+    }
+
+    private Tensor logits(Tensor x_BSD) {
         Tensor normed = norm.forward(x_BSD);
         return head == null ? tokens.logits(normed) : head.forward(normed);
+    }
+
+    @Override
+    public List<PipelineLayer> pipelineLayers() {
+        List<PipelineLayer> layers = new ArrayList<>();
+        layers.add(pipelineLayer("embedding", this::embed, "transformer.wte.", "transformer.wpe."));
+        for (int i = 0; i < blocks.size(); i++) {
+            layers.add(pipelineLayer("block" + i, blocks.get(i), "transformer.h." + i + "."));
+        }
+        String matrix = head == null ? "transformer.wte." : "lm_head.";
+        layers.add(pipelineLayer("head", this::logits, "transformer.ln_f.", matrix));
+        return layers;
     }
 
     @Override

@@ -10,6 +10,7 @@ import io.jrun.train.layer.Norm;
 import io.jrun.train.layer.SequencePositions;
 import io.jrun.train.layer.TokenEmbedding;
 import io.jrun.train.module.ModuleWrapper;
+import io.jrun.train.pipeline.PipelineLayer;
 import io.jrun.train.tensorparallel.ParallelStyle;
 import io.jrun.train.weights.NameMapping;
 import java.util.ArrayList;
@@ -61,8 +62,24 @@ public final class Llama extends LanguageModel {
         for (UnaryOperator<Tensor> layer : layers) {
             x_BSD = layer.apply(x_BSD);
         }
+        return logits(x_BSD);
+    }
+
+    private Tensor logits(Tensor x_BSD) {
         Tensor normed = norm.forward(x_BSD);
         return head == null ? tokens.logits(normed) : head.forward(normed);
+    }
+
+    @Override
+    public List<PipelineLayer> pipelineLayers() {
+        List<PipelineLayer> all = new ArrayList<>();
+        all.add(pipelineLayer("embedding", tokens::forward, "model.embed_tokens."));
+        for (int i = 0; i < layers.size(); i++) {
+            all.add(pipelineLayer("layer" + i, layers.get(i), "model.layers." + i + "."));
+        }
+        String matrix = head == null ? "model.embed_tokens." : "lm_head.";
+        all.add(pipelineLayer("head", this::logits, "model.norm.", matrix));
+        return all;
     }
 
     @Override

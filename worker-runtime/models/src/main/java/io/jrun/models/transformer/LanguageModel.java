@@ -2,11 +2,15 @@ package io.jrun.models.transformer;
 
 import io.jrun.train.layer.CompositeModule;
 import io.jrun.train.layer.TokenLoss;
+import io.jrun.train.pipeline.PipelineLayer;
 import io.jrun.train.tensor.ModuleTensors;
 import io.jrun.train.tensorparallel.ParallelStyle;
 import io.jrun.train.weights.NameMapping;
 import java.util.LinkedHashMap;
+import java.util.List;
 import java.util.Map;
+import java.util.function.UnaryOperator;
+import java.util.stream.Stream;
 import org.bytedeco.pytorch.Tensor;
 
 /**
@@ -52,6 +56,16 @@ public abstract class LanguageModel extends CompositeModule {
      */
     public abstract Map<String, ParallelStyle> tensorParallelPlan();
 
+    /** The model as layers of a pipeline: the embedding, the blocks, the output layer. */
+    public abstract List<PipelineLayer> pipelineLayers();
+
+    /** A layer of a pipeline that uses the parameters whose names begin with one of {@code prefixes}. */
+    protected final PipelineLayer pipelineLayer(String name, UnaryOperator<Tensor> forward, String... prefixes) {
+        Map<String, Tensor> used = new LinkedHashMap<>(ModuleTensors.parameters(this));
+        used.keySet().removeIf(parameter -> Stream.of(prefixes).noneMatch(parameter::startsWith));
+        return new PipelineLayer(name, used, forward);
+    }
+
     /** Rules for files of {@code torch.save}: the state of a wrapped module, or of a dictionary of a training. */
     protected static Map<String, String> rulesOfTorchFiles() {
         Map<String, String> rules = new LinkedHashMap<>();
@@ -78,6 +92,11 @@ public abstract class LanguageModel extends CompositeModule {
 
     /** Mean cross entropy in nats of the next tokens of a causal model; both [B, S]. */
     public Tensor loss(Tensor tokens_BS, Tensor next_BS) {
-        return loss.mean(forward(tokens_BS), next_BS);
+        return logitsLoss(forward(tokens_BS), next_BS);
+    }
+
+    /** Mean cross entropy in nats of logits [B, S, V]; of a part of the vocabulary if the layers are parallel. */
+    public final Tensor logitsLoss(Tensor logits_BSV, Tensor next_BS) {
+        return loss.mean(logits_BSV, next_BS);
     }
 }

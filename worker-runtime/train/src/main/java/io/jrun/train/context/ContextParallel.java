@@ -42,7 +42,7 @@ public final class ContextParallel {
      */
     public static ContextParallel apply(
             CompositeModule model, MeshAxis axis, ProcessGroup gradientGroup, Exchange exchange) {
-        SequenceSplit split = new SequenceSplit(axis.size(), exchange != Exchange.ULYSSES);
+        SequenceSplit split = new SequenceSplit(axis.size(), axis.size() > 1 && exchange != Exchange.ULYSSES);
         ContextParallel parallel = new ContextParallel(axis, split);
         if (axis.size() == 1) {
             return parallel;

@@ -1,5 +1,6 @@
 package io.jrun.train.layer;
 
+import io.jrun.train.autograd.DeferredLinear;
 import org.bytedeco.pytorch.Tensor;
 import org.bytedeco.pytorch.global.torch;
 
@@ -14,7 +15,7 @@ public interface EmbeddingOperation {
 
         @Override
         public Tensor logits(Tensor weight, Tensor vectors) {
-            return torch.linear(vectors, weight);
+            return DeferredLinear.linear(vectors, weight, null);
         }
     };
 

@@ -1,26 +1,17 @@
 package io.jrun.train.layer;
 
-import java.util.ArrayList;
+import io.jrun.train.autograd.DeferredLinear;
 import java.util.List;
 import org.bytedeco.pytorch.Tensor;
-import org.bytedeco.pytorch.TensorOptional;
-import org.bytedeco.pytorch.global.torch;
 
 /** The computation of {@link LinearLayer}s. One operation may serve several layers that have the same input. */
 @FunctionalInterface
 public interface LinearOperation {
-    /** Each rank alone: {@code x W^T + b}. */
-    LinearOperation LOCAL = (x, layers) -> {
-        List<Tensor> outputs = new ArrayList<>();
-        for (LinearLayer layer : layers) {
-            Tensor bias = layer.bias();
-            outputs.add(
-                    bias == null
-                            ? torch.linear(x, layer.matrix())
-                            : torch.linear(x, layer.matrix(), new TensorOptional(bias)));
-        }
-        return outputs;
-    };
+    /** Each rank alone: {@code x W^T + b}. A pipeline may put the gradients of weights off. */
+    LinearOperation LOCAL = (x, layers) -> layers.stream()
+            .map(layer ->
+                    DeferredLinear.linear(x, layer.weight(), layer.bias(), layer.layout() == LinearLayer.Layout.CONV1D))
+            .toList();
 
     /**
      * The outputs of layers for one input.

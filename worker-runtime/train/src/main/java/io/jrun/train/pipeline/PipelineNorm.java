@@ -9,27 +9,35 @@ import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
+import java.util.Optional;
 import java.util.Set;
 import org.bytedeco.javacpp.PointerScope;
 import org.bytedeco.pytorch.NoGradGuard;
 import org.bytedeco.pytorch.Tensor;
 import org.bytedeco.pytorch.global.torch;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The norm of the gradients of all stages as one vector. Each rank fills in the norms of its own parameters, each
  * parameter at its place in the model. So all ranks compute the same bits as one process that has the whole model. A
- * tied parameter counts once.
+ * tied parameter counts once. The squares of tensor parallel parts are summed over their ranks.
  */
 final class PipelineNorm {
     private final ProcessGroup pipeline;
+    private final @Nullable TensorShards shards;
     private final List<Tensor> parameters = new ArrayList<>();
     /** Whether this rank fills in the norm of the parameter. */
     private final List<Boolean> isOwn = new ArrayList<>();
     /** Whether the parameter has a gradient on this rank. */
     private final List<Boolean> isHere = new ArrayList<>();
 
-    PipelineNorm(List<List<PipelineLayer>> layersOfStages, PipelineSchedule schedule, ProcessGroup pipeline) {
+    PipelineNorm(
+            List<List<PipelineLayer>> layersOfStages,
+            PipelineSchedule schedule,
+            ProcessGroup pipeline,
+            Optional<TensorShards> shards) {
         this.pipeline = pipeline;
+        this.shards = shards.orElse(null);
         Set<Long> here = new HashSet<>();
         schedule.stagesOf(pipeline.groupRank())
                 .forEach(stage -> layersOfStages
@@ -65,6 +73,9 @@ final class PipelineNorm {
                             .item_double();
                 }
             }
+            if (shards != null) {
+                addParts(norms, shards);
+            }
             pipeline.allReduce(MemorySegment.ofArray(norms), DataType.F64, norms.length, ReduceOp.SUM);
             double norm = torch.linalg_vector_norm(Tensor.create(norms)).item_double();
             List<Tensor> gradients = new ArrayList<>();
@@ -75,6 +86,18 @@ final class PipelineNorm {
             }
             GradientClipping.scaleToNorm(gradients, norm, maximum);
             return norm;
+        }
+    }
+
+    /** Makes norms of whole parameters from the norms of parts. */
+    private void addParts(double[] norms, TensorShards parts) {
+        double[] squares = new double[norms.length];
+        for (int i = 0; i < norms.length; i++) {
+            squares[i] = parts.isShard(parameters.get(i)) ? norms[i] * norms[i] : 0;
+        }
+        parts.sum(squares);
+        for (int i = 0; i < norms.length; i++) {
+            norms[i] = parts.isShard(parameters.get(i)) ? Math.sqrt(squares[i]) : norms[i];
         }
     }
 }

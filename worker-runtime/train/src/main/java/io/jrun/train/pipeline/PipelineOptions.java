@@ -14,6 +14,7 @@ import java.util.function.Supplier;
  * @param schedule the order of actions, which has the number of micro-batches of a step
  * @param cut the layers of each stage; empty for equal numbers of layers
  * @param replicas the ranks that hold the same stages and train on other samples; empty for one replica
+ * @param shards the parameters that tensor parallel ranks share; empty if each rank has whole layers
  * @param autocast opens a scope of reduced precision around each forward pass
  * @param freesOthers whether the memory of parameters that no stage of this rank uses is freed
  */
@@ -21,6 +22,7 @@ public record PipelineOptions(
         PipelineSchedule schedule,
         Optional<StageCut> cut,
         Optional<ProcessGroup> replicas,
+        Optional<TensorShards> shards,
         Optional<Supplier<Autocast>> autocast,
         boolean freesOthers) {
 
@@ -38,26 +40,32 @@ public record PipelineOptions(
 
     /** The options for any schedule. */
     public static PipelineOptions of(PipelineSchedule schedule) {
-        return new PipelineOptions(schedule, Optional.empty(), Optional.empty(), Optional.empty(), true);
+        return new PipelineOptions(
+                schedule, Optional.empty(), Optional.empty(), Optional.empty(), Optional.empty(), true);
     }
 
     /** These options with other layers for each stage. */
     public PipelineOptions withCut(StageCut newCut) {
-        return new PipelineOptions(schedule, Optional.of(newCut), replicas, autocast, freesOthers);
+        return new PipelineOptions(schedule, Optional.of(newCut), replicas, shards, autocast, freesOthers);
     }
 
     /** These options with data parallelism. */
     public PipelineOptions withReplicas(ProcessGroup newReplicas) {
-        return new PipelineOptions(schedule, cut, Optional.of(newReplicas), autocast, freesOthers);
+        return new PipelineOptions(schedule, cut, Optional.of(newReplicas), shards, autocast, freesOthers);
+    }
+
+    /** These options for layers that tensor parallel ranks share. The norm of the gradients then includes all parts. */
+    public PipelineOptions withShards(TensorShards newShards) {
+        return new PipelineOptions(schedule, cut, replicas, Optional.of(newShards), autocast, freesOthers);
     }
 
     /** These options with forward passes in reduced precision. */
     public PipelineOptions withAutocast(Supplier<Autocast> newAutocast) {
-        return new PipelineOptions(schedule, cut, replicas, Optional.of(newAutocast), freesOthers);
+        return new PipelineOptions(schedule, cut, replicas, shards, Optional.of(newAutocast), freesOthers);
     }
 
     /** These options, and each rank keeps the whole model in memory. */
     public PipelineOptions keepingOthers() {
-        return new PipelineOptions(schedule, cut, replicas, autocast, false);
+        return new PipelineOptions(schedule, cut, replicas, shards, autocast, false);
     }
 }

@@ -94,7 +94,7 @@ public final class PipelineParallel implements AutoCloseable {
                 tied,
                 this::startReduction);
         this.executor = new PipelineExecutor(schedule, pipeline);
-        this.norm = new PipelineNorm(layersOfStages, schedule, pipeline);
+        this.norm = new PipelineNorm(layersOfStages, schedule, pipeline, options.shards());
         if (options.freesOthers()) {
             freeOthers();
         }
@@ -223,8 +223,8 @@ public final class PipelineParallel implements AutoCloseable {
 
     /**
      * Multiplies the gradients of all stages by {@code maximum / (norm + 1e-6)} if this is less than 1. The norm and
-     * the factor have the bits of {@link io.jrun.train.optim.GradientClipping} on the whole model. Collective on the
-     * pipeline.
+     * the factor have the bits of {@link io.jrun.train.optim.GradientClipping} on the whole model, if no layers are
+     * tensor parallel. Collective on the pipeline and on the tensor parallel axis.
      *
      * @return the global norm before
      */

@@ -1,0 +1,205 @@
+package io.jrun.examples.gpt;
+
+import io.jrun.comm.DataType;
+import io.jrun.comm.ProcessGroup;
+import io.jrun.comm.ReduceOp;
+import io.jrun.examples.options.InvalidArgumentException;
+import io.jrun.models.transformer.LanguageModel;
+import io.jrun.train.checkpoint.sharded.ShardedState;
+import io.jrun.train.context.ContextParallel;
+import io.jrun.train.mesh.DeviceMesh;
+import io.jrun.train.mesh.MeshAxis;
+import io.jrun.train.mesh.ShardedTensor;
+import io.jrun.train.module.ModuleWrapper;
+import io.jrun.train.pipeline.PipelineException;
+import io.jrun.train.pipeline.PipelineOptions;
+import io.jrun.train.pipeline.PipelineParallel;
+import io.jrun.train.pipeline.TensorShards;
+import io.jrun.train.precision.Autocast;
+import io.jrun.train.tensorparallel.TensorParallel;
+import io.jrun.train.token.TokenBatch;
+import java.lang.foreign.MemorySegment;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.function.Supplier;
+import org.bytedeco.javacpp.PointerScope;
+import org.bytedeco.pytorch.Tensor;
+
+/**
+ * The ranks along the axis pp share the layers as stages of a pipeline, those along tp share each layer, and those along
+ * cp share each sequence. A model without --pp is a pipeline of one stage. The ranks along dp have copies.
+ */
+final class MeshModel implements TrainedModel {
+    private final LanguageModel module;
+    private final long parameterCount;
+    private final MeshAxis contextAxis;
+    private final ContextParallel context;
+    private final PipelineParallel pipeline;
+    private final GptOptimizer optimizer;
+    private final ShardedState state;
+    private final int microBatches;
+    private final boolean isWhole;
+    private long idleNanos;
+
+    MeshModel(GptOptions options, DeviceMesh mesh) {
+        ParallelOptions parallel = options.parallel();
+        microBatches = options.recipe().accumulate();
+        isWhole = parallel.tensor() * parallel.pipeline() == 1;
+        MeshAxis tensorAxis = axis(mesh, ParallelOptions.TENSOR_AXIS);
+        contextAxis = axis(mesh, ParallelOptions.CONTEXT_AXIS);
+        ProcessGroup stages = mesh.group(ParallelOptions.PIPELINE_AXIS);
+        checkSizes(options);
+        module = TrainedModel.build(options, ModuleWrapper.NONE);
+        parameterCount = TrainingReport.parameters(module);
+        try {
+            context = ContextParallel.apply(module, contextAxis, contextAxis.group(), parallel.contextExchange());
+            checkLength(options);
+            Map<String, ShardedTensor> parameters = parallel.tensor() == 1
+                    ? WholeParameters.of(module)
+                    : TensorParallel.parallelize(
+                            module, tensorAxis, parallel.isSequenceParallel(), module.tensorParallelPlan());
+            PipelineOptions plain = PipelineOptions.of(
+                            parallel.schedule(), stages.size(), parallel.virtualStages(), microBatches)
+                    .withReplicas(ParallelOptions.gradientGroup(mesh))
+                    .withShards(new TensorShards(tensorAxis, parameters.values()));
+            pipeline = new PipelineParallel(
+                    module.pipelineLayers(),
+                    module::logitsLoss,
+                    stages,
+                    options.recipe().precision() == GptRecipe.Precision.BF16
+                            ? plain.withAutocast(Autocast::cpuBfloat16)
+                            : plain);
+            state = new ShardedState(ofThisRank(parameters), tensorAxis);
+        } catch (IllegalArgumentException | PipelineException e) {
+            throw new InvalidArgumentException(String.valueOf(e.getMessage()));
+        }
+        optimizer = GptOptimizer.of(options.recipe().optimizer(), pipeline.parameters(), List.of());
+    }
+
+    private static MeshAxis axis(DeviceMesh mesh, String name) {
+        return new MeshAxis(name, mesh.group(name));
+    }
+
+    /** Sizes that the parallel layers would refuse later, in a forward pass. */
+    private static void checkSizes(GptOptions options) {
+        ParallelOptions parallel = options.parallel();
+        int heads = options.model().heads() / parallel.tensor();
+        if (parallel.contextExchange() == ContextParallel.Exchange.ULYSSES && heads % parallel.context() != 0) {
+            throw new InvalidArgumentException("--cp-exchange=ulysses: the " + heads
+                    + " heads of a rank cannot be shared by --cp=" + parallel.context()
+                    + " in equal parts. Choose another number of ranks, or --cp-exchange=ring.");
+        }
+    }
+
+    private void checkLength(GptOptions options) {
+        ParallelOptions parallel = options.parallel();
+        long local = context.split().localLength(options.model().context());
+        if (parallel.isSequenceParallel() && local % parallel.tensor() != 0) {
+            throw new InvalidArgumentException("--sequence-parallel: the " + local
+                    + " tokens of a rank cannot be shared by --tp=" + parallel.tensor()
+                    + " in equal parts. Choose another --context.");
+        }
+    }
+
+    private Map<String, ShardedTensor> ofThisRank(Map<String, ShardedTensor> parameters) {
+        Map<String, ShardedTensor> own = new LinkedHashMap<>(parameters);
+        own.keySet().retainAll(pipeline.parameters().keySet());
+        return own;
+    }
+
+    /** Runs the micro-batches of a step. Each gradient is then the mean over all of them and over the copies. */
+    double run(Supplier<TokenBatch> batches) {
+        List<Tensor> inputs = new ArrayList<>();
+        List<Tensor> targets = new ArrayList<>();
+        for (int i = 0; i < microBatches; i++) {
+            TokenBatch batch = batches.get();
+            inputs.add(context.tokens(batch.inputs()));
+            targets.add(context.tokens(batch.targets()));
+        }
+        double loss = pipeline.step(inputs, targets);
+        idleNanos += pipeline.report().idleNanos();
+        return loss;
+    }
+
+    @Override
+    public double evaluate(TokenBatch batch) {
+        double[] loss = {
+            pipeline.evaluate(List.of(context.tokens(batch.inputs())), List.of(context.tokens(batch.targets())))
+        };
+        contextAxis.group().allReduce(MemorySegment.ofArray(loss), DataType.F64, 1, ReduceOp.SUM);
+        return loss[0] / contextAxis.size();
+    }
+
+    @Override
+    public LanguageModel module() {
+        return module;
+    }
+
+    @Override
+    public long parameterCount() {
+        return parameterCount;
+    }
+
+    @Override
+    public GptOptimizer optimizer() {
+        return optimizer;
+    }
+
+    @Override
+    public ShardedState state() {
+        return state;
+    }
+
+    @Override
+    public Holding holding() {
+        return isWhole ? Holding.ALL : Holding.PARTS_OF_GROUP;
+    }
+
+    @Override
+    public Scope step() {
+        PointerScope scope = new PointerScope();
+        return new Scope() {
+            @Override
+            public void backward(Tensor loss) {
+                throw new IllegalStateException("a pipeline runs its own backward passes");
+            }
+
+            @Override
+            public void close() {
+                scope.close();
+            }
+        };
+    }
+
+    @Override
+    public Pause noSync() {
+        return () -> {};
+    }
+
+    @Override
+    public double clip(double maximum) {
+        return pipeline.clipByGlobalNorm(maximum);
+    }
+
+    /** The wait for other stages is spread over the step. The report shows the wait as one span at the end. */
+    @Override
+    public Exposure lastExposure() {
+        long end = System.nanoTime();
+        return new Exposure(
+                end - pipeline.report().idleNanos(), end, pipeline.report().bytesSent());
+    }
+
+    @Override
+    public Duration exposedCommunication() {
+        return Duration.ofNanos(idleNanos);
+    }
+
+    @Override
+    public void close() {
+        optimizer.close();
+        pipeline.close();
+    }
+}
