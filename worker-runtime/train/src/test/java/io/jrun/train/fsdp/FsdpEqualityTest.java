@@ -1,14 +1,19 @@
 package io.jrun.train.fsdp;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.within;
 import static org.junit.jupiter.params.provider.Arguments.arguments;
 
 import io.jrun.comm.World;
+import io.jrun.comm.local.LocalWorld;
 import io.jrun.train.DrawnCases;
 import io.jrun.train.ShardedTraining;
 import io.jrun.train.ShardedTraining.Trainer;
+import io.jrun.train.UnevenNet;
 import io.jrun.train.mesh.DeviceMesh;
 import io.jrun.train.module.ModuleWrapper;
+import io.jrun.train.optim.GradientClipping;
+import io.jrun.train.tensor.ModuleTensors;
 import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
@@ -68,6 +73,27 @@ class FsdpEqualityTest {
         assertThat(found)
                 .allSatisfy(rank ->
                         assertThat(ShardedTraining.bits(rank)).isEqualTo(ShardedTraining.bits(found.getFirst())));
+    }
+
+    /** All ranks have the same samples, so the mean gradients are the serial ones. */
+    @Test
+    void replicasCountOnceInTheNormOfClipping() {
+        UnevenNet serial = new UnevenNet(ModuleWrapper.NONE);
+        serial.loss(3, 3).backward();
+        double norm = GradientClipping.clipByGlobalNorm(
+                ModuleTensors.parameters(serial).values(), Double.MAX_VALUE);
+        LocalWorld.run(4, world -> {
+            try (DeviceMesh mesh = DeviceMesh.of(world, "replica", 2, "dp", 2)) {
+                var fsdp = new FullyShardedDataParallel(mesh.group("dp"), mesh.group("replica"), FsdpOptions.DEFAULT);
+                UnevenNet net = new UnevenNet(fsdp);
+                fsdp.shardRest(net);
+                try (var step = fsdp.step()) {
+                    step.backward(net.loss(3, 3));
+                    assertThat(fsdp.clipByGlobalNorm(norm / 2)).isCloseTo(norm, within(1e-6));
+                    assertThat(fsdp.gradientNorm()).isCloseTo(norm / 2, within(1e-6));
+                }
+            }
+        });
     }
 
     private static Map<String, float[]> hybrid(World world, int replicas) {

@@ -53,7 +53,8 @@ class OffloadedOptimizerTest {
     }
 
     private static final int RANKS = 2;
-    private static final int LAYERS = 64; // The memory of the JIT compilers is small beside the states of so many layers.
+    private static final int LAYERS =
+            64; // The memory of the JIT compilers is small beside the states of so many layers.
     private static final long WIDTH = 512;
 
     /** 16 bytes a parameter, of which a rank may have a quarter of its share in memory. */
