@@ -286,6 +286,7 @@ class MessagesIT {
     @ParameterizedTest
     @ValueSource(strings = {"SHM 3", "TCP 3", "2+1"})
     void objectsTravelAsMessages(Plane plane) {
+        CountDownLatch senders = new CountDownLatch(2);
         LocalWorld.run(plane.world(), world -> {
             Messages messages = world.group().messages();
             if (world.rank() == 0) {
@@ -299,6 +300,8 @@ class MessagesIT {
                                 comm -> assertThat(comm.code()).isEqualTo(ErrorCode.USAGE))
                         .hasMessageContaining("the codec cannot decode the 1 bytes of rank 1");
                 world.group().barrier();
+                // The mismatch fails the group, and with the group a barrier that a rank has not left.
+                assertThat(senders.await(60, TimeUnit.SECONDS)).isTrue();
                 assertThatThrownBy(() -> messages.recvObject(1, 4, Codec.STRING))
                         .hasMessageContaining("send #2(i32, 1, tag 4, to 0)")
                         .hasMessageContaining("an object, tag 4");
@@ -309,6 +312,7 @@ class MessagesIT {
                     messages.send(filled(1, 1), DataType.I32, 1, 0, 4);
                 }
                 world.group().barrier();
+                senders.countDown();
             }
         });
     }

@@ -30,7 +30,7 @@ final class Checkpoints implements AutoCloseable {
     private static final String LOADER_KEY = "loader";
 
     /** Less than jrun's grace period of 30 s. */
-    private static final Duration SAVE_LIMIT = Duration.ofSeconds(25);
+    static final Duration SAVE_LIMIT = Duration.ofSeconds(25);
 
     private final GptOptions options;
     private final World world;

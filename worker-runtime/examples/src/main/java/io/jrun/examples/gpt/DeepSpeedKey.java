@@ -137,7 +137,8 @@ record DeepSpeedKey(Treatment treatment, String words) {
                 "prescale_gradients",
                 "gradient_predivide_factor",
                 "communication_data_type");
-        refused(keys, "give --tp=N on the command line", "tensor_parallel.autotp_size", "sequence_parallel_size");
+        refused(keys, "give --tp=N on the command line", "tensor_parallel.autotp_size");
+        refused(keys, "give --cp=N --cp-exchange=ulysses on the command line", "sequence_parallel_size");
         refused(keys, "use --dp and jrun's --nnodes=MIN:MAX", "elasticity.enabled");
         return keys;
     }

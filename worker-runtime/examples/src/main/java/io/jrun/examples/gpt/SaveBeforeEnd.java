@@ -11,8 +11,11 @@ import java.util.function.Supplier;
  * alone; else each rank saves its parts.
  */
 record SaveBeforeEnd(CheckpointManager manager, int rank, CheckpointOptions options, Progress progress) {
-    /** Less than the limit of the whole save. */
-    private static final Duration MEETING_LIMIT = Duration.ofSeconds(15);
+    /** A rank that was killed never comes. */
+    private static final Duration MEETING_LIMIT = Duration.ofSeconds(10);
+
+    /** Less than {@link Checkpoints#SAVE_LIMIT}, after which the process ends. */
+    private static final Duration LIMIT = Checkpoints.SAVE_LIMIT.minusSeconds(2);
 
     /** Saves the state after {@code step}, the last whole step. Each rank calls the method. */
     void save(TrainedModel.Holding holding, long step, Supplier<RankState> state) {
@@ -25,15 +28,15 @@ record SaveBeforeEnd(CheckpointManager manager, int rank, CheckpointOptions opti
             case PARTS -> saveParts(step, state);
             case PARTS_OF_GROUP ->
                 progress.say("no checkpoint of step " + step
-                        + ": ranks with --zero=1 or 2 save together only, as after USR1");
+                        + ": with --zero=1, --zero=2, --tp or --pp the ranks save together only, as after USR1");
         }
     }
 
     private void saveParts(long step, Supplier<RankState> state) {
         try (RankState parts = state.get()) {
-            manager.saveWithoutGroup(step, parts.dict(), MEETING_LIMIT);
+            manager.saveWithoutGroup(step, parts.dict(), MEETING_LIMIT, LIMIT);
             progress.say("checkpoint of step " + step + " in " + manager);
-        } catch (CheckpointException e) {
+        } catch (CheckpointException | CommException e) {
             progress.say("no checkpoint of step " + step + ": " + e.getMessage());
         }
     }

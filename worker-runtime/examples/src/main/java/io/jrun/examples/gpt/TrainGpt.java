@@ -11,6 +11,7 @@ import io.jrun.train.data.DataException;
 import io.jrun.train.data.DataLoader;
 import io.jrun.train.data.DataLoaderOptions;
 import io.jrun.train.mesh.DeviceMesh;
+import io.jrun.train.offload.OffloadException;
 import io.jrun.train.token.TokenBatch;
 import io.jrun.train.token.TokenDataset;
 import io.jrun.train.token.Tokenizer;
@@ -34,7 +35,7 @@ public final class TrainGpt {
         try (World world = Distributed.init()) {
             try {
                 run(args, world);
-            } catch (InvalidArgumentException | DataException | CheckpointException e) {
+            } catch (InvalidArgumentException | DataException | CheckpointException | OffloadException e) {
                 System.err.println("train: " + e.getMessage());
                 exitCode = EXIT_USAGE;
             }

@@ -4,6 +4,10 @@ package io.jrun.train.offload;
 public final class OffloadException extends RuntimeException {
     private static final long serialVersionUID = 1;
 
+    OffloadException(String message) {
+        super(message);
+    }
+
     OffloadException(String message, Throwable cause) {
         super(message, cause);
     }

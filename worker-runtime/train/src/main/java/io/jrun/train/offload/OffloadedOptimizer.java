@@ -51,11 +51,13 @@ public final class OffloadedOptimizer implements ShardOffload, AutoCloseable {
     private final AtomicLong bytesRead = new AtomicLong();
     private final AtomicLong bytesWritten = new AtomicLong();
     private double gradientFactor = 1;
+    private final int ranks;
     private long steps;
 
     /**
      * An optimizer on the files in {@code folder}, which belongs to this rank alone. Collective: if a rank was killed
-     * before it committed a step, all ranks go on from the step before.
+     * before it committed a step, all ranks go on from the step before. The folders of a job belong to its number of
+     * ranks and its model.
      *
      * @param group the ranks that share the model
      * @throws OffloadException if the folder cannot be used
@@ -79,9 +81,15 @@ public final class OffloadedOptimizer implements ShardOffload, AutoCloseable {
         } catch (IOException | NumberFormatException e) {
             throw new OffloadException("cannot use the folder of offloaded states " + folder + ": " + e, e);
         }
-        long[] least = {steps};
-        group.allReduce(MemorySegment.ofArray(least), DataType.I64, 1, ReduceOp.MIN);
-        steps = least[0];
+        long[] extremes = {steps, -steps};
+        group.allReduce(MemorySegment.ofArray(extremes), DataType.I64, 2, ReduceOp.MIN);
+        if (-extremes[1] - extremes[0] > 1) {
+            throw new OffloadException("the folders of the ranks have offloaded states of steps from " + extremes[0]
+                    + " to " + -extremes[1] + ", this rank's " + folder + " of step " + steps
+                    + ". Use the number of ranks that wrote the folders, or empty folders.");
+        }
+        steps = extremes[0];
+        ranks = group.size();
     }
 
     /** Steps made, those of earlier processes on the same files included. */
@@ -102,8 +110,14 @@ public final class OffloadedOptimizer implements ShardOffload, AutoCloseable {
     @Override
     public void takeOver(int number, Map<String, Tensor> shards, MemorySegment values) {
         long bytes = values.byteSize();
-        OffloadedUnit unit = new OffloadedUnit(
-                new UnitFile(folder.resolve("unit-" + number), blocks * bytes, bytesRead, bytesWritten), bytes, blocks);
+        Path file = folder.resolve("unit-" + number + "-of-" + ranks + "-ranks-" + bytes + "-bytes");
+        if (steps > 0 && !Files.exists(file)) {
+            throw new OffloadException(
+                    "the offloaded states of step " + steps + " in " + folder + " lack " + file.getFileName()
+                            + ": another number of ranks or another model wrote the folder. Use the same, or an empty folder.");
+        }
+        OffloadedUnit unit =
+                new OffloadedUnit(new UnitFile(file, blocks * bytes, bytesRead, bytesWritten), bytes, blocks);
         shards.forEach((name, shard) -> unit.add(shard, update.group(name, shard)));
         units.add(unit);
         if (steps == 0) {

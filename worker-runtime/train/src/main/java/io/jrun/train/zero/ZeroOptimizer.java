@@ -205,6 +205,7 @@ public final class ZeroOptimizer implements AutoCloseable {
      * @throws IllegalArgumentException if a state is missing
      */
     public void load(Map<String, Tensor> state, long stepsDone) {
+        forgetLoaded();
         try (NoGradGuard _ = new NoGradGuard()) {
             state.forEach((name, tensor) -> loaded.put(name, TensorMemory.own(tensor.clone())));
         }
@@ -215,24 +216,29 @@ public final class ZeroOptimizer implements AutoCloseable {
     }
 
     private void spread() {
-        for (BucketStates bucket : buckets) {
-            BucketPartition partition = bucket.partition();
-            ShardRange part = partition.part(group.groupRank());
-            for (int i = 0; i < bucket.states().size(); i++) {
-                Tensor whole = torch.zeros_like(bucket.values());
-                for (int parameter = 0; parameter < partition.parameters(); parameter++) {
-                    String key = partition.name(parameter) + "."
-                            + update.stateNames().get(i);
-                    Tensor saved = loaded.get(key);
-                    if (saved == null) {
-                        throw new IllegalArgumentException("the optimizer state lacks '" + key + "'");
-                    }
-                    partition.view(whole, parameter).copy_(saved);
-                }
-                bucket.states().get(i).copy_(whole.narrow(0, part.offset(), part.length()));
-            }
+        try (PointerScope _ = new PointerScope();
+                NoGradGuard _ = new NoGradGuard()) {
+            buckets.forEach(this::spread);
         }
         forgetLoaded();
+    }
+
+    private void spread(BucketStates bucket) {
+        BucketPartition partition = bucket.partition();
+        ShardRange part = partition.part(group.groupRank());
+        for (int i = 0; i < bucket.states().size(); i++) {
+            Tensor whole = torch.zeros_like(bucket.values());
+            for (int parameter = 0; parameter < partition.parameters(); parameter++) {
+                String key =
+                        partition.name(parameter) + "." + update.stateNames().get(i);
+                Tensor saved = loaded.get(key);
+                if (saved == null) {
+                    throw new IllegalArgumentException("the optimizer state lacks '" + key + "'");
+                }
+                partition.view(whole, parameter).copy_(saved);
+            }
+            bucket.states().get(i).copy_(whole.narrow(0, part.offset(), part.length()));
+        }
     }
 
     private void forgetLoaded() {

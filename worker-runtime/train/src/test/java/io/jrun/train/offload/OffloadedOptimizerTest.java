@@ -1,6 +1,7 @@
 package io.jrun.train.offload;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.jrun.comm.local.LocalWorld;
 import io.jrun.comm.local.LocalWorldOptions;
@@ -50,6 +51,17 @@ class OffloadedOptimizerTest {
                     .allSatisfy(
                             rank -> assertThat(ShardedTraining.bits(rank)).isEqualTo(ShardedTraining.bits(expected)));
         }
+    }
+
+    @Test
+    void folderOfAnotherNumberOfRanksIsRefused() {
+        ShardedTraining.run(2, world -> ShardedTraining.offloaded(world, folder, ShardedTraining.STEPS));
+        assertThatThrownBy(() -> ShardedTraining.run(
+                        3, world -> ShardedTraining.offloaded(world, folder, ShardedTraining.STEPS)))
+                .hasMessageContaining("Use the number of ranks that wrote the folders");
+        assertThatThrownBy(() -> ShardedTraining.run(
+                        1, world -> ShardedTraining.offloaded(world, folder, ShardedTraining.STEPS)))
+                .hasMessageContaining("another number of ranks or another model wrote the folder");
     }
 
     private static final int RANKS = 2;

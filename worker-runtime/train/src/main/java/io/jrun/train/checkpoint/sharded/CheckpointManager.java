@@ -134,17 +134,20 @@ public final class CheckpointManager implements AutoCloseable {
      * hold through objects of the storage. Each rank calls the method once, as the last call before {@link #close}.
      *
      * @param step the last whole step of this rank
-     * @param limit the longest wait for the other ranks
-     * @throws CheckpointException if a rank does not come, or has made another number of steps; earlier checkpoints are
-     *     as they were
+     * @param meeting the longest wait for the other ranks to come
+     * @param limit the longest time of the whole save
+     * @throws CheckpointException if a rank fails, or has made another number of steps; earlier checkpoints are as they
+     *     were
+     * @throws CommException if a rank does not come; earlier checkpoints are as they were
      */
-    public void saveWithoutGroup(long step, StateDict state, Duration limit) {
+    public void saveWithoutGroup(long step, StateDict state, Duration meeting, Duration limit) {
         try {
             await();
-        } catch (CommException _) {
-            outstanding = null; // the save in the background has ended with the groups
+        } catch (CommException | CheckpointException _) {
+            // The save in the background has failed. This save may succeed.
         }
-        RankExchange all = RankExchange.through(new StorageExchange(storage, token, ranks.rank(), ranks.size(), limit));
+        RankExchange all =
+                RankExchange.through(new StorageExchange(storage, token, ranks.rank(), ranks.size(), meeting, limit));
         List<String> steps = all.run("say its step", () -> Long.toString(step));
         if (steps.stream().distinct().count() > 1) {
             throw new CheckpointException("the ranks were stopped after different steps " + steps

@@ -55,6 +55,8 @@ final class CheckpointWriter {
      *
      * @param folder the folder of the checkpoint, ends with {@code /}
      * @throws CheckpointException on every rank if one rank fails
+     * @throws io.jrun.comm.CommException if the ranks cannot exchange texts; the part stays, because rank 0 may commit
+     *     it, and a later sweep removes a part without a commit
      */
     void write(String folder, long step, StateDict state, Housekeeping housekeeping) {
         String place = storage + "/" + folder;

@@ -139,8 +139,9 @@ public record ShardedState(Map<String, ShardedTensor> parameters, MeshAxis axis)
                     empty(tensor, isNumber || parameter == null ? new long[0] : TensorMemory.sizes(parameter.local()));
             state.put(name, local);
             if (!isNumber && parameter != null && isInSections(parameter)) {
-                Tensor whole = wholeMemory(parameter);
-                inSections.put(like(parameter, local), whole);
+                ShardedTensor part = like(parameter, local);
+                Tensor whole = wholeMemory(part);
+                inSections.put(part, whole);
                 wanted.put(full, whole);
             } else {
                 wanted.put(isNumber ? StateEntry.full(full, local) : entry(prefix, name, parameter, local));

@@ -1,6 +1,7 @@
 package io.jrun.train.checkpoint.sharded;
 
-import io.jrun.train.checkpoint.CheckpointException;
+import io.jrun.comm.CommException;
+import io.jrun.comm.ErrorCode;
 import io.jrun.train.storage.ObjectReader;
 import io.jrun.train.storage.Storage;
 import io.jrun.train.storage.StorageException;
@@ -26,6 +27,7 @@ final class StorageExchange {
     private final String prefix;
     private final int rank;
     private final int size;
+    private final long meetingNanos;
     private final long deadlineNanos;
     private int round;
 
@@ -33,14 +35,17 @@ final class StorageExchange {
      * An exchange that has not begun.
      *
      * @param token equal on all ranks, and new for each exchange
+     * @param meeting for the first round
      * @param limit for all rounds together
      */
-    StorageExchange(Storage storage, String token, int rank, int size, Duration limit) {
+    StorageExchange(Storage storage, String token, int rank, int size, Duration meeting, Duration limit) {
         this.storage = storage;
         this.prefix = CheckpointFolder.of(0) + "exchange-" + token + "-";
         this.rank = rank;
         this.size = size;
-        this.deadlineNanos = System.nanoTime() + limit.toNanos();
+        long now = System.nanoTime();
+        this.meetingNanos = now + meeting.toNanos();
+        this.deadlineNanos = now + limit.toNanos();
     }
 
     int rank() {
@@ -51,7 +56,11 @@ final class StorageExchange {
         return size;
     }
 
-    /** The texts of all ranks. Each rank calls the method equally often. */
+    /**
+     * The texts of all ranks. Each rank calls the method equally often.
+     *
+     * @throws CommException if a text does not come in time, or the storage fails; other ranks may have all texts
+     */
     List<String> allGather(String own) {
         try {
             storage.commit(name(round, rank), own.getBytes(StandardCharsets.UTF_8), Optional.empty());
@@ -65,8 +74,10 @@ final class StorageExchange {
             round++;
             return texts;
         } catch (IOException e) {
-            throw new CheckpointException(
-                    "cannot exchange texts through " + storage + ": " + StorageException.text(e), e);
+            throw new CommException(
+                    ErrorCode.PEER_LOST,
+                    "cannot exchange texts through " + storage + ": " + StorageException.text(e),
+                    e);
         }
     }
 
@@ -87,15 +98,17 @@ final class StorageExchange {
     }
 
     private void pause(int other) {
-        if (System.nanoTime() > deadlineNanos) {
-            throw new CheckpointException("rank " + other + " has not come to save its part in " + storage
-                    + ". The last committed checkpoint is unchanged.");
+        if (System.nanoTime() - (round == 0 ? meetingNanos : deadlineNanos) > 0) {
+            throw new CommException(
+                    ErrorCode.COLLECTIVE_TIMEOUT,
+                    "rank " + other + " has not come to save its part in " + storage
+                            + ". The last committed checkpoint is unchanged.");
         }
         try {
             TimeUnit.NANOSECONDS.sleep(POLL.toNanos());
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
-            throw new CheckpointException("interrupted while a save was in progress", e);
+            throw new CommException(ErrorCode.ABORTED, "interrupted while a save was in progress", e);
         }
     }
 }

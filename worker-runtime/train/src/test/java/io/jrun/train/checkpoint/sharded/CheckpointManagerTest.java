@@ -124,7 +124,7 @@ class CheckpointManagerTest {
                 StateDict state = part(world, 5);
                 world.group().barrier();
                 world.group().abort("the job is stopped");
-                manager.saveWithoutGroup(5, state, Duration.ofMinutes(2));
+                manager.saveWithoutGroup(5, state, Duration.ofMinutes(2), Duration.ofMinutes(2));
                 assertThat(load(manager, 5)).isEqualTo(5);
             }
         });
@@ -140,7 +140,8 @@ class CheckpointManagerTest {
             try (CheckpointManager manager =
                     CheckpointManager.open(folder.toString(), world.group(), world.runId(), Retention.DEFAULT)) {
                 StateDict state = part(world, 5);
-                assertThatThrownBy(() -> manager.saveWithoutGroup(5L + world.rank(), state, Duration.ofMinutes(2)))
+                assertThatThrownBy(() -> manager.saveWithoutGroup(
+                                5L + world.rank(), state, Duration.ofMinutes(2), Duration.ofMinutes(2)))
                         .isInstanceOf(CheckpointException.class)
                         .hasMessageContaining("after different steps [5, 6]: no checkpoint is saved");
                 assertThat(manager.steps()).isEmpty();
