@@ -35,7 +35,7 @@ class PipelineEqualityTest {
                 "1f1b 3 1 7",
                 "1f1b 1 1 2",
                 "interleaved 4 2 8",
-                "zb1p 2 1 7",
+                "zb1p 2 1 8",
                 "zb1p 4 1 8",
                 "zb1p 2 2 4",
                 "zbv 4 2 8",
