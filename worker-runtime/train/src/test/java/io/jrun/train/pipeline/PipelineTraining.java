@@ -59,19 +59,30 @@ record PipelineTraining(int microBatches, int replicas, boolean isTied, boolean 
         return all;
     }
 
-    /** Without the classes of the pipeline. */
+    /**
+     * Without the classes of the pipeline. A tied matrix is two tensors here, because two stages add up the gradients of
+     * all micro-batches before they exchange the sums.
+     */
     Result serial() {
-        List<PipelineLayer> layers = new StagedGpt(false, false).layers();
+        return serial(isTied);
+    }
+
+    /** Without the classes of the pipeline. A tied matrix is one tensor, as in a model of one stage. */
+    Result serialOfOneStage() {
+        return serial(false);
+    }
+
+    private Result serial(boolean hasCopy) {
+        List<PipelineLayer> layers = new StagedGpt(isTied && !hasCopy, false).layers();
         Map<String, Tensor> parameters = new LinkedHashMap<>();
         layers.forEach(layer -> parameters.putAll(layer.parameters()));
         Tensor tokens = requireNonNull(parameters.get("tokens"));
-        Tensor head = requireNonNull(isTied ? parameters.remove("head") : parameters.get("head"));
+        Tensor head = hasCopy ? requireNonNull(parameters.remove("head")) : tokens;
         AdamW optimizer = optimizer(parameters.values());
         List<Double> losses = new ArrayList<>();
         for (int step = 0; step < STEPS; step++) {
             try (PointerScope _ = new PointerScope()) {
                 optimizer.zero_grad();
-                head.mutable_grad().reset();
                 Map<String, Tensor> sums = new LinkedHashMap<>();
                 double loss = 0;
                 for (int replica = 0; replica < replicas; replica++) {
@@ -82,7 +93,10 @@ record PipelineTraining(int microBatches, int replicas, boolean isTied, boolean 
                         scaled.backward();
                     }
                     loss = replica == 0 ? part : loss;
-                    addReplica(parameters, head, sums);
+                    if (hasCopy) {
+                        addCopy(tokens, head);
+                    }
+                    addReplica(parameters, sums);
                 }
                 sums.forEach((name, sum) ->
                         requireNonNull(parameters.get(name)).mutable_grad().put(sum));
@@ -91,8 +105,8 @@ record PipelineTraining(int microBatches, int replicas, boolean isTied, boolean 
                     GradientClipping.clipByGlobalNorm(parameters.values(), clip);
                 }
                 optimizer.step();
-                try (NoGradGuard _ = new NoGradGuard()) {
-                    if (isTied) {
+                if (hasCopy) {
+                    try (NoGradGuard _ = new NoGradGuard()) {
                         head.copy_(tokens);
                     }
                 }
@@ -111,13 +125,16 @@ record PipelineTraining(int microBatches, int replicas, boolean isTied, boolean 
         }
     }
 
-    /** Adds this replica's share to the sums, and drops the gradients. */
-    private void addReplica(Map<String, Tensor> parameters, Tensor head, Map<String, Tensor> sums) {
+    private static void addCopy(Tensor tokens, Tensor head) {
         try (NoGradGuard _ = new NoGradGuard()) {
-            if (isTied) {
-                requireNonNull(parameters.get("tokens")).mutable_grad().add_(head.mutable_grad());
-                head.mutable_grad().reset();
-            }
+            tokens.mutable_grad().add_(head.mutable_grad());
+            head.mutable_grad().reset();
+        }
+    }
+
+    /** Adds this replica's share to the sums, and drops the gradients. */
+    private void addReplica(Map<String, Tensor> parameters, Map<String, Tensor> sums) {
+        try (NoGradGuard _ = new NoGradGuard()) {
             parameters.forEach((name, parameter) -> {
                 Tensor share = parameter.mutable_grad().mul(new Scalar(1.0 / replicas));
                 sums.merge(name, share, Tensor::add);
