@@ -169,7 +169,7 @@ final class SimulatedCluster {
         JobState before = state;
         if (before != null) {
             Transition transition = machine.next(before, event);
-            checkRest(before, transition);
+            checkRest(before, event, transition);
             apply(transition);
         }
     }
@@ -177,18 +177,18 @@ final class SimulatedCluster {
     /**
      * A node whose workers are the first to fail time and again rests, as soon and as long as there are enough others.
      */
-    private void checkRest(JobState before, Transition transition) {
+    private void checkRest(JobState before, CoordinatorInput event, Transition transition) {
         JobProgress after = transition.state().jobProgress();
         List<Integer> rests = transition.actions().stream()
                 .flatMap(action -> action instanceof CoordinatorAction.CoolDownNode(int id, String _)
                         ? Stream.of(id)
                         : Stream.of())
                 .toList();
-        Optional<Integer> first = before instanceof JobState.Stopping stopping
-                        && after.restarts() > before.jobProgress().restarts()
-                ? stopping.cause()
+        Optional<Integer> first = after.restarts() > before.jobProgress().restarts()
+                ? before.cause()
+                        .or(() -> failure(event))
                         .flatMap(SimulatedCluster::blamed)
-                        .map(rank -> stopping.round().membership().idOf(rank))
+                        .map(membership()::idOf)
                 : Optional.empty();
         if (first.isEmpty()) {
             assertThat(rests).isEmpty();
@@ -208,6 +208,13 @@ final class SimulatedCluster {
                 && before.jobProgress().present().containsKey(id)
                 && others >= nodes.min();
         assertThat(rests).as("h%s has failed %s times", id, recent).isEqualTo(rest ? List.of(id) : List.of());
+    }
+
+    /** The failure that ends a round at once, because the workers of the round have ended or left it before. */
+    private static Optional<StopCause> failure(CoordinatorInput event) {
+        return event instanceof CoordinatorInput.WorkerProcessEnded(int _, WorkerResult end)
+                ? Optional.of(new StopCause.WorkerFailed(end))
+                : Optional.empty();
     }
 
     private static Optional<Integer> blamed(StopCause cause) {
