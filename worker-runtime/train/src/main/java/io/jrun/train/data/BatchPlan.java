@@ -30,9 +30,8 @@ final class BatchPlan {
                     + " samples of its epoch, but the dataset has " + sampleCount
                     + ". Give the dataset with which the state was saved.");
         }
-        at = from;
-        order = orderOf(from);
-        skipFinishedEpoch();
+        at = begun(from);
+        order = orderOf(at);
     }
 
     /** The state before the next batch. */
@@ -52,16 +51,29 @@ final class BatchPlan {
         long[] samples = LongStream.range(0, count(consumed))
                 .map(i -> current.at(consumed + rank + i * ranks))
                 .toArray();
-        at = new DataLoaderState(at.seed(), at.epoch(), consumed + taken(consumed));
-        skipFinishedEpoch();
+        long epoch = at.epoch();
+        at = after(at);
+        if (at.epoch() != epoch) {
+            order = orderOf(at);
+        }
         return samples;
     }
 
-    private void skipFinishedEpoch() {
-        if (count(at.consumed()) == 0) {
-            at = new DataLoaderState(at.seed(), at.epoch() + 1, 0);
-            order = orderOf(at);
+    /** Leaves out batches. No sample is read. */
+    void skip(long batches) {
+        for (long batch = 0; batch < batches; batch++) {
+            at = after(at);
         }
+        order = orderOf(at);
+    }
+
+    private DataLoaderState after(DataLoaderState state) {
+        return begun(new DataLoaderState(state.seed(), state.epoch(), state.consumed() + taken(state.consumed())));
+    }
+
+    /** The state itself, or the beginning of the next epoch if this rank has no batch left. */
+    private DataLoaderState begun(DataLoaderState state) {
+        return count(state.consumed()) == 0 ? new DataLoaderState(state.seed(), state.epoch() + 1, 0) : state;
     }
 
     private EpochOrder orderOf(DataLoaderState state) {

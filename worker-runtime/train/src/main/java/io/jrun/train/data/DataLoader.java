@@ -86,7 +86,17 @@ public final class DataLoader<S> implements AutoCloseable {
      * dropped.
      */
     public void restore(DataLoaderState from) {
-        BatchPlan restored = new BatchPlan(dataset.size(), ranks, rank, options, from);
+        restore(new BatchPlan(dataset.size(), ranks, rank, options, from));
+    }
+
+    /** Continues behind the next batches. No sample of these batches is read. */
+    public void skip(long batches) {
+        BatchPlan skipped = new BatchPlan(dataset.size(), ranks, rank, options, state);
+        skipped.skip(batches);
+        restore(skipped);
+    }
+
+    private void restore(BatchPlan restored) {
         threads.shutdownNow();
         readings.clear();
         threads = threads();

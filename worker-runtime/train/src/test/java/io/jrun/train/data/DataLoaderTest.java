@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import java.io.IOException;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
@@ -95,6 +96,39 @@ class DataLoaderTest {
         }
         assertThat(taken).hasSize((4 + 3 + 5 + 2) * 3);
         assertThat(state).isEqualTo(new DataLoaderState(1, 0, 42));
+    }
+
+    /** Over ends of epochs, with each rule for the remainder. */
+    @Test
+    void batchesThatAreSkippedAreNotReadAndTheStreamContinues() {
+        for (Remainder remainder : Remainder.values()) {
+            DataLoaderOptions options = DataLoaderOptions.training(2, 3)
+                    .withOrder(new SamplerOptions(true, 3, remainder))
+                    .withThreads(1, 1);
+            List<List<Long>> all = new ArrayList<>();
+            try (DataLoader<Long> loader = DataLoader.of(new Numbers(11), 2, 1, options, DataLoaderState.start(3))) {
+                for (int i = 0; i < 12; i++) {
+                    all.add(loader.next());
+                }
+            }
+            for (int skipped = 0; skipped < 11; skipped++) {
+                List<Long> read = Collections.synchronizedList(new ArrayList<>());
+                Dataset<Long> recorded = new Numbers(11) {
+                    @Override
+                    public Long get(long index) throws IOException {
+                        read.add(index);
+                        return super.get(index);
+                    }
+                };
+                try (DataLoader<Long> loader = DataLoader.of(recorded, 2, 1, options, DataLoaderState.start(3))) {
+                    loader.skip(skipped);
+                    assertThat(loader.next()).isEqualTo(all.get(skipped));
+                }
+                List<Long> expected = new ArrayList<>(all.get(skipped));
+                expected.addAll(all.get(skipped + 1)); // one batch is read ahead
+                assertThat(read).isEqualTo(expected.subList(0, read.size()));
+            }
+        }
     }
 
     @Test
