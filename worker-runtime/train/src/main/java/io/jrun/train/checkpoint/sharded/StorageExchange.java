@@ -24,6 +24,7 @@ final class StorageExchange {
     private static final Duration POLL = Duration.ofMillis(50);
 
     private final Storage storage;
+    private final String folder;
     private final String prefix;
     private final int rank;
     private final int size;
@@ -40,7 +41,8 @@ final class StorageExchange {
      */
     StorageExchange(Storage storage, String token, int rank, int size, Duration meeting, Duration limit) {
         this.storage = storage;
-        this.prefix = CheckpointFolder.of(0) + "exchange-" + token + "-";
+        this.folder = CheckpointFolder.of(0);
+        this.prefix = folder + "exchange-" + token + "-";
         this.rank = rank;
         this.size = size;
         long now = System.nanoTime();
@@ -85,15 +87,29 @@ final class StorageExchange {
         return prefix + ofRound + "-" + ofRank;
     }
 
+    /**
+     * Lists the folder before the object is opened. A client of NFS answers an open from its cache for up to 30 s, also
+     * with "no such file". The listing makes the client compare its cache of the folder with the server.
+     */
     private String await(int other) throws IOException {
+        String name = name(round, other);
         while (true) {
-            try (ObjectReader reader = storage.open(name(round, other))) {
-                byte[] bytes = new byte[Math.toIntExact(reader.size())];
-                reader.read(0, ByteBuffer.wrap(bytes));
-                return new String(bytes, StandardCharsets.UTF_8);
+            try {
+                if (storage.list(folder).contains(name)) {
+                    return read(name);
+                }
             } catch (NoSuchFileException | FileNotFoundException _) {
-                pause(other);
+                // Another rank has deleted an object of an earlier round.
             }
+            pause(other);
+        }
+    }
+
+    private String read(String name) throws IOException {
+        try (ObjectReader reader = storage.open(name)) {
+            byte[] bytes = new byte[Math.toIntExact(reader.size())];
+            reader.read(0, ByteBuffer.wrap(bytes));
+            return new String(bytes, StandardCharsets.UTF_8);
         }
     }
 
