@@ -8,8 +8,12 @@ import io.jrun.train.ddp.GradientBucket;
 import io.jrun.train.tensor.TensorCollectives;
 import io.jrun.train.tensor.TensorMemory;
 import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.HashSet;
 import java.util.List;
+import java.util.Map;
 import java.util.Objects;
+import java.util.Set;
 import org.bytedeco.javacpp.PointerScope;
 import org.bytedeco.pytorch.Generator;
 import org.bytedeco.pytorch.GeneratorOptional;
@@ -24,10 +28,14 @@ import org.jspecify.annotations.Nullable;
  * The factors and the error of one bucket of {@link PowerSgdHook}. The factors of all matrices lie in one memory each.
  */
 final class LowRankBucket {
+    private static final String ERROR = ".error";
+    private static final String RIGHT = ".right";
+
     /** The part of a bucket that is one parameter; {@code rank} 0 if the parameter is sent uncompressed. */
     private record Matrix(int index, long rows, long columns, int rank) {}
 
     private final PowerSgdOptions options;
+    private final List<String> names;
     private final List<Matrix> low = new ArrayList<>();
     private final List<Matrix> plain = new ArrayList<>();
     /** All P, then all uncompressed gradients. One all-reduce sums this memory. */
@@ -36,11 +44,19 @@ final class LowRankBucket {
     private final Tensor right;
 
     private final @Nullable Tensor error;
-    private final Generator generator;
-    private boolean isStarted;
+    /** The places of the gradients in the bucket, in elements. */
+    private final List<Long> offsets;
 
-    LowRankBucket(GradientBucket bucket, PowerSgdOptions options) {
+    private final Set<String> started = new HashSet<>();
+
+    /** @param earlier states of parameters; the bucket takes the states of its parameters out, and frees the tensors */
+    LowRankBucket(GradientBucket bucket, PowerSgdOptions options, Map<String, Tensor> earlier) {
         this.options = options;
+        this.names = bucket.names();
+        long first = TensorMemory.address(bucket.flat());
+        this.offsets = bucket.gradients().stream()
+                .map(gradient -> (TensorMemory.address(gradient) - first) / gradient.element_size())
+                .toList();
         long leftElements = 0;
         long rightElements = 0;
         for (int i = 0; i < bucket.gradients().size(); i++) {
@@ -53,9 +69,59 @@ final class LowRankBucket {
             left = zeros(leftElements, bucket.flat());
             right = zeros(rightElements, bucket.flat());
             error = options.errorFeedback() ? zeros(bucket.flat().numel(), bucket.flat()) : null;
-            generator = torch.createCPUGenerator(options.seed() + bucket.index());
-            generator.retainReference();
+            take(earlier);
         }
+    }
+
+    private void take(Map<String, Tensor> earlier) {
+        List<Tensor> rights = rights();
+        for (int i = 0; i < low.size(); i++) {
+            Matrix matrix = low.get(i);
+            String name = names.get(matrix.index());
+            Tensor factor = earlier.remove(name + RIGHT);
+            if (factor != null) {
+                rights.get(i).copy_(factor);
+                factor.close();
+                started.add(name);
+            }
+            Tensor lost = earlier.remove(name + ERROR);
+            if (lost != null) {
+                if (error != null) {
+                    errorOf(error, matrix).copy_(lost);
+                }
+                lost.close();
+            }
+        }
+    }
+
+    private Tensor errorOf(Tensor errors, Matrix matrix) {
+        return errors.narrow(0, offsets.get(matrix.index()), matrix.rows() * matrix.columns());
+    }
+
+    List<String> names() {
+        return names;
+    }
+
+    /** Copies of the errors and factors by the names of the parameters. The caller frees the tensors. */
+    Map<String, Tensor> state() {
+        Map<String, Tensor> state = new HashMap<>();
+        try (PointerScope _ = new PointerScope();
+                NoGradGuard _ = new NoGradGuard()) {
+            List<Tensor> rights = rights();
+            for (int i = 0; i < low.size(); i++) {
+                Matrix matrix = low.get(i);
+                String name = names.get(matrix.index());
+                if (options.warmStart()) {
+                    state.put(name + RIGHT, TensorMemory.own(rights.get(i).clone()));
+                }
+                if (error != null) {
+                    state.put(
+                            name + ERROR,
+                            TensorMemory.own(errorOf(error, matrix).clone()));
+                }
+            }
+        }
+        return state;
     }
 
     private Matrix matrix(int index, Tensor gradient) {
@@ -73,7 +139,7 @@ final class LowRankBucket {
         }
     }
 
-    BucketReduction reduce(GradientBucket bucket, ProcessGroup group) {
+    BucketReduction reduce(GradientBucket bucket, ProcessGroup group, long pass) {
         TensorCollectives collectives = new TensorCollectives(group);
         try (PointerScope _ = new PointerScope();
                 NoGradGuard _ = new NoGradGuard()) {
@@ -81,9 +147,9 @@ final class LowRankBucket {
                 bucket.flat().add_(error);
                 error.copy_(bucket.flat());
             }
-            prepareRight();
             List<Tensor> lefts = lefts();
             List<Tensor> rights = rights();
+            prepare(rights, pass);
             for (int i = 0; i < low.size(); i++) {
                 lefts.get(i).copy_(torch.mm(value(bucket, low.get(i)), rights.get(i)));
             }
@@ -126,20 +192,23 @@ final class LowRankBucket {
         Tensor lost = Objects.requireNonNull(error);
         lost.sub_(bucket.flat());
         for (Matrix matrix : plain) {
-            long offset =
-                    TensorMemory.address(bucket.gradients().get(matrix.index())) - TensorMemory.address(bucket.flat());
-            lost.narrow(0, offset / lost.element_size(), matrix.rows() * matrix.columns())
-                    .zero_();
+            errorOf(lost, matrix).zero_();
         }
     }
 
-    /** Makes the columns of all Q orthonormal. Q is the Q of the last pass, or random. Equal on all ranks. */
-    private void prepareRight() {
-        if (!isStarted || !options.warmStart()) {
-            right.normal_(0, 1, new GeneratorOptional(generator));
-            isStarted = true;
+    /**
+     * Makes the columns of all Q orthonormal. Q is the Q of the last pass, or random: the pass and the name of the
+     * parameter decide. Equal on all ranks.
+     */
+    private void prepare(List<Tensor> rights, long pass) {
+        for (int i = 0; i < low.size(); i++) {
+            String name = names.get(low.get(i).index());
+            if (started.add(name) || !options.warmStart()) {
+                Generator generator = torch.createCPUGenerator(options.seed() + 31 * pass + name.hashCode());
+                rights.get(i).normal_(0, 1, new GeneratorOptional(generator));
+            }
+            orthogonalize(rights.get(i));
         }
-        rights().forEach(LowRankBucket::orthogonalize);
     }
 
     private static void orthogonalize(Tensor matrix) {
@@ -172,5 +241,13 @@ final class LowRankBucket {
             at += matrix.columns() * matrix.rank();
         }
         return parts;
+    }
+
+    void close() {
+        left.close();
+        right.close();
+        if (error != null) {
+            error.close();
+        }
     }
 }
