@@ -32,6 +32,7 @@ import org.bytedeco.pytorch.Tensor;
 
 /** Main class of finetune.jar. The program runs under jrun, or alone as a world of one rank. */
 public final class Finetune {
+    private static final int EXIT_FAILURE = 1;
     private static final int EXIT_USAGE = 2;
     private static final int LONGEST_DEFAULT_CONTEXT = 128;
     private static final List<String> TOKENIZER_FILES =
@@ -39,7 +40,10 @@ public final class Finetune {
 
     private Finetune() {}
 
-    /** Trains, or prints logits. Unusable arguments, models or data end the program with one line and exit code 2. */
+    /**
+     * Trains, or prints logits. Unusable arguments, models or data end the program with one line and exit code 2. A
+     * model that cannot be saved ends the program with one line and exit code 1.
+     */
     public static void main(String[] args) {
         int exitCode = 0;
         try (World world = Distributed.init()) {
@@ -50,9 +54,12 @@ public final class Finetune {
                 } else if (world.rank() == 0) {
                     System.out.print(FinetuneOptions.HELP);
                 }
-            } catch (InvalidArgumentException | IllegalArgumentException | CheckpointException | DataException e) {
+            } catch (InvalidArgumentException | IllegalArgumentException | DataException e) {
                 System.err.println("finetune: " + e.getMessage());
                 exitCode = EXIT_USAGE;
+            } catch (CheckpointException e) {
+                System.err.println("finetune: rank " + world.rank() + ": " + e.getMessage());
+                exitCode = EXIT_FAILURE;
             }
         }
         if (exitCode != 0) {
@@ -61,8 +68,14 @@ public final class Finetune {
     }
 
     static void run(FinetuneOptions options, World world) {
-        LanguageModel model = ModelFolder.build(options.model());
-        long bytesRead = WeightLoader.load(model, options.model(), model.mapping(), world, options.readers());
+        LanguageModel model;
+        long bytesRead;
+        try {
+            model = ModelFolder.build(options.model());
+            bytesRead = WeightLoader.load(model, options.model(), model.mapping(), world, options.readers());
+        } catch (CheckpointException e) {
+            throw new InvalidArgumentException(String.valueOf(e.getMessage()));
+        }
         if (!options.tokens().isEmpty()) {
             if (world.rank() == 0) {
                 System.out.println(logits(

@@ -4,6 +4,7 @@ import io.jrun.comm.CommException;
 import io.jrun.comm.ErrorCode;
 import io.jrun.comm.World;
 import io.jrun.examples.options.InvalidArgumentException;
+import io.jrun.train.checkpoint.CheckpointException;
 import io.jrun.train.checkpoint.ModelState;
 import io.jrun.train.checkpoint.Safetensors;
 import io.jrun.train.checkpoint.sharded.CheckpointManager;
@@ -79,7 +80,7 @@ final class Checkpoints implements AutoCloseable {
                     .map(location -> CheckpointManager.open(location, world.group(), world.runId(), where.retention()))
                     .orElse(null);
             return new Checkpoints(options, world, dataRanks, trainer, loader, progress, manager);
-        } catch (IllegalArgumentException e) {
+        } catch (IllegalArgumentException | CheckpointException e) {
             throw new InvalidArgumentException("--checkpoint: " + e.getMessage());
         }
     }
@@ -88,26 +89,34 @@ final class Checkpoints implements AutoCloseable {
      * Loads the newest checkpoint on every rank, also the position in the data.
      *
      * @return the step of the checkpoint; 0 without a checkpoint
-     * @throws CheckpointException if the location cannot be used, or if the checkpoint is damaged
-     * @throws InvalidArgumentException if the location has a checkpoint that this run must not use
+     * @throws InvalidArgumentException if the location cannot be used, if the checkpoint is damaged, or if this run must
+     *     not use the checkpoint
      */
     long resume() {
         if (manager == null) {
             return afterStepsInFiles();
         }
-        OptionalLong latest = manager.latest();
+        try {
+            return resume(manager);
+        } catch (CheckpointException e) {
+            throw new InvalidArgumentException(String.valueOf(e.getMessage()));
+        }
+    }
+
+    private long resume(CheckpointManager from) {
+        OptionalLong latest = from.latest();
         if (latest.isEmpty()) {
             return 0;
         }
         long step = latest.getAsLong();
         if (!options.checkpoints().resume()) {
-            throw new InvalidArgumentException(manager + " holds the checkpoint of step " + step
+            throw new InvalidArgumentException(from + " holds the checkpoint of step " + step
                     + " already; go on from it with --resume, or choose another --checkpoint");
         }
-        SavedCheckpoint saved = manager.open(step);
+        SavedCheckpoint saved = from.open(step);
         String savedModel = saved.texts().getOrDefault(MODEL_KEY, "unknown");
         if (!savedModel.equals(options.model().summary())) {
-            throw new InvalidArgumentException("the checkpoint in " + manager + " is of a model with " + savedModel
+            throw new InvalidArgumentException("the checkpoint in " + from + " is of a model with " + savedModel
                     + ", this run's has " + options.model().summary());
         }
         String savedOrder = saved.texts().getOrDefault(DATA_KEY, "unknown");
@@ -119,16 +128,14 @@ final class Checkpoints implements AutoCloseable {
         if (loaderState != null) {
             restore(loaderState);
         }
-        RankState.load(trainer.model(), saved);
+        RankState.load(trainer.model(), saved, world.rank());
         return step;
     }
 
     /** States in files are of the last whole step. The data go on behind the batches of the steps before. */
     private long afterStepsInFiles() {
         long done = trainer.model().optimizer().stepsDone();
-        for (long batch = 0; batch < done * options.recipe().accumulate(); batch++) {
-            loader.next();
-        }
+        loader.skip(done * options.recipe().accumulate());
         return done;
     }
 
@@ -155,11 +162,12 @@ final class Checkpoints implements AutoCloseable {
     }
 
     /**
-     * Saves the state at the end of the training, and the parameters alone, if --checkpoint and --out ask. Collective.
+     * Saves the state after the last step, and the parameters alone, if --checkpoint and --out ask. A training that
+     * made no step has no new state. Collective.
      */
-    void saveLast(long step) {
-        if (manager != null) {
-            save(manager, step, false);
+    void saveLast(long firstStep) {
+        if (manager != null && firstStep < options.steps()) {
+            save(manager, options.steps(), false);
         }
         if (world.rank() == 0) {
             options.checkpoints()
@@ -183,6 +191,7 @@ final class Checkpoints implements AutoCloseable {
     private RankState state() {
         return RankState.of(
                 trainer.model(),
+                world.rank(),
                 Map.of(MODEL_KEY, options.model().summary(), DATA_KEY, dataOrder(), LOADER_KEY, position.toJson()));
     }
 

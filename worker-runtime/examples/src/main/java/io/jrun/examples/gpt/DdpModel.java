@@ -4,30 +4,39 @@ import io.jrun.comm.ProcessGroup;
 import io.jrun.models.transformer.LanguageModel;
 import io.jrun.train.checkpoint.sharded.ShardedState;
 import io.jrun.train.ddp.BucketSpan;
+import io.jrun.train.ddp.CommunicationHook;
 import io.jrun.train.ddp.DistributedDataParallel;
 import io.jrun.train.ddp.NoSync;
 import io.jrun.train.ddp.ReductionTimeline;
 import io.jrun.train.ddp.Step;
+import io.jrun.train.ddp.hook.PowerSgdHook;
 import io.jrun.train.mesh.DeviceMesh;
 import io.jrun.train.module.ModuleWrapper;
 import io.jrun.train.optim.GradientClipping;
 import io.jrun.train.tensor.ModuleTensors;
 import java.time.Duration;
+import java.util.Map;
 import java.util.function.Consumer;
 import org.bytedeco.pytorch.Tensor;
+import org.jspecify.annotations.Nullable;
 
 /** Each rank has the whole model. With stage 1 of ZeRO the ranks share the states of the optimizer. */
 final class DdpModel implements TrainedModel {
     private final DistributedDataParallel<LanguageModel> model;
     private final GptOptimizer optimizer;
     private final ShardedState state;
+    private final @Nullable PowerSgdHook powerSgd;
 
     DdpModel(GptOptions options, DeviceMesh mesh, Consumer<LanguageModel> built) {
         ProcessGroup group = ParallelOptions.dataGroup(mesh);
         LanguageModel module = TrainedModel.build(options, ModuleWrapper.NONE);
         built.accept(module);
         model = new DistributedDataParallel<>(module, group);
-        options.recipe().communicationHook().ifPresent(model::registerHook);
+        CommunicationHook hook = options.recipe().communicationHook().orElse(null);
+        if (hook != null) {
+            model.registerHook(hook);
+        }
+        powerSgd = hook instanceof PowerSgdHook kept ? kept : null;
         optimizer = options.parallel().zeroStage() == 1
                 ? ZeroStates.stageOne(model, group)
                 : GptOptimizer.of(
@@ -52,7 +61,24 @@ final class DdpModel implements TrainedModel {
 
     @Override
     public Holding holding() {
-        return optimizer instanceof ZeroStates ? Holding.PARTS_OF_GROUP : Holding.ALL;
+        if (optimizer instanceof ZeroStates) {
+            return Holding.PARTS_OF_GROUP;
+        }
+        return powerSgd == null ? Holding.ALL : Holding.PARTS;
+    }
+
+    @Override
+    public Map<String, Tensor> ownState() {
+        return powerSgd == null ? Map.of() : powerSgd.state();
+    }
+
+    @Override
+    public void loadOwnState(Map<String, Tensor> own) {
+        if (powerSgd == null) {
+            TrainedModel.super.loadOwnState(own);
+        } else {
+            powerSgd.load(own);
+        }
     }
 
     @Override

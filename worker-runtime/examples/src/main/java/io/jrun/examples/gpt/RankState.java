@@ -2,34 +2,53 @@ package io.jrun.examples.gpt;
 
 import io.jrun.train.checkpoint.sharded.SavedCheckpoint;
 import io.jrun.train.checkpoint.sharded.StateDict;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 import org.bytedeco.pytorch.Tensor;
 
-/** The state that one rank saves. The states of the optimizer are copies, which the end of the object frees. */
-record RankState(StateDict dict, Map<String, Tensor> optimizer) implements AutoCloseable {
+/**
+ * The state that one rank saves. The states of the optimizer and of this rank alone are copies, which the end of the
+ * object frees.
+ */
+record RankState(StateDict dict, List<Tensor> copies) implements AutoCloseable {
     private static final String MODEL = "model.";
     private static final String OPTIMIZER = "optimizer.";
 
-    /** The state of a model, with texts. */
-    static RankState of(TrainedModel model, Map<String, String> texts) {
+    /** The state of a model on a rank, with texts. */
+    static RankState of(TrainedModel model, int rank, Map<String, String> texts) {
         Map<String, Tensor> optimizer = model.optimizer().state();
+        Map<String, Tensor> own = model.ownState();
         StateDict state = new StateDict();
         texts.forEach(state::putText);
         model.state().putParameters(state, MODEL);
         model.state().putOptimizer(state, OPTIMIZER, optimizer);
-        return new RankState(state, optimizer);
+        state.putAll(own(rank), own);
+        List<Tensor> copies = new ArrayList<>(optimizer.values());
+        copies.addAll(own.values());
+        return new RankState(state, copies);
     }
 
     /** Gives a model this rank's parts of a checkpoint. */
-    static void load(TrainedModel model, SavedCheckpoint saved) {
+    static void load(TrainedModel model, SavedCheckpoint saved, int rank) {
         model.state().loadParameters(saved, MODEL);
         Map<String, Tensor> optimizer = model.state().readOptimizer(saved, OPTIMIZER);
         model.optimizer().load(optimizer, saved.step());
         optimizer.values().forEach(Tensor::close);
+        Map<String, Tensor> own = saved.read(own(rank));
+        if (!own.isEmpty()) {
+            model.loadOwnState(own);
+            own.values().forEach(Tensor::close);
+        }
+    }
+
+    private static String own(int rank) {
+        return String.format(Locale.ROOT, "rank%05d.", rank);
     }
 
     @Override
     public void close() {
-        optimizer.values().forEach(Tensor::close);
+        copies.forEach(Tensor::close);
     }
 }

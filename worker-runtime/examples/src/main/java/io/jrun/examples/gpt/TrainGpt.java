@@ -25,19 +25,26 @@ import org.bytedeco.pytorch.global.torch;
  * Main class of train.jar: trains a language model on all ranks. It runs under jrun, or alone as a world of one rank.
  */
 public final class TrainGpt {
+    private static final int EXIT_FAILURE = 1;
     private static final int EXIT_USAGE = 2;
 
     private TrainGpt() {}
 
-    /** Trains. Unusable arguments, data or checkpoints end the program with one line on stderr and exit code 2. */
+    /**
+     * Trains. Unusable arguments, data or checkpoints end the program with one line on stderr and exit code 2. A save
+     * that fails ends the program with one line and exit code 1.
+     */
     public static void main(String[] args) {
         int exitCode = 0;
         try (World world = Distributed.init()) {
             try {
                 run(args, world);
-            } catch (InvalidArgumentException | DataException | CheckpointException | OffloadException e) {
+            } catch (InvalidArgumentException | DataException | OffloadException e) {
                 System.err.println("train: " + e.getMessage());
                 exitCode = EXIT_USAGE;
+            } catch (CheckpointException e) {
+                System.err.println("train: " + e.getMessage());
+                exitCode = EXIT_FAILURE;
             }
         }
         if (exitCode != 0) {
@@ -129,7 +136,7 @@ public final class TrainGpt {
             if (trainer.skipped() > 0) {
                 progress.say(trainer.skipped() + " steps were skipped: a loss or a gradient was not finite");
             }
-            checkpoints.saveLast(Math.max(firstStep, options.steps()));
+            checkpoints.saveLast(firstStep);
             try (TrainedModel.Scope _ = trainer.model().step()) {
                 evaluate(options, trainer.model(), corpus, group, progress);
             }
@@ -169,6 +176,16 @@ public final class TrainGpt {
                 corpus.isOfBytes() ? "MB of text" : "million tokens",
                 group.size(),
                 options.microBatch(),
-                firstStep == 0 ? options.steps() + " steps" : "from step " + firstStep + " to " + options.steps());
+                range(firstStep, options.steps()));
+    }
+
+    private static String range(long firstStep, int steps) {
+        if (firstStep == 0) {
+            return steps + " steps";
+        }
+        return firstStep < steps
+                ? "from step " + firstStep + " to " + steps
+                : "no step: the checkpoint has " + firstStep + " of --steps=" + steps
+                        + " steps. Give more --steps to train on";
     }
 }

@@ -9,6 +9,7 @@ import io.jrun.train.optim.ParameterGroup;
 import io.jrun.train.token.TokenBatch;
 import java.time.Duration;
 import java.util.List;
+import java.util.Map;
 import java.util.function.Consumer;
 import org.bytedeco.pytorch.Tensor;
 
@@ -25,6 +26,16 @@ interface TrainedModel extends AutoCloseable {
 
     /** This rank's parts of the parameters. */
     ShardedState state();
+
+    /** The state that only this rank has, besides its parts. Empty for most models. The caller frees the tensors. */
+    default Map<String, Tensor> ownState() {
+        return Map.of();
+    }
+
+    /** Takes a state of {@link #ownState}. Called before the first step. */
+    default void loadOwnState(Map<String, Tensor> state) {
+        throw new IllegalStateException("the model has no state of its own, but got " + state.keySet());
+    }
 
     /** The part of the state that a rank can save when the groups of the job have ended. */
     Holding holding();

@@ -6,8 +6,10 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import io.jrun.comm.local.LocalWorld;
 import io.jrun.comm.local.LocalWorldOptions;
 import io.jrun.examples.data.TokenCorpus;
+import io.jrun.examples.options.InvalidArgumentException;
 import io.jrun.models.transformer.LanguageModel;
 import io.jrun.train.Libtorch;
+import io.jrun.train.checkpoint.CheckpointException;
 import io.jrun.train.data.Dataset;
 import io.jrun.train.module.ModuleWrapper;
 import java.io.ByteArrayOutputStream;
@@ -70,6 +72,60 @@ class TrainGptTest {
                 train(2, with(shape, "--checkpoint=" + halves, "--resume", "--checkpoint-async", "--out=" + resumed));
         assertThat(printed).contains("from step 6 to 12", "checkpoint of step 9 in " + halves + ", in the background");
         assertThat(resumed).hasSameBinaryContentAs(whole);
+    }
+
+    /** The errors of PowerSGD's compression differ between ranks, and its factors continue from step to step. */
+    @Test
+    void aResumedRunWithPowerSgdHasTheParametersOfAnUninterruptedOne() throws IOException {
+        List<String> shape = List.of("--tiny", "--micro-batch=2", "--steps=16", "--comm-hook=powersgd");
+        Path whole = folder.resolve("whole.safetensors");
+        train(
+                2,
+                with(
+                        shape,
+                        "--checkpoint=" + folder.resolve("a"),
+                        "--checkpoint-every=6",
+                        "--keep-last=3",
+                        "--out=" + whole));
+        for (int step : List.of(6, 12)) { // step 6 is before the first compressed step, step 12 after it
+            Path other = folder.resolve("from" + step);
+            String name = "step-000000" + (step < 10 ? "0" : "") + step;
+            copy(folder.resolve("a").resolve(name), other.resolve(name));
+            Path resumed = folder.resolve("resumed" + step + ".safetensors");
+            train(2, with(shape, "--checkpoint=" + other, "--resume", "--out=" + resumed));
+            assertThat(resumed).hasSameBinaryContentAs(whole);
+        }
+    }
+
+    @Test
+    void aCheckpointWithAllStepsLeavesNothingToTrain() throws IOException {
+        Path first = folder.resolve("first.safetensors");
+        Path second = folder.resolve("second.safetensors");
+        Path checkpoints = folder.resolve("c");
+        train(1, "--tiny", "--steps=3", "--checkpoint=" + checkpoints, "--out=" + first);
+        String printed = train(1, "--tiny", "--steps=2", "--checkpoint=" + checkpoints, "--resume", "--out=" + second);
+        assertThat(printed)
+                .contains("no step: the checkpoint has 3 of --steps=2 steps. Give more --steps to train on")
+                .doesNotContain("checkpoint of step")
+                .doesNotContain("trained ");
+        assertThat(second).hasSameBinaryContentAs(first);
+    }
+
+    @Test
+    void aDamagedCheckpointIsBadInputAndAFailedSaveIsNot() throws IOException {
+        Path checkpoints = folder.resolve("c");
+        Files.createDirectories(checkpoints);
+        Files.writeString(checkpoints.resolve("step-00000002"), "a file where the folder of the save should be");
+        assertThatThrownBy(() -> train(2, "--tiny", "--steps=3", "--checkpoint-every=2", "--checkpoint=" + checkpoints))
+                .isInstanceOf(CheckpointException.class)
+                .hasMessageContaining("cannot write a part of " + checkpoints.resolve("step-00000002"))
+                .hasMessageStartingWith("rank ");
+        Path damaged = folder.resolve("d");
+        train(1, "--tiny", "--steps=1", "--checkpoint=" + damaged);
+        Files.writeString(damaged.resolve("step-00000001/checkpoint.json"), "{}");
+        assertThatThrownBy(() -> train(1, "--tiny", "--steps=2", "--resume", "--checkpoint=" + damaged))
+                .isInstanceOf(InvalidArgumentException.class)
+                .hasMessageContaining("is not a valid index");
     }
 
     @Test
