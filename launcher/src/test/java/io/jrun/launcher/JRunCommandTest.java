@@ -176,6 +176,12 @@ class JRunCommandTest {
         assertThat(out.toString(StandardCharsets.UTF_8))
                 .contains("#SBATCH --nodes=2\n")
                 .doesNotContain("--no-kill");
+        out.reset();
+        assertThat(run("submit", "--dry-run", "--container-image=/i.sqsh", "train.jar"))
+                .isZero();
+        assertThat(out.toString(StandardCharsets.UTF_8))
+                .contains(" --container-image=/i.sqsh train.jar")
+                .doesNotContain("--dry-run");
         assertThat(run("submit", "--print", "--nnodes=many", "train.jar")).isEqualTo(2);
         assertThat(err.toString(StandardCharsets.UTF_8)).contains("--nnodes: 'many' is not usable");
     }

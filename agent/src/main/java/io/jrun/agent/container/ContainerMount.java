@@ -80,7 +80,7 @@ public record ContainerMount(Kind kind, String source, String target, List<Strin
         StringBuilder clean = new StringBuilder();
         for (String name : text.split("/", -1)) {
             if (name.equals("..")) {
-                throw refused(entry, "the path inside the container must not contain ..");
+                throw refused(entry, "the path inside the container must not contain '..'");
             }
             if (!name.isEmpty() && !name.equals(".")) {
                 clean.append('/').append(name);

@@ -77,7 +77,7 @@ class ContainerMountTest {
                 "umount | needs the path inside",
                 "/a:b | must begin with /",
                 "./a | must begin with /",
-                "/a:/b/../../etc | must not contain ..",
+                "/a:/b/../../etc | must not contain '..'",
                 "/a:/ | over the container's root",
                 "/a:/. | over the container's root",
                 "/a:/b:suid | the flag 'suid' is not known",

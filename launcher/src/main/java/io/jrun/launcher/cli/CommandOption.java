@@ -68,7 +68,7 @@ public enum CommandOption implements CommandLineOption {
                     + " job uses now."
                     + " Default: 30."),
     /** Shows a batch script. */
-    PRINT("--print", "", "Print the batch script and submit nothing.");
+    PRINT("--print", "", "Print the batch script and submit nothing. --dry-run does the same.");
 
     @SuppressWarnings("ImmutableEnumChecker") // made by List.of
     private final List<String> names;

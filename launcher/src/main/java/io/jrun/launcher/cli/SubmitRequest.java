@@ -8,7 +8,7 @@ import java.util.Optional;
 /**
  * The request of a {@code jrun submit} command line.
  *
- * @param print whether jrun prints the script and submits nothing
+ * @param print whether jrun prints the script and submits nothing, by {@code --print} or {@code --dry-run}
  */
 public record SubmitRequest(BatchScript script, boolean print) {
     /**
@@ -20,11 +20,12 @@ public record SubmitRequest(BatchScript script, boolean print) {
         var _ = ResolvedOptions.ofCommandLine(line); // refuse now the settings that the job would refuse hours later
         List<String> command = new ArrayList<>(List.of(commandContext.command().toString()));
         command.addAll(line.texts(LaunchOption.class));
+        boolean print = command.remove(LaunchOption.DRY_RUN.longName()) || line.has(CommandOption.PRINT);
         if (line.word("").startsWith("-")) {
             command.add("--");
         }
         command.addAll(line.words());
-        return new SubmitRequest(new BatchScript(withDefaults(line), command), line.has(CommandOption.PRINT));
+        return new SubmitRequest(new BatchScript(withDefaults(line), command), print);
     }
 
     private static List<String> withDefaults(ParsedCommand line) {

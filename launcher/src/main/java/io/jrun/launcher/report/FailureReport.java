@@ -97,7 +97,9 @@ public final class FailureReport {
         if (outcome.restarts() > 0) {
             lines.add("  the job was restarted " + times(outcome.restarts()) + " before");
         }
-        failureBroadcast(outcome);
+        if (end.startError().isEmpty()) { // no node has workers to inform
+            failureBroadcast(outcome);
+        }
         end.error().ifPresent(error -> error(end, error));
         if (end.oomKilled()) {
             lines.add("  " + OOM_ADVICE);

@@ -55,6 +55,8 @@ final class BuiltinContainers implements NodeContainers {
         this.holder = holder;
         this.entry = entry;
         this.job = node.scratch().resolve("..").normalize().getFileName() + "-";
+        makeFolders(holder.view(temporary()), "");
+        setMode(holder.view(temporary()), STICKY);
         this.layer = new MountPointLayer(holder.isNamed() ? root() : holder.view("/points"));
         ContainerRoot bare = bareRoot();
         this.image = ImageReader.read(bare);
@@ -92,11 +94,15 @@ final class BuiltinContainers implements NodeContainers {
         return "/workers/" + job + id;
     }
 
+    /** The folder of /tmp, which the workers of the job on this node share. */
+    private String temporary() {
+        return folder("tmp");
+    }
+
     private MountPlan plan(String id) throws ContainerException {
         String folder = holder.base() + folder(id);
         Path view = holder.view(folder(id));
-        makeFolders(view, "", "upper", "work", "tmp", "run", "engine");
-        setMode(view.resolve("tmp"), STICKY);
+        makeFolders(view, "", "upper", "work", "run", "engine");
         MountPlan made = new MountPlan(bareRoot(), holder.base(), folder, view, nodeMounts());
         boolean writable =
                 spec.writable() || entry.filter(RootEntry::needsWritableRoot).isPresent();
@@ -106,6 +112,7 @@ final class BuiltinContainers implements NodeContainers {
             made.overlay(writable, !account.isRoot());
         }
         made.system();
+        made.temporary(holder.base() + temporary(), holder.view(temporary()));
         made.user(spec, account);
         for (HostFolder each : needed) {
             made.needed(each, !account.isRoot());
@@ -233,6 +240,7 @@ final class BuiltinContainers implements NodeContainers {
     @Override
     public void close() {
         remove(PLAN_ONLY);
+        deleteTree(holder.view(temporary()));
         holder.close();
     }
 }

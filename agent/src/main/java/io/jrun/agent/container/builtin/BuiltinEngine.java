@@ -67,6 +67,9 @@ public final class BuiltinEngine implements ContainerEngine {
         if (entry.isPresent()) {
             entry.get().check(node);
         }
+        if (!spec.save().isEmpty()) {
+            ImageSave.check(Path.of(spec.save()), node);
+        }
         Optional<NamedRoot> named = NamedRoot.open(spec, node.named());
         if (named.isPresent()) {
             Optional<NamespaceHolder> running =

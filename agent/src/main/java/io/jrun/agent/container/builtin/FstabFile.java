@@ -20,6 +20,12 @@ final class FstabFile {
         lines.add(escape(source) + " " + escape(target) + " " + type + " " + escape(words) + " 0 0");
     }
 
+    /** Removes the mounts at a path and below. */
+    void remove(String target) {
+        String point = escape(target);
+        lines.removeIf(line -> (line.split(" ", -1)[1] + "/").startsWith(point + "/"));
+    }
+
     String text() {
         return String.join("\n", lines) + "\n";
     }

@@ -21,6 +21,9 @@ final class ImageSave {
             exec "$tool" "$root" "$file" -noappend -comp zstd -quiet -no-progress
             """;
 
+    private static final String TOOL = "mksquashfs";
+    private static final String PACKAGE = "squashfs-tools";
+
     private final HostTools tools;
     private final Account account;
     private final NodeRequest node;
@@ -31,6 +34,16 @@ final class ImageSave {
         this.node = node;
     }
 
+    /** Checks before the job that the root can be written at the end of the job. */
+    static void check(Path target, NodeRequest node) throws ContainerException {
+        HostTools.locate(TOOL, PACKAGE, node.environment());
+        Path folder = target.toAbsolutePath().getParent();
+        if (folder == null || !Files.isDirectory(folder) || !Files.isWritable(folder) || Files.isDirectory(target)) {
+            throw new ContainerException("--container-save: the file " + target + " cannot be written on this node; "
+                    + "name a file in a folder that exists and to which the user may write");
+        }
+    }
+
     /**
      * @param lower the folders of the root, in the form of overlayfs' option lowerdir
      */
@@ -39,7 +52,7 @@ final class ImageSave {
         List<String> words = new ArrayList<>(EnterCommand.enter(tools, account, holder));
         words.addAll(List.of(tools.unshare(), "--mount", "--propagation", "unchanged", "--"));
         words.addAll(List.of("/bin/sh", "-c", SCRIPT, "jrun-save", tools.mount(), lower, holder.base() + "/root"));
-        words.add(HostTools.locate("mksquashfs", "squashfs-tools", node.environment()));
+        words.add(HostTools.locate(TOOL, PACKAGE, node.environment()));
         words.addAll(List.of(written.toString(), account.isRoot() ? "" : ",userxattr"));
         try {
             Process process = new ProcessBuilder(words)

@@ -20,17 +20,20 @@ record LocalImage(Path path, Kind kind, String squashfuse) {
      */
     static LocalImage open(Path path, Account account, Map<String, String> environment) throws ContainerException {
         if (!Files.exists(path)) {
-            throw new ContainerException("the image " + path + " does not exist on this node");
+            throw new ContainerException("the image " + path + " does not exist on this node; check the"
+                    + " path, or copy the image to this node");
         }
         if (!Files.isReadable(path)) {
-            throw new ContainerException("the image " + path + " cannot be read by user " + account.user());
+            throw new ContainerException("the image " + path + " cannot be read by user " + account.user()
+                    + "; change the mode of the file");
         }
         Path real = real(path);
         if (Files.isDirectory(real)) {
             return new LocalImage(real, Kind.FOLDER, "");
         }
         if (!isSquashfs(real)) {
-            throw new ContainerException("the image " + path + " is neither a squashfs file nor a folder");
+            throw new ContainerException("the image " + path + " is neither a squashfs file nor a folder;"
+                    + " name another file, or make the image again with 'jrun image import' or 'jrun image create'");
         }
         return account.isRoot()
                 ? new LocalImage(real, Kind.LOOP, "")

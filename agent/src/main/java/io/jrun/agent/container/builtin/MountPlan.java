@@ -14,8 +14,8 @@ import java.util.List;
 import java.util.Set;
 
 /**
- * The mounts of one worker, in order: the overlay, the node's /proc, /sys and /dev, folders of the worker's own at /tmp
- * and /run, the user's mounts, and the files of jrun. Makes each mount point before the mount. Confined to one thread.
+ * The mounts of one worker, in order: the overlay, the node's /proc, /sys and /dev, a folder of the worker's own at /run,
+ * a folder of the job at /tmp, the user's mounts, and the files of jrun. Makes each mount point before the mount. Confined to one thread.
  */
 final class MountPlan {
     private static final List<String> NODE_FOLDERS = List.of("/proc", "/sys", "/dev");
@@ -91,11 +91,22 @@ final class MountPlan {
             root.mount(inside, Path.of(path), true, false);
             fstab.add(path, base + "/root" + inside, "none", List.of("rbind"));
         }
-        for (String path : List.of("/tmp", "/run")) {
-            String inside = root.resolve(path, false);
-            root.mount(inside, view.resolve(path.substring(1)), true, true);
-            fstab.add(folder + path, base + "/root" + inside, "none", List.of("bind"));
-        }
+        memory("/run", folder + "/run", view.resolve("run"));
+    }
+
+    /**
+     * Mounts the folder of /tmp.
+     *
+     * @param shared the folder, which all workers of the job on this node see
+     */
+    void temporary(String shared, Path sharedView) throws ContainerException {
+        memory("/tmp", shared, sharedView);
+    }
+
+    private void memory(String path, String source, Path sourceView) throws ContainerException {
+        String inside = root.resolve(path, false);
+        root.mount(inside, sourceView, true, true);
+        fstab.add(source, base + "/root" + inside, "none", List.of("bind"));
     }
 
     void user(ContainerSpec spec, Account account) throws ContainerException {
@@ -176,7 +187,15 @@ final class MountPlan {
 
     private void unmount(ContainerMount mount, Account account) throws ContainerException {
         String inside = root.resolve(mount.target(), true);
-        if (!root.unmount(inside) && !account.isRoot()) {
+        if (root.unmount(inside)) {
+            fstab.remove(base + "/root" + inside);
+            return;
+        }
+        if (!nodeMounts.has(root.locate(inside))) {
+            throw new ContainerException("--container-mounts: " + mount.text()
+                    + ": nothing is mounted at this path inside the container; omit the entry");
+        }
+        if (!account.isRoot()) {
             throw new ContainerException("--container-mounts: " + mount.text()
                     + ": only root can unmount a mount that came with another mount; omit the entry");
         }

@@ -54,6 +54,11 @@ final class NodeMounts {
         return List.of();
     }
 
+    /** Whether a file system of the node is mounted at a path. */
+    boolean has(Path point) {
+        return flags.containsKey(point.toString());
+    }
+
     /** The mount points below a folder, as paths relative to the folder, outer mount points first. */
     List<Path> below(Path folder) {
         List<Path> points = new ArrayList<>();

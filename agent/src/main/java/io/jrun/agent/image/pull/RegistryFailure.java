@@ -54,8 +54,11 @@ record RegistryFailure(ImageReference.Registry image, Optional<Credential> crede
                         + image.host() + "/" + image.repository() + " if the registry has no TLS";
             }
             if (cause instanceof UnresolvedAddressException) {
-                return "the registry " + image.host() + " cannot be reached: no host has this name; "
-                        + "check the name before '#' or the first '/'";
+                return "the registry " + image.host() + " cannot be reached for " + image.text()
+                        + ": no host has this name; check the name of the registry and the network of this node"
+                        + (image.host().equals(ImageReference.DOCKER_HUB)
+                                ? "; the path of a folder begins with / or ./"
+                                : "");
             }
             shown = shown instanceof ConnectException ? shown : cause;
         }

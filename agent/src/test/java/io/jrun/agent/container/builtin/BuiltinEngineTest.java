@@ -54,7 +54,9 @@ class BuiltinEngineTest {
 
     @Test
     void aWorkerSeesTheImageAndWritesToALayerOfItsOwn() throws Exception {
-        String seen = run(image, List.of("workers=2"), "touch /made-$WORKER; ls / /etc; cat /etc/passwd; ls -ld /tmp");
+        String script = "touch /made-$WORKER /tmp/of-$WORKER; ls / /etc; cat /etc/passwd; ls -ld /tmp;"
+                + " until [ -e /tmp/of-0 ] && [ -e /tmp/of-1 ]; do sleep 0.01; done"; // they share /tmp
+        String seen = run(image, List.of("workers=2"), script);
 
         assertThat(seen).contains("root:x:0:0:", "hosts\n", "drwxrwxrwt").doesNotContain("home");
         assertThat(seen.lines().filter("made-0"::equals)).hasSize(1);
@@ -115,8 +117,11 @@ class BuiltinEngineTest {
 
     @Test
     void aMountThatIsTakenAwayIsNotSeen() throws Exception {
-        assertThat(run(image, List.of("mounts=umount:/sys,umount:/dev/shm"), "ls /sys; cat /proc/self/mounts"))
-                .doesNotContain(" /sys", " /dev/shm");
+        Path needed = Files.createFile(temp.resolve("needed")); // below /tmp
+        List<String> options = List.of("mounts=umount:/sys,umount:/dev/shm,umount:/tmp", "needed=" + needed);
+        assertThat(run(image, options, "ls /sys; cat /proc/self/mounts"))
+                .doesNotContain(" /sys", " /dev/shm", " /tmp ")
+                .contains(" " + needed + " ");
     }
 
     @Test
@@ -164,6 +169,9 @@ class BuiltinEngineTest {
                 .hasMessageContaining("may be damaged");
         assertThatThrownBy(() -> start(image, "/nowhere/at/all:/d"))
                 .hasMessageContaining("does not exist on this node");
+        assertThatThrownBy(() -> start(image, "umount:/d")).hasMessageContaining("nothing is mounted at this path");
+        assertThatThrownBy(() -> start(image, Optional.empty(), "/nowhere/x.sqsh"))
+                .hasMessageContaining("/nowhere/x.sqsh cannot be written on this node");
         assertThatThrownBy(() -> start(image, text + ":/bin")).hasMessageContaining("there is a folder in the image");
         assertThatThrownBy(() -> start(image, text + ":/bin/busybox/x")).hasMessageContaining("is a file in the image");
         try (NodeContainers containers = start(image, "")) {
@@ -343,13 +351,17 @@ class BuiltinEngineTest {
     }
 
     private NodeContainers startNamed(Path root, String name) throws Exception {
+        return start(root, Optional.of(ContainerName.parse(name)), "");
+    }
+
+    private NodeContainers start(Path root, Optional<ContainerName> name, String save) throws Exception {
         ContainerSpec base = ContainerSpec.of(ImageReference.parse(root.toString()));
         return start(new ContainerSpec(
                 base.image(),
                 List.of(),
                 "",
-                Optional.of(ContainerName.parse(name)),
-                "",
+                name,
+                save,
                 false,
                 false,
                 true,
