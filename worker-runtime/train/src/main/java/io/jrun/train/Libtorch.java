@@ -35,7 +35,7 @@ public final class Libtorch {
     private static final String CACHE_PROPERTY = "org.bytedeco.javacpp.cachedir";
     private static final String EXTENSION_PROPERTY = "org.bytedeco.javacpp.platform.extension";
     private static final String GPU_BUILD_SUFFIX = "-gpu.jar";
-    /** Unpacking takes about 2 s. A full disk or a stopped process on this node must not block a worker for ever. */
+    /** Unpacking takes about 2 s. A full disk or a stopped process on this node must not block a worker without end. */
     private static final Duration LOCK_DEADLINE = Duration.ofMinutes(5);
 
     /**

@@ -26,7 +26,7 @@ import picocli.CommandLine.Spec;
 /**
  * Runs schedules on real processes whose stages sleep, and compares the idle time with the formula: (P-1)/(m+P-1)
  * of the step for GPipe and 1F1B, (P-1)/(V m) of the computation for the interleaved schedule, (P-1)(F+I-W) for ZB1P.
- * ZBV has no closed form; its number is that of the schedule played in exact units of time.
+ * ZBV has no closed form; its number comes from a simulation of the schedule in exact units of time.
  */
 @Command(
         name = "pipeline",

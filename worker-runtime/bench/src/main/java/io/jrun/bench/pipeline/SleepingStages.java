@@ -9,7 +9,10 @@ import org.bytedeco.pytorch.Tensor;
 import org.bytedeco.pytorch.global.torch;
 import org.jspecify.annotations.Nullable;
 
-/** Stages that sleep in place of computations: one unit for a forward pass, for the inputs' and for the weights' gradients. */
+/**
+ * Stages that sleep in place of computations: one unit for a forward pass, for the gradient of the input, and for the
+ * gradients of the weights.
+ */
 final class SleepingStages implements StageComputation {
     private static final long[] SHAPE = {2, 64, 256};
 

@@ -79,7 +79,7 @@ public record SequenceSplit(int ranks, boolean isZigzag) {
     }
 
     /** The pairs of a query and a key that a rank computes: its work. */
-    public long pairs(int rank, long length, boolean isCausal) {
+    long pairs(int rank, long length, boolean isCausal) {
         long pairs = 0;
         for (int other = 0; other < ranks; other++) {
             pairs += blocks(rank, other, localLength(length), isCausal).stream()

@@ -13,7 +13,7 @@ import java.time.Duration;
  * @param deadline longest wait for one batch
  */
 public record DataLoaderOptions(int batch, SamplerOptions order, int threads, int prefetch, Duration deadline) {
-    /** Longer than the retries of a network file system, shorter than the patience of a user. */
+    /** Longer than the retries of a network file system, and short enough for a user who waits for the error. */
     private static final Duration DEFAULT_DEADLINE = Duration.ofMinutes(2);
 
     /** Checks the range. */

@@ -22,7 +22,6 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
-import java.util.concurrent.atomic.AtomicLong;
 import org.bytedeco.javacpp.PointerScope;
 import org.bytedeco.pytorch.NoGradGuard;
 import org.bytedeco.pytorch.Scalar;
@@ -48,8 +47,6 @@ public final class OffloadedOptimizer implements ShardOffload, AutoCloseable {
     private final List<OffloadedUnit> units = new ArrayList<>();
     private final ExecutorService disk = Executors.newFixedThreadPool(
             2, Thread.ofPlatform().daemon().name("jrun-offload-", 0).factory());
-    private final AtomicLong bytesRead = new AtomicLong();
-    private final AtomicLong bytesWritten = new AtomicLong();
     private double gradientFactor = 1;
     private final int ranks;
     private long steps;
@@ -97,16 +94,6 @@ public final class OffloadedOptimizer implements ShardOffload, AutoCloseable {
         return steps;
     }
 
-    /** Bytes read from files so far. */
-    public long bytesRead() {
-        return bytesRead.get();
-    }
-
-    /** Bytes written to files so far. */
-    public long bytesWritten() {
-        return bytesWritten.get();
-    }
-
     @Override
     public void takeOver(int number, Map<String, Tensor> shards, MemorySegment values) {
         long bytes = values.byteSize();
@@ -114,10 +101,10 @@ public final class OffloadedOptimizer implements ShardOffload, AutoCloseable {
         if (steps > 0 && !Files.exists(file)) {
             throw new OffloadException(
                     "the offloaded states of step " + steps + " in " + folder + " lack " + file.getFileName()
-                            + ": another number of ranks or another model wrote the folder. Use the same, or an empty folder.");
+                            + ": another number of ranks or another model wrote the folder. Use the same number of"
+                            + " ranks and the same model, or an empty folder.");
         }
-        OffloadedUnit unit =
-                new OffloadedUnit(new UnitFile(file, blocks * bytes, bytesRead, bytesWritten), bytes, blocks);
+        OffloadedUnit unit = new OffloadedUnit(new UnitFile(file, blocks * bytes), bytes, blocks);
         shards.forEach((name, shard) -> unit.add(shard, update.group(name, shard)));
         units.add(unit);
         if (steps == 0) {

@@ -7,7 +7,6 @@ import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
-import java.util.concurrent.atomic.AtomicLong;
 
 /**
  * The states of one unit in a file, in two versions, and its gradients. A step reads one version and writes the other,
@@ -20,15 +19,11 @@ final class UnitFile implements AutoCloseable {
     private final Path file;
     private final FileChannel channel;
     private final long versionBytes;
-    private final AtomicLong bytesRead;
-    private final AtomicLong bytesWritten;
 
     /** {@code versionBytes} are those of values and states together. */
-    UnitFile(Path file, long versionBytes, AtomicLong bytesRead, AtomicLong bytesWritten) {
+    UnitFile(Path file, long versionBytes) {
         this.file = file;
         this.versionBytes = versionBytes;
-        this.bytesRead = bytesRead;
-        this.bytesWritten = bytesWritten;
         try {
             channel = FileChannel.open(
                     file, StandardOpenOption.CREATE, StandardOpenOption.READ, StandardOpenOption.WRITE);
@@ -57,7 +52,6 @@ final class UnitFile implements AutoCloseable {
                 }
                 done += count;
             }
-            bytesRead.addAndGet(into.byteSize());
         } catch (IOException e) {
             throw failed("read", e);
         }
@@ -68,7 +62,6 @@ final class UnitFile implements AutoCloseable {
             for (long done = 0; done < from.byteSize(); ) {
                 done += channel.write(part(from, done), at + done);
             }
-            bytesWritten.addAndGet(from.byteSize());
         } catch (IOException e) {
             throw failed("write", e);
         }

@@ -41,9 +41,6 @@ public final class GradientClipping {
      * @return the global norm before the multiplication
      */
     public static double clipByGlobalNorm(Collection<Tensor> parameters, double maximum) {
-        if (!(maximum > 0)) {
-            throw new IllegalArgumentException("the largest norm must be more than 0, not " + maximum);
-        }
         Libtorch.load();
         try (PointerScope _ = new PointerScope();
                 NoGradGuard _ = new NoGradGuard()) {
@@ -55,17 +52,32 @@ public final class GradientClipping {
     }
 
     /**
-     * Multiplies gradients by {@code maximum / (norm + 1e-6)} if this is less than 1. For gradients of which other
-     * ranks have a part; {@code norm} is that of all parts.
+     * Multiplies gradients by {@link #factor} if this is less than 1. For gradients of which other ranks have a part;
+     * {@code norm} is that of all parts.
+     *
+     * @param maximum the largest norm, more than 0
      */
     public static void scaleToNorm(Collection<Tensor> gradients, double norm, double maximum) {
-        double factor = maximum / (norm + EPSILON);
+        double factor = factor(norm, maximum);
         if (factor < 1) {
             try (NoGradGuard _ = new NoGradGuard();
                     Scalar scalar = new Scalar(factor)) {
                 gradients.forEach(gradient -> gradient.mul_(scalar));
             }
         }
+    }
+
+    /**
+     * The factor that bounds gradients of this norm: {@code maximum / (norm + 1e-6)}. Values of 1 and more change
+     * nothing.
+     *
+     * @param maximum the largest norm, more than 0
+     */
+    public static double factor(double norm, double maximum) {
+        if (!(maximum > 0)) {
+            throw new IllegalArgumentException("the largest norm must be more than 0, not " + maximum);
+        }
+        return maximum / (norm + EPSILON);
     }
 
     private static List<Tensor> gradients(Collection<Tensor> parameters) {

@@ -4,6 +4,7 @@ import io.jrun.train.layer.CompositeModule;
 import io.jrun.train.mesh.MeshAxis;
 import io.jrun.train.mesh.ShardedNorm;
 import io.jrun.train.mesh.ShardedTensor;
+import io.jrun.train.optim.GradientClipping;
 import io.jrun.train.tensor.ModuleTensors;
 import io.jrun.train.tensor.TensorMemory;
 import java.util.Arrays;
@@ -18,7 +19,6 @@ import java.util.regex.Pattern;
 import org.bytedeco.javacpp.PointerScope;
 import org.bytedeco.pytorch.Module;
 import org.bytedeco.pytorch.NoGradGuard;
-import org.bytedeco.pytorch.Scalar;
 import org.bytedeco.pytorch.Tensor;
 
 /**
@@ -37,9 +37,6 @@ import org.bytedeco.pytorch.Tensor;
  * the model afterwards.
  */
 public final class TensorParallel {
-    /** torch.nn.utils.clip_grad_norm_'s. */
-    private static final double EPSILON = 1e-6;
-
     private TensorParallel() {}
 
     /**
@@ -83,9 +80,6 @@ public final class TensorParallel {
      * @return the global norm before, the same on all ranks
      */
     public static double clipByGlobalNorm(Collection<ShardedTensor> parameters, MeshAxis axis, double maximum) {
-        if (!(maximum > 0)) {
-            throw new IllegalArgumentException("the largest norm must be more than 0, not " + maximum);
-        }
         try (PointerScope _ = new PointerScope();
                 NoGradGuard _ = new NoGradGuard()) {
             List<ShardedTensor> gradients = parameters.stream()
@@ -97,10 +91,8 @@ public final class TensorParallel {
                             parameter.local().mutable_grad()))
                     .toList();
             double norm = ShardedNorm.of(gradients, axis);
-            double factor = maximum / (norm + EPSILON);
-            if (factor < 1) {
-                gradients.forEach(gradient -> gradient.local().mul_(new Scalar(factor)));
-            }
+            GradientClipping.scaleToNorm(
+                    gradients.stream().map(ShardedTensor::local).toList(), norm, maximum);
             return norm;
         }
     }
