@@ -28,7 +28,7 @@ public final class HostInspection {
                 .setVersion(version)
                 .setJava(Runtime.version().toString())
                 .setHost(node.host())
-                .setReachedAt(localAddress)
+                .setAddress(localAddress)
                 .setInterface(HostFacts.interfaceOf(localAddress))
                 .setCores(node.cores())
                 .setMemoryBytes(node.memoryBytes())

@@ -35,7 +35,7 @@ final class RendezvousHost {
     private final RendezvousSettings settings;
     private final AgentRegistry arrivals;
     private final JobRun run;
-    private final List<AgentSlot> places = new ArrayList<>();
+    private final List<AgentSlot> slots = new ArrayList<>();
 
     /** Registrations (empty) and signals while the nodes join. */
     private final BlockingQueue<Optional<StopSignal>> changes = new LinkedBlockingQueue<>();
@@ -55,12 +55,12 @@ final class RendezvousHost {
     int run(OutboundAgent own) throws IOException, InterruptedException {
         SignalHandlers.install(job.stop().signals(), stops::onLocalSignal);
         for (int node = 0; node < settings.mostNodes(); node++) {
-            AgentSlot place = isOwn(node)
+            AgentSlot slot = isOwn(node)
                     ? arrivals.expect(OWN_NODE, where(node))
-                    : arrivals.expectAnybody(name(node), where(node));
-            place.onSignal(stops::onRemoteSignal);
-            attend(place);
-            places.add(place);
+                    : arrivals.expectUnnamed(name(node), where(node));
+            slot.onSignal(stops::onRemoteSignal);
+            watch(slot);
+            slots.add(slot);
         }
         Thread agent = Thread.ofPlatform().daemon().name("jrun-own-agent").start(() -> serve(own));
         int exitCode = ExitCode.LOST;
@@ -105,9 +105,9 @@ final class RendezvousHost {
         return "node " + node;
     }
 
-    private void attend(AgentSlot place) {
-        var _ = place.arrival().arrived().thenRun(() -> changes.add(Optional.empty()));
-        var _ = place.arrival().left().thenRun(() -> changes.add(Optional.empty()));
+    private void watch(AgentSlot slot) {
+        var _ = slot.arrival().arrived().thenRun(() -> changes.add(Optional.empty()));
+        var _ = slot.arrival().left().thenRun(() -> changes.add(Optional.empty()));
     }
 
     /** Waits for the nodes. Returns an exit code if too few nodes join. */
@@ -116,7 +116,7 @@ final class RendezvousHost {
         long lastCall = Long.MAX_VALUE;
         while (true) {
             long now = System.nanoTime();
-            if (!isHere(places.get(settings.nodeRank().orElse(0)))) {
+            if (!isHere(slots.get(settings.nodeRank().orElse(0)))) {
                 deadline = now
                         + settings.joinTimeout()
                                 .toNanos(); // the timeout of the other nodes begins when this node is ready
@@ -146,27 +146,27 @@ final class RendezvousHost {
                 run.report("stopped by SIG" + stop.get().name() + " before the job began");
                 return Optional.of(ExitCode.of(stop.get()));
             }
-            for (int node = 0; node < places.size(); node++) {
-                AgentSlot place = places.get(node);
-                if (place.arrival().left().isDone() && !isOwn(node)) {
-                    place.renew();
-                    attend(place);
+            for (int node = 0; node < slots.size(); node++) {
+                AgentSlot slot = slots.get(node);
+                if (slot.arrival().left().isDone() && !isOwn(node)) {
+                    slot.renew();
+                    watch(slot);
                 }
             }
         }
     }
 
     private long come() {
-        return places.stream().filter(RendezvousHost::isHere).count();
+        return slots.stream().filter(RendezvousHost::isHere).count();
     }
 
-    private static boolean isHere(AgentSlot place) {
-        return place.arrival().isPresent();
+    private static boolean isHere(AgentSlot slot) {
+        return slot.arrival().isPresent();
     }
 
     private int missing(long come) {
-        String nodes = IntStream.range(0, places.size())
-                .filter(node -> !isHere(places.get(node)))
+        String nodes = IntStream.range(0, slots.size())
+                .filter(node -> !isHere(slots.get(node)))
                 .mapToObj(RendezvousHost::name)
                 .collect(Collectors.joining(", "));
         run.report("only " + come + " of " + settings.leastNodes() + " nodes have joined at " + settings.host() + ":"
@@ -176,9 +176,9 @@ final class RendezvousHost {
     }
 
     private int runJob() throws IOException, InterruptedException {
-        List<AgentSlot> here = places.stream().filter(RendezvousHost::isHere).toList();
+        List<AgentSlot> here = slots.stream().filter(RendezvousHost::isHere).toList();
         List<AgentSlot> late =
-                places.stream().filter(place -> !here.contains(place)).toList();
+                slots.stream().filter(slot -> !here.contains(slot)).toList();
         boolean elastic = job.nodes().isElastic();
         if (!elastic) {
             arrivals.shut("job '" + settings.job() + "' runs already, with " + here.size() + " nodes");
@@ -196,7 +196,7 @@ final class RendezvousHost {
         });
     }
 
-    private static List<Agent> agents(List<AgentSlot> places) {
-        return places.stream().map(AgentSlot::agent).toList();
+    private static List<Agent> agents(List<AgentSlot> slots) {
+        return slots.stream().map(AgentSlot::agent).toList();
     }
 }

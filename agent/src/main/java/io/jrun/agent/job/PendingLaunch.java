@@ -26,10 +26,6 @@ final class PendingLaunch {
         this.out = out;
     }
 
-    LaunchRound launch() {
-        return launch;
-    }
-
     /** The messages for the round, in order. */
     List<ControlRequest> kept() {
         return kept;

@@ -73,7 +73,7 @@ final class ClusterReader {
 
     /** Whether this jrun runs workers on its own node only: alone, or as one node of a rendezvous. */
     private boolean isOfThisNode() {
-        return RendezvousOptionsReader.namesPlace(settings)
+        return RendezvousOptionsReader.namesEndpoint(settings)
                 || settings.has(LaunchOption.NODE_RANK)
                 || settings.isOn(LaunchOption.STANDALONE);
     }

@@ -19,18 +19,18 @@ final class OptionDependencies {
     /** @param cluster the hosts, empty for this machine only */
     void check(Optional<Cluster> cluster, NodePolicy nodes) {
         Optional<Cluster.Reach> reach = cluster.map(Cluster::reach);
-        boolean stands = reach.filter(Cluster.Standing.class::isInstance).isPresent();
+        boolean standing = reach.filter(Cluster.Standing.class::isInstance).isPresent();
         boolean ssh = reach.filter(Cluster.Ssh.class::isInstance).isPresent();
         boolean restarts = !settings.text(LaunchOption.MAX_RESTARTS, "0").equals("0");
-        boolean meets = RendezvousOptionsReader.namesPlace(settings);
-        need(LaunchOption.AGENT_PORT, stands, "is for standing agents, and this job uses none; see --hosts");
-        need(LaunchOption.SECRET_FILE, stands || meets, "is for standing agents, and this job uses none; see --hosts");
+        boolean rdzv = RendezvousOptionsReader.namesEndpoint(settings);
+        need(LaunchOption.AGENT_PORT, standing, "is for standing agents, and this job uses none; see --hosts");
+        need(LaunchOption.SECRET_FILE, standing || rdzv, "is for standing agents, and this job uses none; see --hosts");
         need(LaunchOption.SSH_OPTIONS, ssh, "is for hosts that ssh reaches, and this job has none; see --launch");
         need(LaunchOption.REMOTE_JRUN, ssh, "is for hosts that ssh reaches, and this job has none; see --launch");
         need(LaunchOption.JOIN_TIMEOUT, cluster.isPresent(), "is for jobs on several hosts; see --hosts");
         need(LaunchOption.NODE_COOLDOWN, nodes.isElastic(), "is for jobs with --nnodes MIN:MAX or --spares");
         need(LaunchOption.RESTART_WINDOW, restarts, "limits restarts, but --max-restarts is 0");
-        boolean named = stands || ssh;
+        boolean named = standing || ssh;
         for (LaunchOption option : List.of(
                 LaunchOption.RDZV_ENDPOINT,
                 LaunchOption.MASTER_ADDR,

@@ -57,7 +57,7 @@ final class RendezvousOptionsReader {
     }
 
     /** Whether an option names the address of the rendezvous. */
-    static boolean namesPlace(ResolvedOptions settings) {
+    static boolean namesEndpoint(ResolvedOptions settings) {
         return settings.has(LaunchOption.RDZV_ENDPOINT) || settings.has(LaunchOption.MASTER_ADDR);
     }
 
@@ -77,7 +77,7 @@ final class RendezvousOptionsReader {
             }
             return Optional.empty();
         }
-        if (!namesPlace(settings)) {
+        if (!namesEndpoint(settings)) {
             throw new UsageException(settings.name(LaunchOption.NNODES) + ": '" + settings.text(LaunchOption.NNODES, "")
                     + "' nodes, but no hosts are named; give --hosts or --hostfile, or on every node"
                     + " --rdzv-endpoint=HOST:PORT.");

@@ -6,9 +6,9 @@ import io.grpc.ManagedChannel;
  * One node's agent, before anything is known about the node.
  *
  * @param where the name of the agent in messages, "h2:29600"; empty for the agent inside this process
- * @param isSeat whether any node may take this place; otherwise the place belongs to one host
+ * @param acceptsAnyNode whether an agent of any node may take the slot; otherwise the slot belongs to one host
  */
-public record Agent(String where, AgentRoute route, boolean isSeat) {
+public record Agent(String where, AgentRoute route, boolean acceptsAnyNode) {
     /** The agent of a host, behind a channel. */
     public Agent(String where, ManagedChannel channel) {
         this(where, new DirectRoute(channel), false);

@@ -104,8 +104,8 @@ final class AgentConnections implements AutoCloseable {
 
     private void scheduleReconnect(int id, NodeReconnectBackoff calls) {
         Agent agent = agents.get(id);
-        Optional<NodeReconnectBackoff.ScheduledCall> call = calls.lost(id, !agent.isSeat());
-        if (!agent.isSeat()) {
+        Optional<NodeReconnectBackoff.ScheduledCall> call = calls.lost(id, !agent.acceptsAnyNode());
+        if (!agent.acceptsAnyNode()) {
             notices.accept(call.map(next -> "jrun connects to " + agent.where() + " again in "
                             + next.delay().toSeconds() + " s, attempt " + next.number() + " of "
                             + NodeReconnectBackoff.MOST)

@@ -196,7 +196,7 @@ final class AgentEventReader {
                     late.report(rank, waits);
                 }
             }
-            case Frame.Place(String place) -> {
+            case Frame.MeshPlace(String place) -> {
                 if (ofRound == round) {
                     places.put(rank, place);
                 }

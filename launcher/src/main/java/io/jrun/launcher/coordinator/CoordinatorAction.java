@@ -5,7 +5,7 @@ import java.util.List;
 /** An action of the coordinator. An action without a node goes to all connected nodes. */
 sealed interface CoordinatorAction {
     /** One line of the peer table. */
-    record PeerAddress(int rank, int nodeRank, int localRank, String host, String address, int tcpPort, long pid) {}
+    record PeerAddress(int rank, int nodeRank, String host, String address, int tcpPort, long pid) {}
 
     /** Start a round of workers with an empty store. */
     record LaunchWorkers(int round, int restartCount, Membership membership) implements CoordinatorAction {}

@@ -182,7 +182,6 @@ final class JobMachine {
                 peers.add(new PeerAddress(
                         place.rank(),
                         place.nodeRank(),
-                        place.localRank(),
                         node.host(),
                         node.address(),
                         endpoint.tcpPort(),

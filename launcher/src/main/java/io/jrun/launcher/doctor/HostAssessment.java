@@ -88,7 +88,7 @@ final class HostAssessment {
 
     private CheckResult agent(Examination facts) {
         String text = "jrun " + facts.getVersion() + ", Java " + facts.getJava() + " on " + facts.getHost()
-                + ", reached at " + facts.getReachedAt()
+                + ", reached at " + facts.getAddress()
                 + (facts.getInterface().isEmpty() ? "" : " (" + facts.getInterface() + ")");
         CheckResult found = facts.getVersion().equals(version)
                 ? CheckResult.ok("agent", text)
@@ -97,7 +97,7 @@ final class HostAssessment {
                         text + "; this jrun has version " + version + "; install the same version on all hosts");
         return found.with("version", facts.getVersion())
                 .with("java", facts.getJava())
-                .with("address", facts.getReachedAt())
+                .with("address", facts.getAddress())
                 .with("interface", facts.getInterface());
     }
 

@@ -186,7 +186,7 @@ public final class HostsCheck implements Check {
         try {
             measured = within(Objects.requireNonNull(answers.get(from)).agent())
                     .measure(MeasureRequest.newBuilder()
-                            .setHost(other.facts().getReachedAt())
+                            .setHost(other.facts().getAddress())
                             .setPort(other.port())
                             .build());
         } catch (StatusRuntimeException e) {

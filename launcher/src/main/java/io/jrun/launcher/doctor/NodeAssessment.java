@@ -42,7 +42,7 @@ final class NodeAssessment {
         return facts.getUnknownNamesList().isEmpty()
                 ? CheckResult.ok(
                         "names",
-                        facts.getReachedAt().isEmpty() ? "knows its own name, " + facts.getHost() : "knows all hosts")
+                        facts.getAddress().isEmpty() ? "knows its own name, " + facts.getHost() : "knows all hosts")
                 : CheckResult.problem(
                                 "names",
                                 "does not know " + String.join(", ", facts.getUnknownNamesList())

@@ -20,8 +20,8 @@ import java.util.function.Consumer;
 public final class AgentRegistry implements AutoCloseable {
     private final String version;
     private final String job;
-    private final Map<String, AgentSlot> places = new ConcurrentHashMap<>();
-    private final List<String> forAnybody = new CopyOnWriteArrayList<>();
+    private final Map<String, AgentSlot> slots = new ConcurrentHashMap<>();
+    private final List<String> openToUnnamed = new CopyOnWriteArrayList<>();
     private final Map<String, String> machines = new ConcurrentHashMap<>();
     private final Consumer<String> log;
     private final AgentSecret secret;
@@ -37,7 +37,7 @@ public final class AgentRegistry implements AutoCloseable {
         this.log = log;
         this.secret = secret;
         this.listener =
-                AgentListener.listen(address, secret, dialed -> ArrivingAgent.register(dialed, this::seat), log);
+                AgentListener.listen(address, secret, dialed -> ArrivingAgent.register(dialed, this::register), log);
     }
 
     /**
@@ -69,22 +69,22 @@ public final class AgentRegistry implements AutoCloseable {
         return expect(node, where, false);
     }
 
-    private AgentSlot expect(String node, String where, boolean anybody) {
-        AgentSlot place = new AgentSlot(where, anybody);
-        if (places.putIfAbsent(node, place) != null) {
-            place.close();
+    private AgentSlot expect(String node, String where, boolean acceptsUnnamed) {
+        AgentSlot slot = new AgentSlot(where, acceptsUnnamed);
+        if (slots.putIfAbsent(node, slot) != null) {
+            slot.close();
             throw new IllegalArgumentException("two nodes are called " + node);
         }
-        return place;
+        return slot;
     }
 
     /**
      * Makes a slot that an agent without a name may take too. Such agents take these slots in the order of creation.
      */
-    public AgentSlot expectAnybody(String node, String where) {
-        AgentSlot place = expect(node, where, true);
-        forAnybody.add(node);
-        return place;
+    public AgentSlot expectUnnamed(String node, String where) {
+        AgentSlot slot = expect(node, where, true);
+        openToUnnamed.add(node);
+        return slot;
     }
 
     /** Refuses all further agents, with {@code why}. */
@@ -102,55 +102,56 @@ public final class AgentRegistry implements AutoCloseable {
 
     /** Sends the exit code of the job to all agents that have arrived, and ends these agents. */
     public void sendExitCode(int exitCode) {
-        places.values().forEach(place -> place.arrival().sendExitCode(exitCode));
+        slots.values().forEach(slot -> slot.arrival().sendExitCode(exitCode));
     }
 
     /** Ends the agents that have arrived, and stops listening. */
     @Override
     public void close() {
-        places.values().forEach(AgentSlot::close);
+        slots.values().forEach(AgentSlot::close);
         listener.close();
     }
 
     /** The slot for {@code who}. */
-    private AgentRegistration seat(ArrivingAgent agent, AgentArrived who) {
+    private AgentRegistration register(ArrivingAgent agent, AgentArrived who) {
         if (!secret.isToken(who.getToken().toByteArray())) {
             throw refusal("the agent does not know the secret of this job");
         }
         synchronized (machines) { // the second of two agents that arrive at once sees the first
-            String node = seat(who, agent.address());
+            String node = slotOf(who, agent.address());
             machines.put(node, machine(who.getHost(), agent.address()));
-            return Objects.requireNonNull(places.get(node)).arrival();
+            return Objects.requireNonNull(slots.get(node)).arrival();
         }
     }
 
     /** The name of the slot for {@code who}. */
-    private String seat(AgentArrived who, String caller) {
+    private String slotOf(AgentArrived who, String caller) {
         if (!shut.isEmpty()) {
             throw refusal(shut);
         }
         if (!who.getJob().equals(job)) {
-            throw refusal("this is where the nodes of job '" + job + "' meet, and this node's is '" + who.getJob()
-                    + "'; all need the same --rdzv-id, or without it the same command line");
+            throw refusal("the nodes of job '" + job + "' use this address, but this node belongs to job '"
+                    + who.getJob() + "'; all nodes of a job need the same --rdzv-id, or the same command line without"
+                    + " --rdzv-id");
         }
         if (onePerMachine && who.getNode().isEmpty() && isHere(who.getHost(), caller)) {
             log.accept("a second jrun on " + who.getHost()
-                    + " was refused. If it belongs to another job of the same command"
-                    + " line, other nodes of that job may have joined this one: give each job its own --rdzv-id");
+                    + " was refused. If the second jrun belongs to another job of the same command line, other nodes"
+                    + " of that job may have joined this job: give each job its own --rdzv-id");
             throw refusal(
-                    "a jrun on this machine, " + who.getHost() + ", takes part in a job of the same command line that"
-                            + " meets there already; give each job its own --rdzv-id, and one to a job with several"
-                            + " nodes on a machine");
+                    "a jrun on this machine, " + who.getHost() + ", takes part in a job of the same command line at"
+                            + " this address already; give each job its own --rdzv-id, also a job with several nodes"
+                            + " on a machine");
         }
         if (who.getNode().isEmpty()) {
-            return forAnybody.stream()
+            return openToUnnamed.stream()
                     .filter(node -> take(node, who))
                     .findFirst()
-                    .orElseThrow(() -> forAnybody.stream().anyMatch(this::hasLeft)
+                    .orElseThrow(() -> openToUnnamed.stream().anyMatch(this::hasLeft)
                             ? later("a node")
-                            : refusal("all " + places.size() + " nodes of this job have joined already"));
+                            : refusal("all " + slots.size() + " nodes of this job have joined already"));
         }
-        if (!places.containsKey(who.getNode())) {
+        if (!slots.containsKey(who.getNode())) {
             throw refusal("this job has no node '" + who.getNode() + "'");
         }
         if (!take(who.getNode(), who)) {
@@ -164,7 +165,7 @@ public final class AgentRegistry implements AutoCloseable {
     /** Whether an agent of that machine has joined, or this process runs on the machine. */
     private boolean isHere(String host, String caller) {
         return (host.equals(NodeProbe.hostHere()) && isOwnAddress(caller))
-                || places.entrySet().stream()
+                || slots.entrySet().stream()
                         .anyMatch(entry -> entry.getValue().arrival().isPresent()
                                 && machine(host, caller).equals(machines.get(entry.getKey())));
     }
@@ -183,7 +184,7 @@ public final class AgentRegistry implements AutoCloseable {
     }
 
     private boolean take(String node, AgentArrived who) {
-        AgentRegistration arrival = Objects.requireNonNull(places.get(node)).arrival();
+        AgentRegistration arrival = Objects.requireNonNull(slots.get(node)).arrival();
         if (!who.getJrunVersion().equals(version)) {
             if (job.isEmpty() && arrival.take()) { // in a rendezvous, an agent of the right version may arrive later
                 arrival.refuse("the agent is jrun " + who.getJrunVersion() + ", the launcher is jrun " + version
@@ -196,12 +197,12 @@ public final class AgentRegistry implements AutoCloseable {
     }
 
     private boolean hasLeft(String node) {
-        return Objects.requireNonNull(places.get(node)).arrival().left().isDone();
+        return Objects.requireNonNull(slots.get(node)).arrival().left().isDone();
     }
 
     private static RuntimeException later(String node) {
         return new ArrivingAgent.RegistrationRefusedException(
-                node + " of this job was lost, and its place is free again after --node-cooldown", true);
+                node + " of this job was lost, and its slot is free again after --node-cooldown", true);
     }
 
     private static RuntimeException refusal(String why) {

@@ -13,7 +13,7 @@ import java.util.function.Consumer;
  */
 public final class AgentSlot implements AgentRoute, AutoCloseable {
     private final String where;
-    private final boolean forAnybody;
+    private final boolean acceptsUnnamed;
     private volatile Consumer<StopSignal> onSignal = _ -> {};
     private volatile Runnable onReconnect = () -> {};
     private volatile AgentRegistration arrival = new AgentRegistration(this::signal);
@@ -22,16 +22,16 @@ public final class AgentSlot implements AgentRoute, AutoCloseable {
      * A free slot.
      *
      * @param where the name of the node in messages
-     * @param forAnybody whether any node may take the slot
+     * @param acceptsUnnamed whether an agent without a name may take the slot
      */
-    AgentSlot(String where, boolean forAnybody) {
+    AgentSlot(String where, boolean acceptsUnnamed) {
         this.where = where;
-        this.forAnybody = forAnybody;
+        this.acceptsUnnamed = acceptsUnnamed;
     }
 
     /** The node's agent, for the coordinator. The agent need not have arrived. */
     public Agent agent() {
-        return new Agent(where, this, forAnybody);
+        return new Agent(where, this, acceptsUnnamed);
     }
 
     /** The registration of the expected, the connected or the last agent. */

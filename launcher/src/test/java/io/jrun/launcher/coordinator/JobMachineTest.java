@@ -157,10 +157,10 @@ class JobMachineTest {
                 .containsExactly(new SendPeers(
                         1,
                         List.of(
-                                new PeerAddress(0, 0, 0, "node1", "10.0.0.1", 5000, 70),
-                                new PeerAddress(1, 0, 1, "node1", "10.0.0.1", 5001, 71),
-                                new PeerAddress(2, 1, 0, "node2", "10.0.0.2", 5002, 72),
-                                new PeerAddress(3, 1, 1, "node2", "10.0.0.2", 5003, 73))));
+                                new PeerAddress(0, 0, "node1", "10.0.0.1", 5000, 70),
+                                new PeerAddress(1, 0, "node1", "10.0.0.1", 5001, 71),
+                                new PeerAddress(2, 1, "node2", "10.0.0.2", 5002, 72),
+                                new PeerAddress(3, 1, "node2", "10.0.0.2", 5003, 73))));
     }
 
     @Test

@@ -30,7 +30,7 @@ class HostAssessmentTest {
                 .setVersion("1.0")
                 .setJava("25")
                 .setHost("gpu1")
-                .setReachedAt("10.0.0.1")
+                .setAddress("10.0.0.1")
                 .setInterface("eth0, MTU 1500")
                 .setCores(8)
                 .setShmFreeBytes(4L << 30)

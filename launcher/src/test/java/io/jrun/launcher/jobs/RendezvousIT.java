@@ -30,7 +30,7 @@ class RendezvousIT extends RealJobs {
             try (ServerSocket _ = new ServerSocket(port, 1, InetAddress.getLoopbackAddress())) {
                 return;
             } catch (IOException e) {
-                // somebody has it
+                // another process has the port
             }
         }
         throw new AssertionError("no free port");
@@ -170,7 +170,7 @@ class RendezvousIT extends RealJobs {
         Running hosting = node("2", "--node-rank=0", "--rdzv-id=one", "sh", "-c", "echo $RANK");
         Result stranger = node("2", "--node-rank=1", "--rdzv-id=two", "true").await();
         assertThat(stranger.exitCode()).as(stranger.err()).isEqualTo(2);
-        assertThat(stranger.err()).contains("job 'one' meet", "this node's is 'two'");
+        assertThat(stranger.err()).contains("the nodes of job 'one'", "this node belongs to job 'two'");
         assertThat(node("2", "--node-rank=1", "--rdzv-id=one", "true").await().exitCode())
                 .isZero();
         assertThat(hosting.await().exitCode()).isZero();

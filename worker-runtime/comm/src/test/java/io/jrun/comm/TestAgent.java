@@ -319,7 +319,7 @@ public final class TestAgent implements AutoCloseable {
             case Frame.Alive _,
                     Frame.Waits _,
                     Frame.Metrics _,
-                    Frame.Place _ -> {} // The test agent ignores these frames.
+                    Frame.MeshPlace _ -> {} // The test agent ignores these frames.
             case Frame.Hello _, Frame.Elastic _, Frame.Parked _, Frame.Forwarded _, Frame.FromAgent _ ->
                 throw new IllegalStateException("unexpected " + frame);
         }

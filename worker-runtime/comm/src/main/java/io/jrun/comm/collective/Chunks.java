@@ -46,9 +46,4 @@ record Chunks(Blocks blocks, int elementBytes) {
     MemorySegment slice(MemorySegment buffer, int index) {
         return buffer.asSlice(offset(index), length(index));
     }
-
-    /** Returns the memory of {@code count} chunks from chunk {@code first} on. */
-    MemorySegment slice(MemorySegment buffer, int first, int count) {
-        return buffer.asSlice(offset(first), offset(first + count) - offset(first));
-    }
 }

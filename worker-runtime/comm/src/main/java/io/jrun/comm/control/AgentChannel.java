@@ -179,7 +179,7 @@ public final class AgentChannel implements Control {
     @Override
     public void reportPlace(String place) {
         try {
-            send(new Frame.Place(place));
+            send(new Frame.MeshPlace(place));
         } catch (IOException e) {
             listener.connectionLost("cannot report the place of this rank: " + e.getMessage());
         }

@@ -117,7 +117,7 @@ public sealed interface Frame {
     }
 
     /** Reports the place of this rank in a mesh, as {@code pp=1 tp=0}, for the causes of failures. */
-    record Place(String place) implements ToLauncher {}
+    record MeshPlace(String place) implements ToLauncher {}
 
     /** Refuses this connection. The worker fails with the reason. */
     record Refused(String reason) implements FromAgent {}

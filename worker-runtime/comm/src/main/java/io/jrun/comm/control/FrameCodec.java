@@ -62,7 +62,7 @@ public final class FrameCodec {
     private static final int LOCATE = TO_LAUNCHER + 2;
     private static final int WAITS = TO_LAUNCHER + 3;
     private static final int METRICS = TO_LAUNCHER + 4;
-    private static final int PLACE = TO_LAUNCHER + 5;
+    private static final int MESH_PLACE = TO_LAUNCHER + 5;
 
     private static final int SET = 1;
     private static final int GET = 2;
@@ -177,8 +177,8 @@ public final class FrameCodec {
                 out.writeByte(METRICS);
                 MetricCodec.write(metrics, out);
             }
-            case Frame.Place(String place) -> {
-                out.writeByte(PLACE);
+            case Frame.MeshPlace(String place) -> {
+                out.writeByte(MESH_PLACE);
                 writeString(place, out);
             }
             case Frame.Waits(List<GroupRecord> waits) -> {
@@ -264,7 +264,7 @@ public final class FrameCodec {
             case LEAVING -> new Frame.Leaving(readString(in), readWaits(in));
             case WAITS -> new Frame.Waits(readWaits(in));
             case METRICS -> MetricCodec.read(in);
-            case PLACE -> new Frame.Place(readString(in));
+            case MESH_PLACE -> new Frame.MeshPlace(readString(in));
             case ALIVE -> new Frame.Alive(in.readLong(), in.readBoolean());
             case REFUSED -> new Frame.Refused(readString(in));
             case PEER_TABLE -> new Frame.PeerTable(in.readInt(), readBytes(in), readPeers(in));

@@ -25,10 +25,6 @@ final class Commits {
         state.save();
     }
 
-    long count() {
-        return count;
-    }
-
     void commit(World world) {
         state.save();
         count++;

@@ -24,11 +24,6 @@ public final class ElasticRound {
         return world().group();
     }
 
-    /** Number of commits of the program over all rounds. */
-    public long commits() {
-        return commits.count();
-    }
-
     /**
      * Makes the current state the point to which a failure goes back. Every rank calls the method at the same points,
      * after the collectives that compute its state. The method is local and costs only the copy.

@@ -52,7 +52,7 @@ class FrameCodecTest {
                 new Frame.NextRound(1, 2, 3, 4, 5, 6, 7, 8),
                 new Frame.Alive(7, true),
                 new Frame.Waits(WAITS),
-                new Frame.Place("pp=1 tp=0"),
+                new Frame.MeshPlace("pp=1 tp=0"),
                 new Frame.Metrics(1, Map.of("loss", Double.NaN, "lr", -0.5), 2),
                 new Frame.Locate(1, 2, "world", 3),
                 new Frame.RecordRequest(4, "world"),
