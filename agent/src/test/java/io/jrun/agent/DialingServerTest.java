@@ -116,7 +116,7 @@ class DialingServerTest {
     }
 
     @Test
-    void strangersDisturbNobody() throws Exception {
+    void connectionsOfStrangersDisturbNoCall() throws Exception {
         for (int i = 0; i < 20; i++) {
             try (Socket socket = new Socket(InetAddress.getLoopbackAddress(), listener.port())) {
                 socket.getOutputStream().write("GET / HTTP/1.1\r\n\r\n".getBytes(StandardCharsets.US_ASCII));

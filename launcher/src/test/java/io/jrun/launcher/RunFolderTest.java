@@ -44,9 +44,9 @@ class RunFolderTest {
         assertThat(said).isEmpty();
     }
 
-    /** In a log folder that others can write to, somebody may have guessed the run's name. */
+    /** In a log folder that others can write to, another user may have guessed the run's name. */
     @Test
-    void folderThatSomebodyElseHasLaidIsRefused() throws IOException {
+    void folderOfAnotherUserIsRefused() throws IOException {
         Path elsewhere = Files.createDirectory(folder.resolve("elsewhere"));
         Path run = Files.createSymbolicLink(folder.resolve("run"), elsewhere);
         assertThatThrownBy(() -> RunFolder.claim(run, said::add))

@@ -7,7 +7,7 @@ import java.nio.file.Path;
 final class AgentHostMain {
     private AgentHostMain() {}
 
-    /** Arguments: a folder for logs, and the workers' shell script. Waits for ever. */
+    /** Arguments: a folder for logs, and the workers' shell script. Waits without end. */
     public static void main(String[] args) throws Exception {
         TestJob job = TestJob.inProcess(Path.of(args[0]).resolve("logs"));
         job.open();

@@ -86,7 +86,7 @@ class GuardTest {
     }
 
     @Test
-    void signalsStillGoOutWhenSomebodyKilledTheGuard() throws Exception {
+    void signalsAreStillSentAfterAKillOfTheGuard() throws Exception {
         Process target = new ProcessBuilder("setsid", "sleep", "300").start();
         Path sockets = Files.createDirectory(folder.resolve("s"));
         try (Guard guard = Guard.start(sockets, "jrun-test-none")) {

@@ -159,7 +159,7 @@ class ElasticRoundTest {
     }
 
     @Test
-    void aStopThatSparesNobodyEndsParkedWorkersToo() throws IOException {
+    void aStopOfAllWorkersEndsParkedWorkersToo() throws IOException {
         try (TestWorker one = elastic(1)) {
             one.send(new Frame.Parked(""));
             parked(1);

@@ -131,7 +131,7 @@ class ElasticWorkersTest {
 
     @Test
     void aWorkerStoppedInTheMiddleOfAReductionIsFencedOff() throws IOException {
-        job.launch(program(4, 1, 99, NEVER)); // for ever
+        job.launch(program(4, 1, 99, NEVER)); // without end
         meet(1);
         job.awaitStdout(3, "begins");
         signal("STOP", job.pid(3));
@@ -146,7 +146,7 @@ class ElasticWorkersTest {
         launch.getWorkersBuilder(1).setKeepPid(job.pid(1));
         job.launch(launch);
         meet(2);
-        // Nobody is there to wake up: SIGCONT finds no process, and the new round reduces undisturbed.
+        // SIGCONT finds no process, and the new round reduces undisturbed.
         signal("CONT", job.pid(3));
         awaitText(output(1, 3), "begins");
         fail("enough", LONG_GRACE_MILLIS);

@@ -332,7 +332,7 @@ class NodeRendezvousTest {
     }
 
     @Test
-    void workerThatDoesNotReadHoldsUpNobody() throws IOException {
+    void workerThatDoesNotReadDelaysNoOtherWorker() throws IOException {
         try (TestWorker deaf = hello(0);
                 TestWorker one = hello(1)) {
             joinAndWait(deaf, one);

@@ -101,7 +101,7 @@ class SupervisionTest {
         assertThat(job.exited(0).getStartError()).contains("cannot be written");
     }
 
-    /** On a host where the launcher has not made it, somebody may have guessed its name. */
+    /** On a host where the launcher has not made the folder, another user may have guessed its name. */
     @Test
     void logFolderThatIsALinkIsAStartError() throws IOException {
         Path elsewhere = Files.createDirectory(folder.resolve("elsewhere"));
@@ -158,7 +158,7 @@ class SupervisionTest {
     }
 
     @Test
-    void sharedMemoryThatNobodyUsesIsRemovedWithTheRound() throws Exception {
+    void unusedSharedMemoryIsRemovedWithTheRound() throws Exception {
         Path used = sharedMemory("a-used");
         Path left = sharedMemory("b-left");
         Path strange = Path.of("/dev/shm", "other-" + job.runId());

@@ -90,7 +90,7 @@ class LineCutterTest {
     }
 
     @Test
-    void fileShortenedBySomebodyIsAnError() throws IOException {
+    void fileShortenedByAnotherProcessIsAnError() throws IOException {
         write("text\n");
         Files.write(file.path(), new byte[0]);
         assertThatThrownBy(cutter::next).hasMessageContaining("was shortened by another process");

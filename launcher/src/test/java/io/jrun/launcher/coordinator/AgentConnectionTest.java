@@ -90,7 +90,7 @@ class AgentConnectionTest {
         AgentConnection link = AgentConnection.open(7, new DirectRoute(channel), mailbox);
         long deadline = System.nanoTime() + TIMEOUT;
         while (!link.isHeld()) {
-            assertThat(System.nanoTime() - deadline).as("nobody waits").isNegative();
+            assertThat(System.nanoTime() - deadline).as("no call waits").isNegative();
             Thread.onSpinWait();
         }
         for (int turn = 0; turn < 10; turn++) {

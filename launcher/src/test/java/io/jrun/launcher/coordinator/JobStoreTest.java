@@ -10,7 +10,7 @@ import java.util.List;
 import java.util.Optional;
 import org.junit.jupiter.api.Test;
 
-/** The store's rounds: whoever asks is answered. */
+/** The rounds of the store: each request gets an answer. */
 class JobStoreTest {
     private final JobStore store = new JobStore(() -> 0);
     private final List<Frame.StoreReply> answers = new ArrayList<>();

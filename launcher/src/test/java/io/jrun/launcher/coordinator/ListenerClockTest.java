@@ -12,7 +12,7 @@ class ListenerClockTest {
     private final ListenerClock clock = new ListenerClock(now::get);
 
     @Test
-    void countsWhileSomebodyListens() {
+    void countsWhileAListenerRuns() {
         long start = clock.getAsLong();
         for (int tick = 0; tick < 100; tick++) {
             now.addAndGet(100 * MILLI);

@@ -104,7 +104,7 @@ final class SimulatedAgent {
             }
             case 2 -> {
                 if (elastic) {
-                    park(worker, "has lost somebody");
+                    park(worker, "has lost a peer");
                 }
             }
             default -> {

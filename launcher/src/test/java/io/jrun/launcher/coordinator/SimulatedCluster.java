@@ -293,7 +293,7 @@ final class SimulatedCluster {
         }
         assertThat(next.ids()).as("nodes sit once").doesNotHaveDuplicates();
         assertThat(next.ids().size()).isBetween(nodes.min(), nodes.max());
-        assertThat(agents.keySet()).as("whoever takes part is there").containsAll(next.ids());
+        assertThat(agents.keySet()).as("each member of the round has an agent").containsAll(next.ids());
         assertThat(next.ranks().placements())
                 .extracting(Placement::rank)
                 .as("ranks are a permutation")

@@ -97,7 +97,7 @@ class StragglerDetectorTest {
     }
 
     @Test
-    void aRoundBeginsWithNobodyLate() {
+    void aRoundBeginsWithoutLateRanks() {
         late.begin();
         threeSecondsIn(10, 0, 10);
         events.publish(new JobEvent.RoundStarted(2, 1, List.of()));

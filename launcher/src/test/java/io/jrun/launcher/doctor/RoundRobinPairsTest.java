@@ -12,7 +12,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 class RoundRobinPairsTest {
     @ParameterizedTest
     @ValueSource(ints = {0, 1, 2, 3, 4, 7, 16, 33})
-    void everyPairMeetsOnceAndNobodyMeetsTwoAtATime(int count) {
+    void everyPairMeetsOnceAndNoNodeMeetsTwoAtATime(int count) {
         Set<Pair> met = new HashSet<>();
         for (List<Pair> round : RoundRobinPairs.rounds(count)) {
             Set<Integer> busy = new HashSet<>();

@@ -232,7 +232,7 @@ class OperationMatcherTest {
     }
 
     @Test
-    void everybodyInTheSameOperationIsStuckAndNobodyGuilty() {
+    void allRanksInTheSameOperationAreStuckAndNoRankIsGuilty() {
         assertThat(match(
                         new Rank(0, 2).call("world", 4, "barrier", OperationState.STARTED),
                         new Rank(1, 2).call("world", 4, "barrier", OperationState.FAILED)))

@@ -16,7 +16,7 @@ class CertIT extends RealJobs {
     }
 
     @Test
-    void whoIsAdmittedIsServedUnderItsOwnNameAndNobodyElse() throws Exception {
+    void aCertificateIsAcceptedUnderItsOwnNameOnly() throws Exception {
         make("init", "--dir=ca");
         make("node", "127.0.0.1", "--dir=ca");
         make("node", "alice", "--dir=ca");

@@ -50,7 +50,7 @@ class ConsoleIT extends RealJobs {
     }
 
     @Test
-    void filtersThatChooseNobodyAreRefused() {
+    void filtersThatChooseNoRankAreRefused() {
         Result result = jrun.run("--nproc-per-node=2", "--ranks-filter=2-9", "touch", "started");
         assertThat(result.exitCode()).isEqualTo(2);
         assertThat(result.err()).hasLineCount(1).contains("--ranks-filter", "the job has ranks 0 to 1");

@@ -81,7 +81,7 @@ final class HostAgents implements AutoCloseable {
                 .startUnder(hosts.on(host), "agent", "--secret-file=" + secret(), "--listen=0.0.0.0");
     }
 
-    /** The host loses its power; nobody is left to remove temporary files, so this does. */
+    /** The host loses its power. The method removes the temporary files, because no process of the host is left. */
     void powerOff(String host) {
         hosts.killAll(host);
         Running agent = on(host);

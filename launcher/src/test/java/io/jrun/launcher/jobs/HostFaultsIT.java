@@ -53,7 +53,7 @@ class HostFaultsIT extends RealJobs {
 
     private static TestHosts hosts;
     private static Path program;
-    private static final BlockingQueue<Lane> IDLE = new ArrayBlockingQueue<>(MOST_HOSTS);
+    private static final BlockingQueue<HostSet> IDLE = new ArrayBlockingQueue<>(MOST_HOSTS);
     private static final Queue<Long> BROADCAST_MILLIS = new ConcurrentLinkedQueue<>();
 
     /** The fault of a host or of the worker on the host. */
@@ -79,7 +79,7 @@ class HostFaultsIT extends RealJobs {
     record Case(Fault fault, int seed) {}
 
     /** Hosts with standing agents, for one job at a time. */
-    private record Lane(List<String> names, HostAgents agents) {}
+    private record HostSet(List<String> names, HostAgents agents) {}
 
     static Stream<Case> cases() {
         int first = RunSeed.offset(1_000_000);
@@ -95,7 +95,7 @@ class HostFaultsIT extends RealJobs {
         for (int count = 2; count <= MOST_HOSTS; count++) {
             List<String> names =
                     IntStream.range(first, first + count).mapToObj(i -> "h" + i).toList();
-            IDLE.add(new Lane(names, new HostAgents(hosts, ofClass.resolve("agents-" + count))));
+            IDLE.add(new HostSet(names, new HostAgents(hosts, ofClass.resolve("agents-" + count))));
             first += count;
         }
         program = Jars.program(ofClass.resolve("work.jar"), "Work", """
@@ -120,10 +120,10 @@ class HostFaultsIT extends RealJobs {
     @AfterAll
     static void takeDown() {
         if (hosts != null) {
-            for (Lane lane = IDLE.poll();
-                    lane != null;
-                    lane = IDLE.poll()) { // none is left for another turn of the class
-                lane.agents().close();
+            for (HostSet hostSet = IDLE.poll();
+                    hostSet != null;
+                    hostSet = IDLE.poll()) { // none is left for another turn of the class
+                hostSet.agents().close();
             }
             hosts.close();
             LongSummaryStatistics millis =
@@ -138,43 +138,43 @@ class HostFaultsIT extends RealJobs {
     @MethodSource("cases")
     @Execution(ExecutionMode.CONCURRENT)
     void faultIsNamedAndNothingIsLeft(Case each) throws Exception {
-        Lane lane = Objects.requireNonNull(IDLE.poll(TIMEOUT_SECONDS, TimeUnit.SECONDS), "a lane");
+        HostSet hostSet = Objects.requireNonNull(IDLE.poll(TIMEOUT_SECONDS, TimeUnit.SECONDS), "a set of hosts");
         try {
-            lane.agents().start(lane.names());
-            check(each, lane);
+            hostSet.agents().start(hostSet.names());
+            check(each, hostSet);
         } finally {
-            IDLE.add(lane);
+            IDLE.add(hostSet);
         }
     }
 
-    private void check(Case each, Lane lane) throws IOException {
+    private void check(Case each, HostSet hostSet) throws IOException {
         Random random = new Random(each.seed());
-        int rank = random.nextInt(lane.names().size());
-        String victim = lane.names().get(rank);
+        int rank = random.nextInt(hostSet.names().size());
+        String victim = hostSet.names().get(rank);
         Running job = jrun.startUnder(
                 hosts.on("head"),
-                "--secret-file=" + lane.agents().secret(),
-                "--hosts=" + String.join(",", lane.names()),
+                "--secret-file=" + hostSet.agents().secret(),
+                "--hosts=" + String.join(",", hostSet.names()),
                 "--nproc-per-node=1",
                 "--worker-timeout=4",
                 "--shutdown-timeout=1",
                 "--json",
                 program.toString());
         try {
-            for (int i = 0; i < lane.names().size(); i++) {
-                String line = "[" + i + "@" + lane.names().get(i) + "] up";
+            for (int i = 0; i < hostSet.names().size(); i++) {
+                String line = "[" + i + "@" + hostSet.names().get(i) + "] up";
                 JRun.waitFor(() -> job.err().contains(line), "'" + line + "'"); // with --json it goes there
             }
             LockSupport.parkNanos(random.nextLong(500_000_000)); // any moment will do
             strike(
                     each.fault(),
-                    lane.agents(),
+                    hostSet.agents(),
                     victim,
                     job.processesOfRank(rank).getFirst());
             Result result = job.await();
             assertThat(result.exitCode()).as(result.err()).isEqualTo(each.fault().exitCode);
             assertThat(result.err()).contains(words(each.fault(), rank, victim));
-            checkTold(each.fault(), lane, victim, result);
+            checkInformed(each.fault(), hostSet, victim, result);
         } finally {
             job.processes().forEach(pid -> JRun.kill("KILL", pid)); // of a case that failed
             hosts.plugIn(victim);
@@ -199,8 +199,8 @@ class HostFaultsIT extends RealJobs {
         };
     }
 
-    private void checkTold(Fault fault, Lane lane, String victim, Result result) throws IOException {
-        List<String> expected = new ArrayList<>(lane.names());
+    private void checkInformed(Fault fault, HostSet hostSet, String victim, Result result) throws IOException {
+        List<String> expected = new ArrayList<>(hostSet.names());
         if (fault.takesTheAgent()) {
             expected.remove(victim);
         }

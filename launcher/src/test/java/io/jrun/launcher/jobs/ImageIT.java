@@ -207,7 +207,7 @@ class ImageIT extends RealJobs {
     }
 
     @Test
-    void aBrokenPullEndsWithOneSentenceAndADeadHolderBlocksNobody() throws Exception {
+    void aBrokenPullEndsWithOneSentenceAndADeadHolderBlocksNoPull() throws Exception {
         try (BrokenRegistry broken = new BrokenRegistry(false)) {
             assertThatThrownBy(() -> prepare(broken.image())).hasMessageContaining("broke off 3 times");
             assertThat(broken.layers).hasValue(3);

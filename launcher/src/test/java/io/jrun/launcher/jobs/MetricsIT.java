@@ -16,7 +16,7 @@ import java.util.Map;
 import java.util.TreeMap;
 import org.junit.jupiter.api.Test;
 
-/** Metrics of real workers reach the record of the job and its result, and hold up nobody. */
+/** Metrics of real workers reach the record of the job and its result, and delay no worker. */
 class MetricsIT extends RealJobs {
     private static final String PROGRAM = """
             import io.jrun.comm.*;

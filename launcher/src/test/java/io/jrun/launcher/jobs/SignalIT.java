@@ -96,7 +96,7 @@ class SignalIT extends RealJobs {
     @Test
     void stoppedLauncherKeepsItsJob() {
         Running job = jrun.start("sh", "-c", "echo up; until [ -e go ]; do sleep 0.05; done; : > worked; echo done");
-        // Not TSTP: the kernel drops it where, as under CI, nobody could continue the process group.
+        // Not TSTP: the kernel drops it where, as under CI, no shell could continue the process group.
         job.awaitOutput("up").signal("STOP");
         JRun.waitFor(job::isStopped, "the stop of the launcher");
         assertThat(folder.resolve("go").toFile().mkdir()).isTrue();

@@ -62,7 +62,7 @@ final class TestCluster implements AutoCloseable {
         return check(StandingAgent.join(new String[] {"on", "--id", ID, node}, words));
     }
 
-    /** Powers a node off; nobody is left to remove its agents' sockets, so this does. */
+    /** Powers a node off, and removes the sockets of its agents, because no process of the node is left. */
     void crash(String node) {
         String sockets = on(
                 node,

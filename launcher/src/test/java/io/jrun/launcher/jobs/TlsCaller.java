@@ -33,7 +33,7 @@ final class TlsCaller {
         try {
             socket.startHandshake();
         } catch (SSLException | SocketException e) {
-            return socket; // an alert, or a reset while this side still spoke: whoever reads hears of it
+            return socket; // an alert, or a reset while this side still sent: the next read reports it
         }
         return socket;
     }

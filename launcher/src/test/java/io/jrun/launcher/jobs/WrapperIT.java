@@ -97,7 +97,7 @@ class WrapperIT extends RealJobs {
         Process probe = new ProcessBuilder(
                         Stream.concat(hidden.stream(), Stream.of("true")).toList())
                 .start();
-        assumeTrue(probe.waitFor() == 0, "skipped: this machine lets nobody mount, so its JDKs cannot be hidden");
+        assumeTrue(probe.waitFor() == 0, "skipped: no user may mount on this machine, so its JDKs cannot be hidden");
         Result result = jrun.with("JAVA_HOME", "")
                 .with("JRUN_JAVA_HOME", "")
                 .with("PATH", Files.createDirectory(folder.resolve("empty")) + ":/usr/bin:/bin")

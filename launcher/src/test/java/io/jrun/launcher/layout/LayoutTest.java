@@ -83,7 +83,7 @@ class LayoutTest {
     }
 
     @Test
-    void sharingThatNobodyAskedForIsSaid() {
+    void unrequestedSharingIsReported() {
         assertThat(sharing(TWO_GPUS, 5, GpuVisibility.ONE_BY_DEFAULT))
                 .containsExactly("5 workers share the 2 GPUs of a, up to 3 on each; --nproc-per-node=gpu starts one per"
                         + " GPU, --gpu-visibility=all shows every worker all of them");

@@ -336,7 +336,7 @@ class MessagesIT {
     /** Others may still send: also when a rank has left whose stream has ended. */
     @ParameterizedTest
     @ValueSource(strings = {"SHM 3", "TCP 3", "2+1"})
-    void aWaitForAnySourceGoesOnWhileSomebodyIsLeft(Plane plane) {
+    void aWaitForAnySourceContinuesWhileAnotherRankIsLeft(Plane plane) {
         CompletableFuture<Thread> first = new CompletableFuture<>();
         LocalWorld.run(plane.world(), world -> {
             Messages messages = world.group().messages();

@@ -42,7 +42,7 @@ final class WorkerPrograms {
         }
     }
 
-    /** All-reduces for ever. */
+    /** All-reduces without end. */
     public static final class ReduceForever {
         private ReduceForever() {}
 
@@ -57,7 +57,7 @@ final class WorkerPrograms {
         }
     }
 
-    /** All collectives, large and small, in an order drawn from a seed, for ever. */
+    /** All collectives, large and small, in an order drawn from a seed, without end. */
     public static final class EverythingForever {
         private static final int LARGE = 120_000;
 
@@ -140,7 +140,7 @@ final class WorkerPrograms {
         }
     }
 
-    /** All-reduces for ever, except that rank 1 never uses its group. */
+    /** All-reduces without end, except that rank 1 never uses its group. */
     public static final class ReduceWithoutRankOne {
         private ReduceWithoutRankOne() {}
 

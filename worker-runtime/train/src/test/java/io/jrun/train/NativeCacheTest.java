@@ -17,7 +17,7 @@ import org.junit.jupiter.api.io.TempDir;
 
 /** Everybody can make a folder of a foreseeable name in /var/tmp; code must come from a folder of this user's alone. */
 class NativeCacheTest {
-    private static final int SOMEBODY_ELSE = 4711;
+    private static final int ANOTHER_USER = 4711;
 
     @TempDir
     private Path folder;
@@ -45,7 +45,7 @@ class NativeCacheTest {
     }
 
     @Test
-    void isAFolderOfThisNodeThatNobodyElseCanEnter() throws IOException {
+    void isAFolderOfThisNodeThatNoOtherUserCanEnter() throws IOException {
         assertThat(directory(environment())).isEqualTo(usual.resolve("natives"));
         assertThat(directory(environment())).as("once more").isEqualTo(usual.resolve("natives"));
         assertThat(PosixFilePermissions.toString(Files.getPosixFilePermissions(usual)))
@@ -76,8 +76,8 @@ class NativeCacheTest {
     void aFolderOfAnotherUserIsNotUsed() throws IOException {
         assumeTrue(
                 Files.getAttribute(folder, "unix:uid").equals(0), "not root: a folder of another user cannot be made");
-        Files.setAttribute(Files.createDirectory(usual), "unix:uid", SOMEBODY_ELSE, LinkOption.NOFOLLOW_LINKS);
-        assertIsInTheUsersCache("(owner " + SOMEBODY_ELSE);
+        Files.setAttribute(Files.createDirectory(usual), "unix:uid", ANOTHER_USER, LinkOption.NOFOLLOW_LINKS);
+        assertIsInTheUsersCache("(owner " + ANOTHER_USER);
     }
 
     private void assertIsInTheUsersCache(String reason) {

@@ -50,7 +50,7 @@ class AnySourceWaitTest {
     }
 
     @Test
-    void itGoesOnWhileSomebodyIsLeft() {
+    void theWaitContinuesWhileAnotherRankIsLeft() {
         health.left(1, "returned from main");
         for (int look = 0; look < 3; look++) {
             assertThat(wait.nextPauseNanos()).isPositive();

@@ -98,7 +98,7 @@ class InboxTest {
     }
 
     @Test
-    void nobodyReadsOnWhereAReaderHasFailed() throws Exception {
+    void noThreadReadsTheStreamOfAFailedReader() throws Exception {
         CountDownLatch secondWaits = new CountDownLatch(1);
         Stream stream = new Stream() {
             @Override

@@ -27,7 +27,7 @@ class SegmentTest {
 
     /** On NUMA machines, pages are near the rank that made them, because no other rank can touch them before. */
     @Test
-    void theCreatorHasAllPagesBeforeAnybodyCanOpenIt() throws Exception {
+    void theCreatorHasAllPagesBeforeOtherRanksCanOpenTheFile() throws Exception {
         long bytes = 1 << 20;
         try (Segment _ = Segment.create(NAME, bytes, bytes).orElseThrow()) {
             Process stat = new ProcessBuilder("stat", "-c", "%b %B", FILE.toString()).start();

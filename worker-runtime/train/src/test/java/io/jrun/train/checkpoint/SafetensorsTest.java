@@ -172,7 +172,7 @@ class SafetensorsTest {
                         "'x' holds -1, expected at least 0"),
                 Arguments.of("end before begin", file("{" + tensor.replace("[0,8]", "[8,0]") + "}", 8), "begin <= end"),
                 Arguments.of("data cut off", file("{" + tensor + "}", 7), "the file is truncated"),
-                Arguments.of("data nobody owns", file("{" + tensor + "}", 9), "the file has 9"),
+                Arguments.of("data of no tensor", file("{" + tensor + "}", 9), "the file has 9"),
                 Arguments.of(
                         "overlap",
                         file("{" + tensor + ",\"y\":{\"dtype\":\"U8\",\"shape\":[4],\"data_offsets\":[4,8]}}", 8),

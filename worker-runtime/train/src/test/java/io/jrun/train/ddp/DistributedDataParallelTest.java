@@ -196,7 +196,7 @@ class DistributedDataParallelTest {
                             .as("mean with a rank that did not use it")
                             .isEqualTo(0.5f);
                     assertThat(module.never.grad().defined())
-                            .as("used by nobody")
+                            .as("used by no rank")
                             .isFalse();
                 }
             }

@@ -56,7 +56,7 @@ class StaticGraphTest {
         }
     }
 
-    /** Rank 0 uses a and b, rank 1 only a; nobody uses the third. From the second pass on by a plain backward. */
+    /** Rank 0 uses a and b, rank 1 only a; no rank uses the third. From the second pass on by a plain backward. */
     @Test
     void unusedParametersOfTheFirstPassStayUnused() {
         LocalWorld.run(2, world -> {

@@ -292,7 +292,7 @@ class GlooBackendTest {
     }
 
     @Test
-    void withoutComparisonNobodyMeetsOutsideTheLibrary() {
+    void withoutComparisonRanksMeetInTheLibraryOnly() {
         LocalWorld.run(2, world -> {
             GroupOptions options = world.group().options().withBackend("gloo").withCompared(false);
             try (ProcessGroup group = world.group().split(0, world.rank(), options)) {

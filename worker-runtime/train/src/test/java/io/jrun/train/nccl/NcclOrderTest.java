@@ -97,8 +97,8 @@ class NcclOrderTest {
     private Path folder;
 
     /**
-     * Reduces memory that is nobody's: to the libraries it is a device's. Once and waits on no host, then
-     * asynchronously.
+     * Reduces memory of a made-up address, which the libraries take for device memory: once without a wait on the host,
+     * then asynchronously.
      */
     public static final class Reduces {
         private Reduces() {}
