@@ -201,7 +201,7 @@ final class JobRun implements AutoCloseable {
             }
         });
         try {
-            console.awaitSaid();
+            console.awaitPrinted();
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
         }

@@ -64,13 +64,16 @@ public final class LauncherFiles {
 
     /** Writes the whole file to {@code out}. */
     void read(int file, long size, OutputStream out) throws IOException, StagingException, InterruptedException {
-        long asked = 0;
+        long requested = 0;
         long written = 0;
         while (written < size) {
-            while (asked < size && asked - written < (long) PIECES_UNDER_WAY * PIECE_BYTES) {
-                int bytes = (int) Math.min(PIECE_BYTES, size - asked);
-                request(FileRequest.newBuilder().setFile(file).setOffset(asked).setBytes(bytes));
-                asked += bytes;
+            while (requested < size && requested - written < (long) PIECES_UNDER_WAY * PIECE_BYTES) {
+                int bytes = (int) Math.min(PIECE_BYTES, size - requested);
+                request(FileRequest.newBuilder()
+                        .setFile(file)
+                        .setOffset(requested)
+                        .setBytes(bytes));
+                requested += bytes;
             }
             FileChunk chunk = answer();
             chunk.getData().writeTo(out);

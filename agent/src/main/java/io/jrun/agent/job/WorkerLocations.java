@@ -35,13 +35,13 @@ final class WorkerLocations {
     /** The subject of a request to a worker. */
     private record Subject(int rank, String group, long sequence) {}
 
-    /** The askers of one request, and the answer if it has arrived. */
-    private static final class Question {
+    /** The requesters of one location, and the answer if it has arrived. */
+    private static final class LocationRequest {
         private final Subject subject;
-        private final List<LocateWorker> askers = new ArrayList<>();
+        private final List<LocateWorker> requesters = new ArrayList<>();
         private @Nullable Bytes answer;
 
-        Question(Subject subject) {
+        LocationRequest(Subject subject) {
             this.subject = subject;
         }
     }
@@ -49,8 +49,8 @@ final class WorkerLocations {
     private final NodeRendezvous rendezvous;
     private final JobEventLoop mailbox;
     private final ResponseStream<ControlResponse> out;
-    private final Map<Subject, Question> questions = new HashMap<>();
-    private final Map<Long, Question> byId = new HashMap<>();
+    private final Map<Subject, LocationRequest> requests = new HashMap<>();
+    private final Map<Long, LocationRequest> byId = new HashMap<>();
     private long nextId;
 
     WorkerLocations(NodeRendezvous rendezvous, JobEventLoop mailbox, ResponseStream<ControlResponse> out) {
@@ -62,75 +62,75 @@ final class WorkerLocations {
     /** Answers with a WorkerLocation, now or soon. {@code pid} is the process of the worker, 0 if there is none. */
     void find(LocateWorker locate, long pid) {
         Subject subject = new Subject(locate.getRank(), locate.getGroup(), locate.getSequence());
-        Question known = questions.get(subject);
+        LocationRequest known = requests.get(subject);
         if (known == null) {
-            known = new Question(subject);
-            questions.put(subject, known);
-            request(known, pid);
+            known = new LocationRequest(subject);
+            requests.put(subject, known);
+            sendRequest(known, pid);
         }
-        known.askers.add(locate);
+        known.requesters.add(locate);
         sendIfAnswered(known);
     }
 
-    private void request(Question question, long pid) {
-        Subject subject = question.subject;
+    private void sendRequest(LocationRequest request, long pid) {
+        Subject subject = request.subject;
         if (pid == 0) {
-            answer(question, "has no process: it has ended, or was not started");
+            answer(request, "has no process: it has ended, or was not started");
             return;
         }
         WorkerConnection connection = rendezvous.connection(subject.rank());
         if (connection == null) {
-            answer(question, "is not connected to its agent: " + ProcessState.describe(ROOT, pid));
+            answer(request, "is not connected to its agent: " + ProcessState.describe(ROOT, pid));
             return;
         }
         long id = nextId++;
-        byId.put(id, question);
+        byId.put(id, request);
         connection.send(new Frame.RecordRequest(id, subject.group()));
         var _ = mailbox.postIn(ANSWER_MILLIS, () -> {
             byId.remove(id);
-            if (question.answer == null) {
-                answer(question, "does not answer: " + ProcessState.describe(ROOT, pid));
+            if (request.answer == null) {
+                answer(request, "does not answer: " + ProcessState.describe(ROOT, pid));
             }
         });
     }
 
     /** Handles the answer of a worker. Drops an answer without a request, and a late answer. */
     void answered(WorkerConnection connection, long id, Bytes record) {
-        Question question = byId.get(id);
-        if (question != null
-                && question.answer == null
-                && connection.equals(rendezvous.connection(question.subject.rank()))) {
+        LocationRequest request = byId.get(id);
+        if (request != null
+                && request.answer == null
+                && connection.equals(rendezvous.connection(request.subject.rank()))) {
             byId.remove(id);
-            answer(question, record);
+            answer(request, record);
         }
     }
 
-    private void answer(Question question, String place) {
+    private void answer(LocationRequest request, String place) {
         answer(
-                question,
-                Bytes.of(RankRecord.unknown(question.subject.rank(), place).encoded()));
+                request,
+                Bytes.of(RankRecord.unknown(request.subject.rank(), place).encoded()));
     }
 
-    private void answer(Question question, Bytes record) {
-        question.answer = record;
-        sendIfAnswered(question);
-        var _ = mailbox.postIn(FRESH_MILLIS, () -> questions.remove(question.subject));
+    private void answer(LocationRequest request, Bytes record) {
+        request.answer = record;
+        sendIfAnswered(request);
+        var _ = mailbox.postIn(FRESH_MILLIS, () -> requests.remove(request.subject));
     }
 
-    private void sendIfAnswered(Question question) {
-        Bytes answer = question.answer;
+    private void sendIfAnswered(LocationRequest request) {
+        Bytes answer = request.answer;
         if (answer == null) {
             return;
         }
-        for (LocateWorker locate : question.askers) {
-            Frame.Location reply = new Frame.Location(locate.getId(), question.subject.rank(), answer);
+        for (LocateWorker locate : request.requesters) {
+            Frame.Location reply = new Frame.Location(locate.getId(), request.subject.rank(), answer);
             out.send(ControlResponse.newBuilder()
                     .setLocation(WorkerLocation.newBuilder()
-                            .setAsker(locate.getAsker())
+                            .setRequester(locate.getRequester())
                             .setRound(locate.getRound())
                             .setFrame(ByteString.copyFrom(FrameCodec.encode(reply))))
                     .build());
         }
-        question.askers.clear();
+        request.requesters.clear();
     }
 }

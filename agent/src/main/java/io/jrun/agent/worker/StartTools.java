@@ -42,14 +42,15 @@ public final class StartTools {
 
     private static String version(String program) throws InterruptedException {
         try {
-            Process asked = new ProcessBuilder(program, "--version")
+            Process versionProcess = new ProcessBuilder(program, "--version")
                     .redirectErrorStream(true)
                     .start();
-            if (!asked.waitFor(DEADLINE_SECONDS, TimeUnit.SECONDS)) {
-                asked.destroyForcibly();
+            if (!versionProcess.waitFor(DEADLINE_SECONDS, TimeUnit.SECONDS)) {
+                versionProcess.destroyForcibly();
                 return "unknown";
             }
-            Matcher found = VERSION.matcher(new String(asked.getInputStream().readAllBytes(), StandardCharsets.UTF_8));
+            Matcher found =
+                    VERSION.matcher(new String(versionProcess.getInputStream().readAllBytes(), StandardCharsets.UTF_8));
             return found.find() ? found.group() : "unknown";
         } catch (IOException e) {
             return "unknown";

@@ -187,7 +187,7 @@ class NodeRendezvousTest {
     }
 
     @Test
-    void leavingIsReportedAndToldToOthersAlsoToThoseWhoConnectLater() throws IOException {
+    void departuresAreReportedToAllOtherWorkersAlsoToLaterOnes() throws IOException {
         try (TestWorker zero = hello(0)) {
             Frame.Leaving leaving = new Frame.Leaving(
                     "returned from main",
@@ -391,17 +391,17 @@ class NodeRendezvousTest {
     }
 
     @Test
-    void aWorkerIsAskedOnceHoweverManyMissIt() throws IOException {
+    void aWorkerGetsOneRequestForAnyNumberOfWaitingRanks() throws IOException {
         try (TestWorker zero = hello(0);
                 TestWorker one = hello(1)) {
             joinAndWait(zero, one);
             Frame.Locate locate = new Frame.Locate(3, 0, "world", 7);
             one.send(locate);
             assertThat(job.awaitFrame(1, Frame.Locate.class)).isEqualTo(locate);
-            for (int asker : List.of(1, 4)) {
+            for (int requester : List.of(1, 4)) {
                 job.send(ControlRequest.newBuilder()
                         .setLocate(LocateWorker.newBuilder()
-                                .setAsker(asker)
+                                .setRequester(requester)
                                 .setRound(1)
                                 .setId(3)
                                 .setGroup("world")
@@ -412,10 +412,10 @@ class NodeRendezvousTest {
             assertThat(question.group()).isEqualTo("world");
             one.send(new Frame.RecordReply(question.id(), Bytes.ofUtf8("not rank 1's to say")));
             zero.send(new Frame.RecordReply(question.id(), RECORD));
-            for (int asker : List.of(1, 4)) {
+            for (int requester : List.of(1, 4)) {
                 Frame.Location location = job.await(
                         message ->
-                                message.hasLocation() && message.getLocation().getAsker() == asker,
+                                message.hasLocation() && message.getLocation().getRequester() == requester,
                         NodeRendezvousTest::location);
                 assertThat(location).isEqualTo(new Frame.Location(3, 0, RECORD));
                 job.sendFrame(1, location);

@@ -166,7 +166,7 @@ public final class LogMultiplexer {
         notifyAll();
     }
 
-    /** Ends {@link #awaitDrained} and {@link #awaitSaid}: the user does not want to wait for a slow terminal. */
+    /** Ends {@link #awaitDrained} and {@link #awaitPrinted}: the user does not want to wait for a slow terminal. */
     public synchronized void giveUp() {
         givenUp = true;
         notifyAll();
@@ -195,7 +195,7 @@ public final class LogMultiplexer {
      * Waits without a limit until the terminal has taken all lines of jrun. After {@link #giveUp} waits at most a
      * second more.
      */
-    public void awaitSaid() throws InterruptedException {
+    public void awaitPrinted() throws InterruptedException {
         while (!own.awaitWritten(TURN_MILLIS)) {
             if (isGivenUp()) {
                 own.awaitWritten(LAST_WORDS_MILLIS);

@@ -104,7 +104,7 @@ final class AgentEventReader {
             queries.begin(
                     query,
                     current.ranks(),
-                    (nodeRank, question) -> links.send(current.ids().get(nodeRank), question));
+                    (nodeRank, request) -> links.send(current.ids().get(nodeRank), request));
         }
     }
 
@@ -190,7 +190,7 @@ final class AgentEventReader {
         switch (frame) {
             case Frame.StoreRequest request ->
                 store.submit(ofRound, request, reply -> links.send(id, AgentMessages.frame(rank, ofRound, reply)));
-            case Frame.Locate question -> toNodeOf(question.rank(), AgentMessages.locate(rank, ofRound, question));
+            case Frame.Locate request -> toNodeOf(request.rank(), AgentMessages.locate(rank, ofRound, request));
             case Frame.Waits(List<GroupRecord> waits) -> {
                 if (ofRound == round) {
                     late.report(rank, waits);
@@ -209,8 +209,8 @@ final class AgentEventReader {
     private void located(WorkerLocation message) {
         if (!queries.take(message)) {
             toNodeOf(
-                    message.getAsker(),
-                    AgentMessages.frame(message.getAsker(), message.getRound(), message.getFrame()));
+                    message.getRequester(),
+                    AgentMessages.frame(message.getRequester(), message.getRound(), message.getFrame()));
         }
     }
 

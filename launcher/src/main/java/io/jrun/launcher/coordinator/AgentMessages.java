@@ -282,16 +282,16 @@ public final class AgentMessages {
                 .build();
     }
 
-    /** @param asker a rank, or {@link LocationQueries#LAUNCHER} */
-    static ControlRequest locate(int asker, int round, Frame.Locate question) {
+    /** @param requester a rank, or {@link LocationQueries#LAUNCHER} */
+    static ControlRequest locate(int requester, int round, Frame.Locate request) {
         return ControlRequest.newBuilder()
                 .setLocate(LocateWorker.newBuilder()
-                        .setAsker(asker)
+                        .setRequester(requester)
                         .setRound(round)
-                        .setId(question.id())
-                        .setRank(question.rank())
-                        .setGroup(question.group())
-                        .setSequence(question.sequence()))
+                        .setId(request.id())
+                        .setRank(request.rank())
+                        .setGroup(request.group())
+                        .setSequence(request.sequence()))
                 .build();
     }
 

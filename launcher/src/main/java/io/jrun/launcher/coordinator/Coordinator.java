@@ -139,11 +139,11 @@ public final class Coordinator {
     private void awaitReceipts() throws InterruptedException {
         long end = nanoTime.getAsLong() + RECEIPT_NANOS;
         while (responses.awaitsReceipts()) {
-            CoordinatorMessage mail = mailbox.poll(end - nanoTime.getAsLong());
-            if (mail == null) {
+            CoordinatorMessage next = mailbox.poll(end - nanoTime.getAsLong());
+            if (next == null) {
                 return;
             }
-            Optional<CoordinatorInput> _ = event(mail); // The machine ignores inputs after its end.
+            Optional<CoordinatorInput> _ = event(next); // The machine ignores inputs after its end.
         }
     }
 
@@ -155,19 +155,19 @@ public final class Coordinator {
                 return due.get();
             }
             long timeoutOrder = Math.min(TICK_NANOS, Math.min(timers.nanosLeft(), rankDepartures.nanosLeft()));
-            CoordinatorMessage mail = mailbox.poll(timeoutOrder);
+            CoordinatorMessage next = mailbox.poll(timeoutOrder);
             rankDepartures.sendDue(links.count());
             responses.tick();
             links.reconnectDue();
-            Optional<CoordinatorInput> event = mail == null ? Optional.empty() : event(mail);
+            Optional<CoordinatorInput> event = next == null ? Optional.empty() : event(next);
             if (event.isPresent()) {
                 return event.get();
             }
         }
     }
 
-    private Optional<CoordinatorInput> event(CoordinatorMessage mail) {
-        return switch (mail) {
+    private Optional<CoordinatorInput> event(CoordinatorMessage next) {
+        return switch (next) {
             case CoordinatorMessage.AgentResponse(int id, ControlResponse message) -> {
                 if (message.hasJobOpened()) {
                     AgentConnection link = links.get(id);

@@ -50,33 +50,33 @@ sealed interface JobState {
     }
 
     /**
-     * The workers were asked to end or to park.
+     * The workers got a request to end or to park.
      *
      * @param cause why the round stops; empty if only the nodes change
      * @param again whether another round follows
-     * @param asked whether the user has requested the stop
+     * @param byUser whether the user has requested the stop
      */
-    record Stopping(JobProgress jobProgress, Round round, Optional<StopCause> cause, boolean again, boolean asked)
+    record Stopping(JobProgress jobProgress, Round round, Optional<StopCause> cause, boolean again, boolean byUser)
             implements JobState {
         @Override
         public Stopping with(JobProgress other) {
-            return new Stopping(other, round, cause, again, asked);
+            return new Stopping(other, round, cause, again, byUser);
         }
 
         Stopping with(Round other) {
-            return new Stopping(jobProgress, other, cause, again, asked);
+            return new Stopping(jobProgress, other, cause, again, byUser);
         }
 
         /** The same state with another cause. */
         Stopping because(StopCause why) {
-            return new Stopping(jobProgress, round, Optional.of(why), again, asked);
+            return new Stopping(jobProgress, round, Optional.of(why), again, byUser);
         }
 
         Stopping forGood() {
-            return new Stopping(jobProgress, round, cause, false, asked);
+            return new Stopping(jobProgress, round, cause, false, byUser);
         }
 
-        Stopping asAsked() {
+        Stopping withUserRequest() {
             return new Stopping(jobProgress, round, cause, again, true);
         }
     }

@@ -24,18 +24,18 @@ final class JobStore {
         table = new StoreTable(nanoTime);
     }
 
-    /** Runs a worker's command of round {@code asked}; the reply goes to {@code sink}, now or when a wait ends. */
-    void submit(int asked, Frame.StoreRequest request, Consumer<Frame.StoreReply> sink) {
-        if (asked == round) {
+    /** Runs a worker's command of round {@code requested}; the reply goes to {@code sink}, now or when a wait ends. */
+    void submit(int requested, Frame.StoreRequest request, Consumer<Frame.StoreReply> sink) {
+        if (requested == round) {
             table.submit(request.id(), request.command(), sink);
         } else {
-            sink.accept(new Frame.StoreReply(request.id(), Optional.empty(), over(asked, round)));
+            sink.accept(new Frame.StoreReply(request.id(), Optional.empty(), over(requested, round)));
         }
     }
 
-    private static String over(int asked, int now) {
-        return Frame.StoreReply.OVER + ": round " + asked + " of the job has ended, and its store with it; round " + now
-                + " runs now";
+    private static String over(int requested, int now) {
+        return Frame.StoreReply.OVER + ": round " + requested + " of the job has ended, and its store with it; round "
+                + now + " runs now";
     }
 
     /** Fails the waits whose timeout has passed. */

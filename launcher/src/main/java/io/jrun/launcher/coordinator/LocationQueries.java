@@ -14,7 +14,7 @@ import java.util.function.BiConsumer;
 
 /** The launcher's open requests for the records of ranks. Confined to one thread. */
 final class LocationQueries {
-    /** The asker in messages of the launcher, in place of a rank: the largest uint32. */
+    /** The requester in messages of the launcher, in place of a rank: the largest uint32. */
     static final int LAUNCHER = -1;
 
     private final Map<Long, LocationQuery> byId = new HashMap<>();
@@ -42,7 +42,7 @@ final class LocationQueries {
 
     /** Handles an answer to the launcher; returns false for an answer to a rank. */
     boolean take(WorkerLocation message) {
-        if (message.getAsker() != LAUNCHER) {
+        if (message.getRequester() != LAUNCHER) {
             return false;
         }
         try {

@@ -17,7 +17,7 @@ public final class LocationQuery {
     public static final String GROUP = "world";
 
     private final Optional<Set<Integer>> ranks;
-    private final Map<Integer, Placement> asked = new TreeMap<>();
+    private final Map<Integer, Placement> queried = new TreeMap<>();
     private final Map<Integer, RankLocation> answers = new TreeMap<>();
     private boolean begun;
 
@@ -37,14 +37,14 @@ public final class LocationQuery {
     synchronized List<Placement> begin(List<Placement> workers) {
         workers.stream()
                 .filter(worker -> ranks.isEmpty() || ranks.get().contains(worker.rank()))
-                .forEach(worker -> asked.put(worker.rank(), worker));
+                .forEach(worker -> queried.put(worker.rank(), worker));
         begun = true;
         notifyAll();
-        return List.copyOf(asked.values());
+        return List.copyOf(queried.values());
     }
 
     synchronized void answered(RankRecord record) {
-        Placement worker = asked.get(record.rank());
+        Placement worker = queried.get(record.rank());
         if (worker != null) {
             answers.put(worker.rank(), new RankLocation(worker.host(), record));
             notifyAll();
@@ -61,7 +61,7 @@ public final class LocationQuery {
             TimeUnit.NANOSECONDS.timedWait(this, left);
         }
         List<RankLocation> all = new ArrayList<>();
-        for (Placement worker : asked.values()) {
+        for (Placement worker : queried.values()) {
             all.add(answers.getOrDefault(
                     worker.rank(),
                     new RankLocation(
@@ -74,6 +74,6 @@ public final class LocationQuery {
     }
 
     private boolean isComplete() {
-        return begun && answers.size() == asked.size();
+        return begun && answers.size() == queried.size();
     }
 }

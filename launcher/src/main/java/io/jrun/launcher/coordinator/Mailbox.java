@@ -18,7 +18,7 @@ final class Mailbox {
      */
     static final long MAX_BYTES = 32 << 20;
 
-    private record QueuedMessage(CoordinatorMessage mail, int bytes) {}
+    private record QueuedMessage(CoordinatorMessage message, int bytes) {}
 
     private final long maxBytes;
     private final BlockingQueue<QueuedMessage> queue = new LinkedBlockingQueue<>();
@@ -31,8 +31,8 @@ final class Mailbox {
     }
 
     /** Adds a message of this process, without a limit. */
-    void add(CoordinatorMessage mail) {
-        queue.add(new QueuedMessage(mail, 0));
+    void add(CoordinatorMessage message) {
+        queue.add(new QueuedMessage(message, 0));
     }
 
     /**
@@ -41,7 +41,7 @@ final class Mailbox {
      * @param onHold called before {@code readOn} if the agent has to wait
      * @param readOn reads the agent's next message. Called once: now, or by the removing thread when there is room.
      */
-    void add(CoordinatorMessage mail, int size, Runnable onHold, Runnable readOn) {
+    void add(CoordinatorMessage message, int size, Runnable onHold, Runnable readOn) {
         boolean hasRoom;
         synchronized (this) {
             bytes += size;
@@ -50,7 +50,7 @@ final class Mailbox {
                 onHold.run();
                 held.add(readOn);
             }
-            queue.add(new QueuedMessage(mail, size));
+            queue.add(new QueuedMessage(message, size));
         }
         if (hasRoom) {
             readOn.run();
@@ -65,7 +65,7 @@ final class Mailbox {
             return null;
         }
         taken(item.bytes()).forEach(Runnable::run);
-        return item.mail();
+        return item.message();
     }
 
     /**

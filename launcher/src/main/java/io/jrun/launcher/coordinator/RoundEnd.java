@@ -60,8 +60,8 @@ final class RoundEnd {
     /** Ends the round for {@code cause}. The workers' collectives fail with {@code why}. */
     Transition stop(RoundRunning state, StopCause cause, int signal, String why) {
         boolean again = restarts(state.jobProgress(), cause);
-        boolean asked = cause instanceof Signalled;
-        return begin(new Stopping(state.jobProgress(), state.round(), Optional.of(cause), again, asked), signal, why);
+        boolean byUser = cause instanceof Signalled;
+        return begin(new Stopping(state.jobProgress(), state.round(), Optional.of(cause), again, byUser), signal, why);
     }
 
     /** Ends the round at the user's request. Prints the length of the grace period. */
@@ -131,7 +131,7 @@ final class RoundEnd {
             case WorkerProcessEnded(int number, WorkerResult end) ->
                 number == round.number() && !round.hasEnded(end.rank()) ? ended(state, end) : same;
             case JobTimeout() -> state.again() ? forGood(state.because(new TimedOut()), JobMachine.SIGTERM) : same;
-            case SignalReceived(StopSignal signal) -> signal.endsJob() ? asked(state, signal) : same;
+            case SignalReceived(StopSignal signal) -> signal.endsJob() ? stopByUser(state, signal) : same;
             case GracePeriodEnded(int stop) -> stop == state.jobProgress().stops() ? silent(state) : same;
             case NodeWorkersJoined _,
                     WorkerElastic _,
@@ -194,13 +194,15 @@ final class RoundEnd {
     /**
      * The first stop request of the user leaves the workers their grace period, also during a stop for another reason.
      */
-    private Transition asked(Stopping state, StopSignal signal) {
+    private Transition stopByUser(Stopping state, StopSignal signal) {
         Stopping next = state.because(state.cause().orElseGet(() -> new Signalled(signal)));
-        if (state.asked()) { // the second request ends the grace period
+        if (state.byUser()) { // the second request ends the grace period
             return stopWorkers(next.forGood(), SIGKILL, 0).after(new PrintNotice("killing the workers at once"));
         }
         String what = state.again() ? "no restart follows" : "the stop signal was sent before";
-        return (state.again() ? forGood(next.asAsked(), signal.number()) : Transition.to(next.asAsked()))
+        return (state.again()
+                        ? forGood(next.withUserRequest(), signal.number())
+                        : Transition.to(next.withUserRequest()))
                 .after(new PrintNotice(
                         "waiting for the workers to end: " + what + "; another signal kills them at once"));
     }

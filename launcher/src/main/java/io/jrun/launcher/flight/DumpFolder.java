@@ -46,8 +46,10 @@ public record DumpFolder(Path folder, List<RankRecord> dumps) {
         }
         try {
             Path given = directory.toAbsolutePath().normalize();
-            int asked = round(given);
-            return asked > 0 ? of(given, asked, found(Objects.requireNonNull(given.getParent()))) : last(given);
+            int attemptRound = round(given);
+            return attemptRound > 0
+                    ? of(given, attemptRound, found(Objects.requireNonNull(given.getParent())))
+                    : last(given);
         } catch (IOException e) {
             throw new DumpException("cannot read " + directory + ": " + e);
         }

@@ -79,8 +79,8 @@ final class PointToPointMatcher {
             RankRecord mine, OperationRecord message, RankRecord theirs, OperationRecord answer) {
         boolean differs = !answer.type().equals(message.type()) || answer.count() != message.count();
         boolean hasDoneItsPart = !differs && !answer.isUnfinished();
-        boolean isToldFromTheOtherSide = answer.isUnfinished() && mine.rank() > theirs.rank();
-        if (hasDoneItsPart || isToldFromTheOtherSide) {
+        boolean isReportedByTheOtherSide = answer.isUnfinished() && mine.rank() > theirs.rank();
+        if (hasDoneItsPart || isReportedByTheOtherSide) {
             return Optional.empty();
         }
         String text = position(mine, message, theirs.rank()) + ", which called " + answer.call()
@@ -109,16 +109,16 @@ final class PointToPointMatcher {
      * tag is taken.
      */
     private Optional<OperationRecord> answer(RankRecord mine, OperationRecord message, RankRecord theirs) {
-        List<OperationRecord> asked = between(mine, message.name(), theirs.rank());
+        List<OperationRecord> sameKind = between(mine, message.name(), theirs.rank());
         List<OperationRecord> answers = between(theirs, message.isSend() ? "recv" : "send", mine.rank());
         List<OperationRecord> sameTag = ofTag(answers, message.tag());
         Optional<OperationRecord> answer;
-        if (sameTag.size() == answers.size() && ofTag(asked, message.tag()).size() == asked.size()) {
+        if (sameTag.size() == answers.size() && ofTag(sameKind, message.tag()).size() == sameKind.size()) {
             answer = sameTag.stream()
                     .filter(other -> other.sequence() == message.sequence())
                     .findFirst();
         } else if (mine.isWhole() && theirs.isWhole()) {
-            int place = ofTag(asked, message.tag()).indexOf(message);
+            int place = ofTag(sameKind, message.tag()).indexOf(message);
             answer = sameTag.stream().skip(place).findFirst();
         } else {
             answer = sameTag.stream().filter(OperationRecord::isUnfinished).findFirst();

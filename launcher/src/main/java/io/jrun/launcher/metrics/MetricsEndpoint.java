@@ -27,10 +27,11 @@ public final class MetricsEndpoint implements JobEventListener, Closeable {
     private final LauncherAddress address;
     private final HttpServer server;
 
-    private MetricsEndpoint(InetSocketAddress asked, String runId) throws IOException {
+    private MetricsEndpoint(InetSocketAddress requested, String runId) throws IOException {
         snapshots = new JobMetricSnapshots(runId);
-        server = HttpServer.create(new InetSocketAddress(asked.getHostString(), asked.getPort()), BACKLOG);
-        address = new LauncherAddress(asked.getHostString(), server.getAddress().getPort());
+        server = HttpServer.create(new InetSocketAddress(requested.getHostString(), requested.getPort()), BACKLOG);
+        address = new LauncherAddress(
+                requested.getHostString(), server.getAddress().getPort());
         server.createContext(PATH, this::answer);
     }
 

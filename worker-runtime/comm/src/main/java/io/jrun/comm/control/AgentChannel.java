@@ -347,9 +347,9 @@ public final class AgentChannel implements Control {
                 roundJoin.open(next);
             }
             case Frame.Location(long id, int rank, Bytes record) -> {
-                CompletableFuture<RankRecord> question = recordQueries.remove(id);
-                if (question != null) {
-                    question.complete(RankRecord.of(rank, record.toArray()));
+                CompletableFuture<RankRecord> reply = recordQueries.remove(id);
+                if (reply != null) {
+                    reply.complete(RankRecord.of(rank, record.toArray()));
                 }
             }
             case Frame.RecordRequest(long id, String group) -> {
@@ -379,7 +379,7 @@ public final class AgentChannel implements Control {
                 : new IOException(closed ? "this rank has closed its world" : reason, why);
         roundJoin.fail(failure);
         endRequests(failure);
-        recordQueries.values().forEach(question -> question.completeExceptionally(failure));
+        recordQueries.values().forEach(reply -> reply.completeExceptionally(failure));
         if (why instanceof RoundJoin.RefusedException) {
             close();
         } else if (!closed) {
