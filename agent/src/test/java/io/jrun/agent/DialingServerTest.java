@@ -128,7 +128,7 @@ class DialingServerTest {
     }
 
     @Test
-    void portWithoutAListenerIsToldAtOnce() {
+    void portWithoutAListenerIsReportedAtOnce() {
         int port = listener.port();
         listener.close();
         assertThatThrownBy(() -> server.dial("localhost", port, LIMIT).get(20, TimeUnit.SECONDS))

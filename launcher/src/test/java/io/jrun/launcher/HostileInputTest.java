@@ -147,7 +147,7 @@ class HostileInputTest {
 
     @ParameterizedTest
     @ValueSource(longs = {1, 2, 3})
-    void whateverIsGivenIsReadOrRefusedInOneLine(long seed) throws IOException {
+    void anyInputIsReadOrRefusedInOneLine(long seed) throws IOException {
         Random random = new Random(seed);
         for (int round = 0; round < ROUNDS; round++) {
             check(

@@ -27,7 +27,7 @@ class JRunCommandTest {
 
     @ParameterizedTest
     @CsvSource({"version", "completion"})
-    void whatTakesNoArgumentsRefusesThem(String command) {
+    void commandsWithoutArgumentsRefuseArguments(String command) {
         assertThat(run(command, "--json")).isEqualTo(2);
         assertThat(err).hasToString("jrun: unknown option '--json'; usage: jrun " + command + ".\n");
         assertThat(out.size()).isZero();

@@ -34,7 +34,7 @@ class SecretFileTest {
 
     @ParameterizedTest
     @MethodSource("noSecrets")
-    void whatIsNoSecretIsRefused(String content, String message) throws IOException {
+    void unusableSecretsAreRefused(String content, String message) throws IOException {
         Path file = Files.write(folder.resolve("secret"), content.getBytes(StandardCharsets.UTF_8));
         Files.setPosixFilePermissions(file, PosixFilePermissions.fromString("rw-------"));
         assertThatThrownBy(() -> SecretFile.readOrCreate(file))

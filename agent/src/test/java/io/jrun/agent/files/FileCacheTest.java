@@ -99,7 +99,7 @@ class FileCacheTest {
     }
 
     @Test
-    void whatAKilledAgentHasLeftIsRemoved() throws Exception {
+    void leftoversOfAKilledAgentAreRemoved() throws Exception {
         Path part = Files.writeString(kept.resolve("part-1"), "x");
         Path fresh = Files.writeString(kept.resolve("part-2"), "x");
         Files.setLastModifiedTime(part, FileTime.fromMillis(0));

@@ -221,7 +221,7 @@ class FileStagingTest {
     }
 
     @Test
-    void whatAKilledAgentHasPutThereIsRemovedByTheNextAndThatOfALivingOneStays() throws Exception {
+    void filesOfAKilledAgentAreRemovedByTheNextAgentAndFilesOfALivingAgentStay() throws Exception {
         job.setWorkingDir("/nowhere/wd");
         file(Path.of("/nowhere/wd/a.txt"), "a.txt", "abc");
         Path killed = place().workingDir().orElseThrow();

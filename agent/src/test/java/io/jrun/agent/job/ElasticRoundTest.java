@@ -57,7 +57,7 @@ class ElasticRoundTest {
     }
 
     @Test
-    void whoHasParkedGoesOnInTheNextRoundAndWhoHasNotIsReplaced() throws Exception {
+    void parkedWorkersContinueInTheNextRoundAndOtherWorkersAreReplaced() throws Exception {
         try (ConsoleReader console = new ConsoleReader(job, 1 << 20, true);
                 TestWorker one = elastic(1)) {
             kill(job.pid(0));
@@ -99,7 +99,7 @@ class ElasticRoundTest {
     }
 
     @Test
-    void whoHasNotParkedWhenTheGraceIsOverIsKilled() throws IOException {
+    void aWorkerThatHasNotParkedAfterTheGracePeriodIsKilled() throws IOException {
         try (TestWorker _ = elastic(0);
                 TestWorker one = elastic(1)) {
             one.send(new Frame.Parked(""));
@@ -149,7 +149,7 @@ class ElasticRoundTest {
     }
 
     @Test
-    void elasticWorkersAreAskedToRegroup() throws IOException {
+    void elasticWorkersGetTheRequestToRegroup() throws IOException {
         try (TestWorker one = elastic(1)) {
             job.send(ControlRequest.newBuilder()
                     .setRegroup(RegroupRound.newBuilder().setRound(1).setWhy("a node came"))

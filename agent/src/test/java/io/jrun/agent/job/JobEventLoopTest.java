@@ -11,7 +11,7 @@ import org.junit.jupiter.api.Timeout;
 @Timeout(60)
 class JobEventLoopTest {
     @Test
-    void whateverAnEventThrowsIsHeardOf() throws InterruptedException {
+    void exceptionsOfEventsAreReported() throws InterruptedException {
         BlockingQueue<Throwable> failures = new LinkedBlockingQueue<>();
         try (JobEventLoop mailbox = new JobEventLoop(failures::add)) {
             mailbox.post(() -> {

@@ -58,7 +58,7 @@ class ResponseStreamTest {
     }
 
     @Test
-    void whatIsNotAskedForWaitsAndComesInOrder() throws IOException {
+    void unrequestedMessagesWaitAndKeepTheirOrder() throws IOException {
         for (int i = 0; i < 50; i++) {
             opened.join().send(message(Integer.toString(i)));
         }

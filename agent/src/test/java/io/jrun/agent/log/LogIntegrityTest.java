@@ -112,7 +112,7 @@ class LogIntegrityTest {
     }
 
     @Test
-    void consoleSeesOnlyTheStreamsItAskedFor() throws Exception {
+    void consoleGetsOnlyTheRequestedStreams() throws Exception {
         try (TestJob job = TestJob.inProcess(folder)) {
             job.open();
             LaunchRound.Builder launch = job.shells(2, "echo out; echo err >&2");

@@ -28,7 +28,7 @@ class CpuMapTest {
     }
 
     @Test
-    void kernelThatTellsNothingMoreHasOneDomainOfSingleThreads() throws IOException {
+    void aKernelWithoutTopologyHasOneDomainOfSingleThreads() throws IOException {
         write("proc/self/status", "Cpus_allowed_list:\t3,5\n");
         assertThat(CpuMap.probe(root).domains()).containsExactly(List.of(List.of(3), List.of(5)));
     }

@@ -43,7 +43,7 @@ class ParentDeathTest {
     }
 
     @Test
-    void whatIsMissingIsToldWithWhatIsThere() throws IOException, InterruptedException {
+    void missingToolsAreReportedWithTheFoundTools() throws IOException, InterruptedException {
         StartTools.Found here = StartTools.find(Map.of());
         assertThat(here.versions()).matches("util-linux \\d[0-9.]+, coreutils \\d[0-9.]+");
         assertThat(here.missing()).isEmpty();

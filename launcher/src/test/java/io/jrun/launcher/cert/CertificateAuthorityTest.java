@@ -57,7 +57,7 @@ class CertificateAuthorityTest {
     }
 
     @Test
-    void whatIsMadeIsAnIdentityAndTheAuthoritysOwnFileIsNone() throws Exception {
+    void aFileOfANodeIsAnIdentityAndTheFileOfTheAuthorityIsNone() throws Exception {
         String first = Files.readString(Path.of(CertificateAuthority.node(ca, List.of("a"), 1)));
         String second = Files.readString(Path.of(CertificateAuthority.node(ca, List.of("b"), 1)));
         assertThat(PeerIdentity.ofCertificate(first).token())

@@ -117,7 +117,7 @@ class CompletionTest {
 
     @ParameterizedTest
     @ValueSource(booleans = {true, false})
-    void whatIsNotCompletedIsLeftToTheShellsFiles(boolean besideBashCompletion) throws Exception {
+    void otherWordsAreCompletedWithFilesByTheShell(boolean besideBashCompletion) throws Exception {
         if (besideBashCompletion && isMissing()) {
             return;
         }

@@ -68,7 +68,7 @@ class JobRequestTest {
     }
 
     @Test
-    void whatIsPlainlyNotAJarIsAnExecutable() throws IOException {
+    void aFileThatIsNoJarIsAnExecutable() throws IOException {
         JobSpec job = requests.run("--nproc-per-node", "2", "sh", "-c", "exit 3");
         assertThat(job.program()).isInstanceOf(Executable.class);
         assertThat(job.program().path()).endsWith("/sh").startsWith("/");
@@ -175,7 +175,7 @@ class JobRequestTest {
     }
 
     @Test
-    void whatTorchrunAcceptsOnOneNodeIsAccepted() throws IOException {
+    void optionsOfTorchrunOnOneNodeAreAccepted() throws IOException {
         JobSpec job = requests.job(
                 "--nnodes=1",
                 "--node-rank=0",

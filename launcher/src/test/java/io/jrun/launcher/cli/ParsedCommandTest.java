@@ -91,7 +91,7 @@ class ParsedCommandTest {
             doctor --nnodes=2 | unknown option '--nnodes'; usage: jrun doctor [options].
             agent x       | 'x' is one word too many; usage: jrun agent [options].
             """)
-    void whatIsWrongIsSaidInOneLine(String line, String message) {
+    void errorsAreOneLine(String line, String message) {
         assertThatThrownBy(() -> parse(line)).isInstanceOf(UsageException.class).hasMessage(message);
     }
 

@@ -52,7 +52,7 @@ class LogMultiplexerTest {
     }
 
     @Test
-    void coloursOnlyWhereAskedFor() {
+    void coloursOnlyOnRequest() {
         LogMultiplexer mux = new LogMultiplexer(out, err, new RankPrefix(true, true, false), TerminalStreams.NONE);
         mux.print(OUT, "n", bytes("x\n"), false);
         mux.print(ERR, "n", bytes("x\n"), false);
@@ -109,7 +109,7 @@ class LogMultiplexerTest {
     }
 
     @Test
-    void whatJrunSaysWaitsForNoTerminalAndComesInOrder() throws InterruptedException {
+    void messagesOfJrunDoNotWaitForTheTerminalAndKeepTheirOrder() throws InterruptedException {
         StoppedTerminal terminal = new StoppedTerminal();
         LogMultiplexer mux =
                 new LogMultiplexer(terminal, terminal, new RankPrefix(true, false, false), TerminalStreams.NONE);
@@ -118,13 +118,13 @@ class LogMultiplexerTest {
         mux.printLine("one");
         mux.printLine("two");
         terminal.goesOn.countDown();
-        mux.awaitSaid();
+        mux.awaitPrinted();
         feeder.join();
         assertThat(terminal.shown).hasToString("[3@n] x\none\ntwo\n");
     }
 
     @Test
-    void whatJrunSaysTakesBoundedMemoryAndWhatIsDroppedIsCounted() throws InterruptedException {
+    void messagesOfJrunTakeBoundedMemoryAndDroppedLinesAreCounted() throws InterruptedException {
         StoppedTerminal terminal = new StoppedTerminal();
         LogMultiplexer mux =
                 new LogMultiplexer(terminal, terminal, new RankPrefix(true, false, false), TerminalStreams.NONE);
@@ -132,9 +132,9 @@ class LogMultiplexerTest {
             mux.printLine("x".repeat(100_000));
         }
         terminal.goesOn.countDown();
-        mux.awaitSaid();
+        mux.awaitPrinted();
         mux.printLine("last");
-        mux.awaitSaid();
+        mux.awaitPrinted();
         List<String> lines =
                 terminal.shown.toString(StandardCharsets.UTF_8).lines().toList();
         long kept = lines.stream().filter(line -> line.startsWith("x")).count();
@@ -146,13 +146,13 @@ class LogMultiplexerTest {
     }
 
     @Test
-    void whoGivesUpDoesNotWaitForTheTerminal() throws InterruptedException {
+    void aCallerThatGivesUpDoesNotWaitForTheTerminal() throws InterruptedException {
         StoppedTerminal terminal = new StoppedTerminal();
         LogMultiplexer mux =
                 new LogMultiplexer(terminal, terminal, new RankPrefix(true, false, false), TerminalStreams.NONE);
         mux.printLine("x");
         mux.giveUp();
-        mux.awaitSaid();
+        mux.awaitPrinted();
         assertThat(terminal.shown.size()).isZero();
         terminal.goesOn.countDown();
     }

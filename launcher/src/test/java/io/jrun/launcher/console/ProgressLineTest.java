@@ -30,7 +30,7 @@ class ProgressLineTest {
         shown(RANK_0, "10%\r");
         assertThat(shown(RANK_1, "hello\n")).isEqualTo(CLEAR + "[1@n] hello\n" + bar("[0@n] 10%"));
         mux.printLine("jrun: word");
-        mux.awaitSaid();
+        mux.awaitPrinted();
         assertThat(err).hasToString(CLEAR + "jrun: word\n" + bar("[0@n] 10%"));
     }
 
@@ -71,7 +71,7 @@ class ProgressLineTest {
         half.print(RANK_1, "n", bytes("1%\r"), false);
         half.print(new LogSource(1, 0, true), "n", bytes("10%\r20%\r\n"), false);
         half.printLine("jrun: word");
-        half.awaitSaid();
+        half.awaitPrinted();
         assertThat(err).hasToString("[0@n] 10%\r20%\r\njrun: word\n");
     }
 

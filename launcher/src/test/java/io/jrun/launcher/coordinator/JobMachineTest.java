@@ -512,7 +512,7 @@ class JobMachineTest {
     }
 
     @Test
-    void hostsThatCannotBeReachedAreToldTogether() {
+    void unreachableHostsAreReportedTogether() {
         JobMachine four = machine(0, 4, 4, 0, Optional.empty());
         CoordinatorInput[] two = {came(1), gone(2, "refused"), gone(0, "no such host")};
         String others = "the agent at node1:29600 cannot be reached: no such host";

@@ -32,7 +32,7 @@ class JobStoreTest {
     }
 
     @Test
-    void aRequestOfAnotherRoundIsToldSo() {
+    void aRequestOfAnotherRoundFailsWithTheRound() {
         store.startRound(2);
         submit(1, 7, new StoreCommand.Set("key", Bytes.ofUtf8("x")));
         assertAnswered(over(7));
@@ -41,7 +41,7 @@ class JobStoreTest {
     }
 
     @Test
-    void whoWaitsWhenTheRoundEndsIsToldSo() {
+    void waitsFailWhenTheRoundEnds() {
         store.startRound(1);
         submit(1, 7, new StoreCommand.Get("key", 60_000));
         assertThat(answers).isEmpty();

@@ -62,7 +62,7 @@ class NodeReconnectBackoffTest {
     }
 
     @Test
-    void whoIsForgottenIsNotCalled() {
+    void aRemovedHostIsNotCalled() {
         reconnects.lost(HOST, true);
         reconnects.forget(HOST);
         pass(Duration.ofDays(1));

@@ -15,7 +15,7 @@ class RankDeparturesTest {
     private final RankDepartures rankDepartures = new RankDepartures(() -> nanos, sent::add);
 
     @Test
-    void firstIsToldAtOnceAndTheRestTogetherAfterAPause() {
+    void firstDepartureIsSentAtOnceAndTheOthersTogetherAfterAPause() {
         rankDepartures.add(1, 5, "left");
         rankDepartures.sendDue(NODES);
         assertThat(sent).containsExactly(AgentMessages.rankLeft(1, List.of(5), "left"));
@@ -37,7 +37,7 @@ class RankDeparturesTest {
     }
 
     @Test
-    void whatIsSaidLaterComesLater() {
+    void laterDeparturesAreSentLater() {
         rankDepartures.add(1, 5, "left");
         rankDepartures.sendNow(NODES);
         rankDepartures.add(1, 6, "left");

@@ -49,7 +49,7 @@ class StragglerDetectorTest {
 
     /** All wait a minute for rank 0; rank 3 tells of it a second later than ranks 1 and 2, and rank 4 two. */
     @Test
-    void whoTellsOfALongWaitLaterIsNotLate() {
+    void aRankThatReportsALongWaitLaterIsNotLate() {
         late.begin();
         for (int second = 1; second <= 10; second++) {
             nowSeconds++;
@@ -63,7 +63,7 @@ class StragglerDetectorTest {
     }
 
     @Test
-    void aRankIsShownAsLongAsItIsLateAndToldOfOnce() {
+    void aRankIsListedWhileItIsLateAndReportedOnce() {
         late.begin();
         for (int second = 1; second <= 20; second++) {
             aSecondIn(second * 0.5, 0, second * 0.5);
@@ -87,7 +87,7 @@ class StragglerDetectorTest {
     }
 
     @Test
-    void anotherRankIsToldOfToo() {
+    void anotherRankIsReportedToo() {
         late.begin();
         threeSecondsIn(10, 0, 10);
         nowSeconds += 100;

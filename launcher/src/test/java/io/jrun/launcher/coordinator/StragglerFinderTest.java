@@ -27,7 +27,7 @@ class StragglerFinderTest {
     }
 
     @Test
-    void whoDoesNotWaitWhileTheOthersDoIsNamed() {
+    void aRankThatDoesNotWaitWhileTheOthersWaitIsNamed() {
         assertThat(StragglerFinder.find(waits(10, 0.1, 10.2, 9.9), 40, 0))
                 .singleElement()
                 .satisfies(straggler -> {
@@ -56,7 +56,7 @@ class StragglerFinderTest {
     }
 
     @Test
-    void ofTwoRanksTheOneThatWaitsIsNotLate() {
+    void theWaitingRankOfTwoIsNotLate() {
         assertThat(StragglerFinder.find(waits(10, 0), 40, 0))
                 .extracting(Straggler::rank)
                 .containsExactly(1);
@@ -89,7 +89,7 @@ class StragglerFinderTest {
     }
 
     @Test
-    void whatCostsLittleIsNotToldOf() {
+    void smallCostsAreNotReported() {
         assertThat(StragglerFinder.find(waits(10, 0, 10), 400, 0)).isEmpty();
         assertThat(StragglerFinder.find(waits(0.9, 0, 0.9), 1, 0)).isEmpty();
         assertThat(StragglerFinder.find(waits(100), 1, 0)).isEmpty();
@@ -97,7 +97,7 @@ class StragglerFinderTest {
     }
 
     @Test
-    void whatMayBeDueToReportsOfDifferentMomentsIsNoLateness() {
+    void differencesBetweenTimesOfReportsAreNoLateness() {
         assertThat(StragglerFinder.find(waits(10, 8, 10), 40, 0)).isEmpty();
         assertThat(StragglerFinder.find(waits(10, 5.9, 10), 40, 2))
                 .extracting(Straggler::rank)

@@ -83,7 +83,7 @@ class NodeAssessmentTest {
     }
 
     @Test
-    void thisMachineTellsAllOfIt() throws InterruptedException {
+    void thisMachineReportsAllFacts() throws InterruptedException {
         assertThat(
                         NodeAssessment.of(HostInspection.here(
                                         "1.0", List.of("localhost", "nowhere.invalid"), "127.0.0.1"))

@@ -57,7 +57,7 @@ class EventJsonTest {
 
     @ParameterizedTest
     @MethodSource("events")
-    void whatIsWrittenIsRead(JobEvent event) throws IOException {
+    void writtenEventsAreReadUnchanged(JobEvent event) throws IOException {
         String line = JsonLine.of(EventJson.of(1_795_423_345_013L, event));
         assertThat(line).doesNotContain("\n").contains("\"time\":1795423345.013,");
         Map<String, Object> json = JsonLine.read(line);

@@ -48,7 +48,7 @@ class DumpFolderTest {
     }
 
     @Test
-    void whoGoesOnFromAnEarlierAttemptIsFoundInThatOne() throws IOException {
+    void aProcessOfAnEarlierAttemptIsFoundInThatAttempt() throws IOException {
         dump("attempt-0", "rank-0000", record(0, 2)); // went on, and has dumped again
         dump("attempt-0", "rank-0001", record(1, 1));
         dump("attempt-0", "rank-0002", record(1, 2)); // went on, as another rank
@@ -73,7 +73,7 @@ class DumpFolderTest {
     }
 
     @Test
-    void aFolderWithoutDumpsIsToldInOneLine() {
+    void aFolderWithoutDumpsIsReportedInOneLine() {
         assertThatThrownBy(() -> DumpFolder.read(Path.of("/"))).isInstanceOf(DumpException.class);
         assertThatThrownBy(() -> DumpFolder.read(folder.resolve("nowhere")))
                 .isInstanceOf(DumpException.class)
@@ -84,7 +84,7 @@ class DumpFolderTest {
     }
 
     @Test
-    void aDamagedDumpIsToldInOneLine() throws IOException {
+    void aDamagedDumpIsReportedInOneLine() throws IOException {
         byte[] whole = record(1, 1).encoded();
         for (byte[] bytes : List.of(new byte[0], "{}".getBytes(UTF_8), Arrays.copyOf(whole, whole.length - 1))) {
             write("attempt-0", "rank-0001", bytes);

@@ -123,7 +123,7 @@ class OperationMatcherTest {
     }
 
     @Test
-    void ofTwoThatDifferNeitherIsRight() {
+    void twoDifferentCallsAreBothGuilty() {
         assertThat(match(
                         new Rank(0, 2).call("world", 0, "barrier", OperationState.FAILED),
                         new Rank(1, 2).call("world", 0, "allReduce", OperationState.STARTED)))
@@ -145,7 +145,7 @@ class OperationMatcherTest {
     }
 
     @Test
-    void whoHasNotEnteredWhatOthersWaitInIsLate() {
+    void aRankThatHasNotEnteredTheCollectiveIsLate() {
         List<Mismatch> findings = match(
                 new Rank(0, 3).call("world", 7, "allReduce", OperationState.STARTED),
                 new Rank(1, 3)
@@ -176,7 +176,7 @@ class OperationMatcherTest {
     }
 
     @Test
-    void whoIsLateBecauseItWaitsInAnotherGroupIsSaidToBeThere() {
+    void aLateRankThatWaitsInAnotherGroupIsReportedThere() {
         List<Mismatch> findings = match(
                 new Rank(0, 2).group("pair", 0, 1).call("world", 0, "barrier", OperationState.STARTED),
                 new Rank(1, 2).group("pair", 0, 1).call("pair", 0, "gather", OperationState.STARTED));
@@ -294,7 +294,7 @@ class OperationMatcherTest {
     }
 
     @Test
-    void messagesOfDifferentLengthsAreAMismatchToldOnce() {
+    void messagesOfDifferentLengthsAreAMismatchReportedOnce() {
         assertThat(match(
                         new Rank(0, 2).message("send", 1, 0, 10, OperationState.STARTED),
                         new Rank(1, 2).message("recv", 0, 0, 11, OperationState.FAILED)))

@@ -80,7 +80,7 @@ class HostListTest {
                 "n[-1]", "n[1-]", "n[1,]", "n[9999999999999999999]", "{all}", "h1:", "h1:x", "h1:-1", "h1:0", "h1:5000",
                 ":8", "h1:8:9", "h/1", "host*2", "", " , ", "h\u00e91"
             })
-    void whatCannotBeReadIsRefusedInOneLine(String text) {
+    void unreadableTextIsRefusedInOneLine(String text) {
         assertThatThrownBy(() -> HostList.parse(text))
                 .isInstanceOf(HostSyntaxException.class)
                 .message()

@@ -53,7 +53,7 @@ class NodeChoiceTest {
         h[1-4]        | no host is left
         h2:0-7        | host h2 has no worker left; exclude the whole host
         """)
-    void whatCannotBeLeftOutIsRefused(String text, String message) {
+    void impossibleExclusionsAreRefused(String text, String message) {
         assertThatThrownBy(() -> NodeChoice.parse(text).exclude(HOSTS))
                 .isInstanceOf(HostSyntaxException.class)
                 .hasMessage(message);

@@ -46,7 +46,7 @@ class ExitIT extends RealJobs {
     }
 
     @Test
-    void killedWorkerIsTold() {
+    void killedWorkerIsReported() {
         Result result = jrun.run("--nproc-per-node=2", "sh", "-c", "[ $RANK = 0 ] && kill -9 $$; exec sleep 100");
         assertThat(result.exitCode()).isEqualTo(137);
         assertThat(result.err())

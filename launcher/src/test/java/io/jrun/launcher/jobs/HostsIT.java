@@ -136,7 +136,7 @@ class HostsIT extends RealJobs {
     }
 
     @Test
-    void everyWorkerIsToldToEncrypt() {
+    void everyWorkerEncrypts() {
         sumProgram();
         Result result = run("--encrypt", "--hosts=h1:2,h2:1", "sum.jar");
         assertThat(result.exitCode()).as(result.err()).isZero();

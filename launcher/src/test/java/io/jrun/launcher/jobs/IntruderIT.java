@@ -25,7 +25,7 @@ class IntruderIT extends RealJobs {
     private static final String LISTENS = "0A";
 
     @Test
-    void strangersAreToldOfOnceAndChangeNothing() throws Exception {
+    void strangersAreReportedOnceAndChangeNothing() throws Exception {
         Jars.program(folder.resolve("job.jar"), "Job", """
                 import io.jrun.comm.*;
                 import java.lang.foreign.MemorySegment;

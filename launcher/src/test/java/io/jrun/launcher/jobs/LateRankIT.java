@@ -54,7 +54,7 @@ class LateRankIT extends RealJobs {
 
     @ParameterizedTest
     @ValueSource(strings = {"shm", "tcp"})
-    void aStoppedRankIsToldToBeStopped(String transport) {
+    void aStoppedRankIsReportedAsStopped(String transport) {
         jrun.with("JRUN_TIMEOUT_SECONDS", "5");
         Result result = run(transport, """
                 new ProcessBuilder("kill", "-STOP", "" + ProcessHandle.current().pid()).start().waitFor();""");

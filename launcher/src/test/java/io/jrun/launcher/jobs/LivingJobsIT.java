@@ -122,7 +122,7 @@ class LivingJobsIT extends RealJobs {
     }
 
     @Test
-    void stackTellsWhereEachWorkerIs() throws IOException {
+    void stackShowsTheLocationOfEachWorker() throws IOException {
         Jars.program(folder.resolve("job.jar"), "Job", """
                 import io.jrun.comm.*;
 
@@ -180,7 +180,7 @@ class LivingJobsIT extends RealJobs {
     }
 
     @Test
-    void aJobThatCannotStartSaysSoWhereItWasAskedFor() {
+    void aDetachedJobThatCannotStartReportsTheReason() {
         Result unknown = jrun("--detach", "no-such-program");
         assertThat(unknown.exitCode()).isEqualTo(2);
         assertThat(unknown.err()).contains("no-such-program");

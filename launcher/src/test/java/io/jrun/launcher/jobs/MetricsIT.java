@@ -85,7 +85,7 @@ class MetricsIT extends RealJobs {
 
     /** The library of the endpoint is loaded only if a job asks for the endpoint. */
     @Test
-    void theEndpointIsLoadedOnlyIfAskedFor() throws IOException {
+    void theEndpointIsLoadedOnlyWithItsOption() throws IOException {
         Jars.program(folder.resolve("job.jar"), "Job", PROGRAM);
         jrun.with("JDK_JAVA_OPTIONS", "-Xlog:class+load:stderr")
                 .with("XDG_CACHE_HOME", folder.resolve("none").toString()); // with an archive jrun disables the log

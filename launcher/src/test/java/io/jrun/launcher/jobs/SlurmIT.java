@@ -72,7 +72,7 @@ class SlurmIT extends SlurmJobs {
 
     /** torchrun's habit, with a step that starts one jrun on each node. */
     @Test
-    void jrunsOfAStepMeetWhereTheyAreTold() throws IOException {
+    void jrunsOfAStepMeetAtTheGivenEndpoint() throws IOException {
         Path secret = Files.writeString(folder.resolve("secret"), "b1946ac92492d2347c6235b4d2611184\n");
         Files.setPosixFilePermissions(secret, PosixFilePermissions.fromString("rw-------"));
         String meet = JRUN + " --nnodes=2 --nproc-per-node=2 --rdzv-endpoint=n1:29400 --secret-file=" + secret;

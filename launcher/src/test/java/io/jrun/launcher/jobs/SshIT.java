@@ -213,7 +213,7 @@ class SshIT extends RealJobs {
     }
 
     @Test
-    void allHostsThatFailAreTold() {
+    void allFailedHostsAreReported() {
         Result result = run("--hosts=h1,h3,h9", "true");
         assertThat(result.exitCode()).isEqualTo(69);
         assertThat(result.err())

@@ -76,7 +76,7 @@ class StandingAgentIT extends RealJobs {
     }
 
     @Test
-    void absentAgentIsToldInOneLine() {
+    void absentAgentIsReportedInOneLine() {
         Result result = jrun.run(
                 "--hosts=127.0.0.1", "--agent-port=1", "--secret-file=" + agent.secretFile(), "sh", "-c", "exit 0");
         assertThat(result.exitCode()).isEqualTo(69);
@@ -106,7 +106,7 @@ class StandingAgentIT extends RealJobs {
     }
 
     @Test
-    void mapOfHostsIsToldWithoutAskingThem() {
+    void mapOfHostsIsPrintedWithoutCallsToThem() {
         String[] hosts = {"--hosts=gpu[08-09]:2,last", "--secret-file=" + agent.secretFile(), "--dry-run"};
         Result result = jrun.run(StandingAgent.join(hosts, "sh", "-c", "exit 0"));
         assertThat(result.exitCode()).as(result.err()).isZero();

@@ -73,7 +73,7 @@ class LayoutTest {
     }
 
     @Test
-    void workersShareGpusInTurnUnlessOneEachWasAskedFor() {
+    void workersShareGpusInTurnUnlessOneGpuForEachWasRequested() {
         RankMap shared = Layout.place(
                 List.of(TWO_GPUS), new LayoutRules(_ -> new WorkerCount.Exactly(3), GpuVisibility.ONE_BY_DEFAULT));
         assertThat(shared.placements()).extracting(Placement::gpu).containsExactly("0", "1", "0");

@@ -17,7 +17,7 @@ class AgentRegistryTest {
     private static final byte[] RANDOM = "0123456789abcdef".getBytes(StandardCharsets.US_ASCII);
 
     @Test
-    void whoComesWithAnotherVersionLeavesThePlaceToTheNext() throws Exception {
+    void anAgentOfAnotherVersionLeavesTheSlotToTheNextAgent() throws Exception {
         JoinToken unaddressed = JoinToken.to(List.of(), RANDOM);
         try (AgentRegistry arrivals = AgentRegistry.listen(
                 new InetSocketAddress(InetAddress.getLoopbackAddress(), 0),

@@ -142,7 +142,7 @@ class LaunchedAgentsTest {
     }
 
     @Test
-    void agentThatComesLaterServesWhatWasAskedBefore() throws Exception {
+    void agentThatArrivesLaterServesEarlierCalls() throws Exception {
         call("a", "b");
         CompletableFuture<StreamObserver<ControlRequest>> orders = open(1);
         CompletableFuture<OutboundAgent.End> end = arrive("1");
@@ -174,7 +174,7 @@ class LaunchedAgentsTest {
     }
 
     @Test
-    void filesAreAskedOfTheLauncher() throws Exception {
+    void filesAreRequestedFromTheLauncher() throws Exception {
         Path words = Files.writeString(folder.resolve("words"), "abc");
         call("a");
         CompletableFuture<AgentGrpc.AgentStub> agent = connect(0);
@@ -212,7 +212,7 @@ class LaunchedAgentsTest {
     }
 
     @Test
-    void aStartThatEndsBeforeItsAgentCameIsToldWithItsWords() throws Exception {
+    void aStartThatEndsBeforeItsAgentArrivesIsReportedWithItsOutput() throws Exception {
         callBy("read -r secret; echo no way to $1; exit 3", "a");
         var _ = open(0);
         assertThat(next()).isInstanceOfSatisfying(Status.class, status -> {
@@ -237,7 +237,7 @@ class LaunchedAgentsTest {
     }
 
     @Test
-    void anotherVersionIsToldOnBothSides() throws Exception {
+    void anotherVersionIsReportedOnBothSides() throws Exception {
         call("a");
         var _ = open(0);
         CompletableFuture<OutboundAgent.End> end =

@@ -63,7 +63,7 @@ class AllocationTest {
     }
 
     @Test
-    void whatTheEnvironmentDoesNotTellOfGpusIsAsked() {
+    void missingFactsAboutGpusAreRequestedFromSlurm() {
         Map<String, String> total = with(BATCH, "SLURM_GPUS", "6", "SLURM_GPUS_ON_NODE", "4");
         String answer = "JobId=12 JOB_GRES=gpu:h100:6 Nodes=n1 CPU_IDs=0 Mem=0 GRES=gpu:h100:4(IDX:4-7)"
                 + " Nodes=n2 CPU_IDs=0 Mem=0 GRES=gpu:h100:1(IDX:0),gpu:a100:1(IDX:1) TresPerJob=gres:gpu:6";
@@ -146,7 +146,7 @@ class AllocationTest {
     }
 
     @Test
-    void ofJrunsThatMeetEachNodeMayHaveOne() {
+    void eachNodeMayHaveOneJrunOfARendezvous() {
         Map<String, String> step = with(
                 BATCH,
                 "SLURM_STEP_ID",

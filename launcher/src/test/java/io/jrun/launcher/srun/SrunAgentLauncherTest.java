@@ -40,7 +40,7 @@ class SrunAgentLauncherTest {
     }
 
     @Test
-    void gpusAskedForByTaskAreAllGivenToTheAgent() {
+    void gpusRequestedForTasksAreAllGivenToTheAgent() {
         assertThat(plan(Map.of(), Map.of("n1", 4, "n2", 4), "n1", "n2")
                         .getFirst()
                         .command())

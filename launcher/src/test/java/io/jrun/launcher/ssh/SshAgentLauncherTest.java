@@ -39,7 +39,7 @@ class SshAgentLauncherTest {
             127 | /opt/jrun is no program there                     | or give its path as --remote-jrun
             2   | jrun: no JDK 25 or newer found                    | no JDK 25 or newer found
             """)
-    void whatFailsIsExplained(int exitCode, String line, String advice) {
+    void failuresAreExplained(int exitCode, String line, String advice) {
         LaunchCommand start = new LaunchCommand("h1", List.of(0), List.of("ssh"));
         assertThat(ssh.explain(start, new LaunchExit(exitCode, List.of(line)))).contains(advice);
     }

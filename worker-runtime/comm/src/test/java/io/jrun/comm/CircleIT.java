@@ -80,7 +80,7 @@ class CircleIT {
      * send.
      */
     @Test
-    void whoHasAnotherThreadIsInNoCircle() {
+    void aRankWithAnotherThreadIsInNoCircle() {
         Map<Integer, CommException> failures = failures(options(2, TransportKind.SHM), group -> {
             if (group.groupRank() == 0) {
                 group.recv(one(), DataType.I32, 1, 1);

@@ -106,7 +106,7 @@ class GroupFailureTest {
     }
 
     @Test
-    void whatARankContributedBeforeItLeftStillCounts() {
+    void contributionsOfARankThatHasLeftStillCount() {
         for (int round = 0; round < 20; round++) {
             LocalWorld.run(TWO, world -> {
                 MemorySegment value = MemorySegment.ofArray(new int[] {world.rank() + 1});

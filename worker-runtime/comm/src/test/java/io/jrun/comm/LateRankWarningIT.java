@@ -108,7 +108,7 @@ class LateRankWarningIT {
 
     @ParameterizedTest
     @EnumSource(names = {"SHM", "TCP"})
-    void ofAMessageTheOtherEndIsAsked(TransportKind transport) {
+    void thePeerOfAMessageIsAskedForItsLocation(TransportKind transport) {
         CountDownLatch failed = new CountDownLatch(1);
         LocalWorldOptions options =
                 LocalWorldOptions.ofSize(2).withTransport(transport).withTimeout(Duration.ofSeconds(1));

@@ -13,7 +13,7 @@ import org.junit.jupiter.api.Test;
 /** The limits of a report, in a world without a launcher. */
 class MetricsTest {
     @Test
-    void whatIsOutOfBoundsIsRefusedWithTheLimit() {
+    void valuesOutOfBoundsAreRefusedWithTheLimit() {
         LocalWorld.run(1, world -> {
             world.metrics().report(0, Map.of());
             world.metrics().report(Long.MAX_VALUE, Map.of("train/loss_1.a-b:c%@+", Double.NaN, "x".repeat(64), 1.0));

@@ -74,7 +74,7 @@ class ObjectCollectivesTest {
 
     @ParameterizedTest
     @ValueSource(strings = {"SHM 3", "TCP 2", "2+1"})
-    void whatCannotBeEncodedFailsEverywhereAndTheGroupStaysUsable(Plane plane) {
+    void anObjectThatCannotBeEncodedFailsOnAllRanksAndTheGroupStaysUsable(Plane plane) {
         LocalWorld.run(plane.world(), world -> {
             ObjectCollectives objects = world.group().objects();
             assertThatThrownBy(() -> objects.allGather(world.rank() == 1 ? -7 : 7, DECIMAL))

@@ -40,7 +40,7 @@ class RandomCollectivesTest {
 
     @ParameterizedTest(name = "-Djrun.seed={0}")
     @MethodSource("seeds")
-    void whatIsDrawnIsExact(long seed) throws IOException {
+    void drawnCollectivesAreExact(long seed) throws IOException {
         List<Integer> nodes = nodes(new SplittableRandom(seed));
         int ranks = nodes.stream().mapToInt(Integer::intValue).sum();
         AtomicReference<String> runId = new AtomicReference<>("");

@@ -17,7 +17,7 @@ class ReductionSupportTest {
 
     @ParameterizedTest
     @EnumSource(names = {"SHM", "TCP"})
-    void whatATypeHasNoMeaningForIsRefusedBeforeTheGroupIsTouched(TransportKind transport) {
+    void undefinedReductionsAreRefusedBeforeTheGroupIsUsed(TransportKind transport) {
         LocalWorldOptions options =
                 LocalWorldOptions.ofSize(2).withTransport(transport).withTimeout(Duration.ofSeconds(60));
         LocalWorld.run(options, world -> {

@@ -119,7 +119,7 @@ class SegmentSweepIT {
 
     /** Another user sees the name of one segment. The names that follow must not be guessed from the first. */
     @Test
-    void theNameOfOneSegmentDoesNotTellTheNext() throws Exception {
+    void theNameOfOneSegmentDoesNotRevealTheNext() throws Exception {
         try (TestAgent agent = new TestAgent(2, TransportKind.SHM)) {
             List<Process> processes = agent.start(ReduceForever.class, List.of("-Djrun.test.pauseAt=0:allocate#0:map"));
             agent.awaitOutput(0, "jrun-test: paused at allocate#0:map");

@@ -102,7 +102,7 @@ class UnevenBlocksTest {
 
     @ParameterizedTest
     @EnumSource
-    void whatOneRankSendsAndAnotherExpectsMustAgree(Plane plane) {
+    void sentAndExpectedCountsMustAgree(Plane plane) {
         List<Throwable> failures = failures(plane.options(), world -> {
             long[] outgoing = {1, 1, 1};
             long[] incoming = {1, 1, 1};

@@ -107,7 +107,7 @@ class S3StorageTest {
     }
 
     @Test
-    void ofTwoCommitsOnTheSameVersionOneFails() throws IOException {
+    void oneOfTwoCommitsOnTheSameVersionFails() throws IOException {
         try (Storage storage = Storages.open(location)) {
             storage.commit("index", bytes("one"), Optional.empty());
             assertThatThrownBy(() -> storage.commit("index", bytes("two"), Optional.empty()))

@@ -41,7 +41,7 @@ class WaitTimesTest {
     }
 
     @Test
-    void ofTheWaitsInOneCollectiveTheLongestCounts() {
+    void theLongestWaitInACollectiveCounts() {
         waits.add(1, 10);
         waits.add(2, 30);
         waits.add(3, 20);
@@ -55,7 +55,7 @@ class WaitTimesTest {
 
     /** A heartbeat may read the statistics while a collective is in its second part. */
     @Test
-    void whatAskersSeeIsOfCollectivesThatAreOver() {
+    void readersSeeTheWaitsOfEndedCollectives() {
         waits.add(1, 10);
         assertThat(waits.total()).isZero();
         waits.add(1, 30);

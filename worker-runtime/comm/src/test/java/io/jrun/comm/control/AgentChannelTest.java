@@ -122,7 +122,7 @@ class AgentChannelTest {
     }
 
     @Test
-    void tellsWhatThisRankHasWaitedWhereThatHasChanged() throws Exception {
+    void reportsTheWaitsOfThisRankAfterAChange() throws Exception {
         List<GroupRecord> first = List.of(new GroupRecord("world", List.of(), 1, 1, 2, List.of()));
         List<GroupRecord> second = List.of(new GroupRecord("world", List.of(), 2, 2, 3, List.of()));
         listener.waits = first;
@@ -175,7 +175,7 @@ class AgentChannelTest {
 
     /** The store of a round ends with it. */
     @Test
-    void whatIsAskedInARoundIsAnsweredWhenTheNextOneBegins() throws Exception {
+    void requestsOfARoundAreAnsweredWhenTheNextRoundBegins() throws Exception {
         CompletableFuture<?> pending = set(1);
         assertThat(pending).isNotDone();
         agent.accept().write(ByteBuffer.wrap(FrameCodec.encode(new Frame.NextRound(2, 0, 0, 1, 0, 1, 0, 1))));

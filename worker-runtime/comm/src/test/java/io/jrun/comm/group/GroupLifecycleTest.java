@@ -186,7 +186,7 @@ class GroupLifecycleTest {
     }
 
     @Test
-    void whatIsPendingMayEndWithinTheGrace() {
+    void pendingOperationsMayEndWithinTheGracePeriod() {
         LocalWorld.run(two(TransportKind.SHM), world -> {
             Work pending = world.group().barrierAsync();
             world.close();

@@ -29,7 +29,7 @@ class PipelineChunksTest {
     }
 
     @Test
-    void whatIsSetHoldsForAnyWorld() {
+    void aGivenSizeHoldsForAnyWorld() {
         TcpOptions options = TcpOptions.DEFAULT.withPieceBytes(4 * KIB).withConnections(2);
 
         assertThat(PipelineChunks.bytes(options, 8, 64)).isEqualTo(4 * KIB);

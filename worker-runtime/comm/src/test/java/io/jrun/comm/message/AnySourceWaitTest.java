@@ -59,7 +59,7 @@ class AnySourceWaitTest {
     }
 
     @Test
-    void whatTheLastHaveSentMayComeForTwoSeconds() {
+    void messagesOfTheLastRanksMayArriveForTwoSeconds() {
         health.left(1, "returned from main");
         health.left(2, "was killed by SIGKILL");
         assertThat(wait.nextPauseNanos()).isPositive();

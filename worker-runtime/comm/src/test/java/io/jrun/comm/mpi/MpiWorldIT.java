@@ -41,7 +41,7 @@ class MpiWorldIT {
     }
 
     @Test
-    void whatThereIsNotAndWhatDiffersIsRefused() throws IOException, InterruptedException {
+    void missingFunctionsAndDifferentCallsAreRefused() throws IOException, InterruptedException {
         Ended ended = run("refusals");
         // A group on which a call has failed is poisoned, and its world still ends in order.
         assertThat(ended.exitCode()).as(ended.output()).isZero();

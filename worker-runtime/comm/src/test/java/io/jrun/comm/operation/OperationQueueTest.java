@@ -48,7 +48,7 @@ class OperationQueueTest {
     }
 
     @Test
-    void whatIsQueuedBehindACallersOperationRunsOnceThatIsDone() throws Exception {
+    void queuedOperationsRunAfterTheOperationOfTheCaller() throws Exception {
         RecordingTask before = new RecordingTask();
         Work _ = queue.submit(before);
         awaitAsleep(before.await());

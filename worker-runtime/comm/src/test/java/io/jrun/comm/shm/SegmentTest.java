@@ -39,7 +39,7 @@ class SegmentTest {
     }
 
     @Test
-    void whatCannotBeMappedLeavesNoName() {
+    void aFailedMappingLeavesNoName() {
         long moreThanAnAddressSpace = 1L << 52;
         assertThatThrownBy(() -> Segment.create(NAME, moreThanAnAddressSpace, 4096))
                 .isInstanceOf(CommException.class)

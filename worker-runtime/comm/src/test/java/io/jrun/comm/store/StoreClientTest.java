@@ -50,7 +50,7 @@ class StoreClientTest {
     }
 
     @Test
-    void whatOneSetsAnotherGets() {
+    void aValueOfOneRankReachesAnotherRank() {
         LocalWorld.run(2, world -> {
             if (world.rank() == 0) {
                 world.store().set("key", "value".getBytes(UTF_8));
@@ -77,7 +77,7 @@ class StoreClientTest {
     }
 
     @Test
-    void compareAndSetAndDeleteTellWhatIsThere() {
+    void compareAndSetAndDeleteReturnTheCurrentState() {
         run(store -> {
             byte[] one = "1".getBytes(UTF_8);
             byte[] two = "2".getBytes(UTF_8);
@@ -91,7 +91,7 @@ class StoreClientTest {
 
     /** The agent would take such a frame for an attack. */
     @Test
-    void whatNoFrameHoldsIsRefusedBeforeItIsSent() {
+    void valuesLargerThanAFrameAreRefusedBeforeTheSend() {
         String longKey = "k".repeat(FrameCodec.MAX_KEY_BYTES);
         run(store -> {
             assertFails(

@@ -124,7 +124,7 @@ class StoreTableTest {
     }
 
     @Test
-    void whoHasItsAnswerGetsNoOtherAtItsDeadline() {
+    void anAnsweredRequestGetsNoSecondAnswerAtItsDeadline() {
         submit(new StoreCommand.Get("k", 10));
         submit(new StoreCommand.Set("k", bytes("v")));
         submit(new StoreCommand.Delete("k"));

@@ -114,7 +114,7 @@ class FailureTest {
     }
 
     @Test
-    void whatALeavingRankHasSentStaysReadable() throws Exception {
+    void messagesOfALeavingRankStayReadable() throws Exception {
         try (TcpRanks world = TcpRanks.start(2)) {
             int[] sent = {1, 2, 3};
             int[] received = new int[3];

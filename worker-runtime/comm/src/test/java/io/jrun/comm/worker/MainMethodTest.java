@@ -92,7 +92,7 @@ class MainMethodTest {
     }
 
     @Test
-    void whatTheJavaCommandRunsIsRun() throws Exception {
+    void classesOfTheJavaCommandAreRun() throws Exception {
         assertThat(run(Classic.class)).isEqualTo("static argument");
         assertThat(run(PackagePrivateStatic.class)).isEqualTo("package-private argument");
         assertThat(run(Instance.class)).isEqualTo("instance of Instance");
@@ -102,7 +102,7 @@ class MainMethodTest {
     }
 
     @Test
-    void whatItDoesNotRunIsRefusedInALine() {
+    void classesWithoutAMainMethodAreRefusedInALine() {
         assertRefused(PrivateMain.class, "has no main method");
         assertRefused(NotVoid.class, "has no main method");
         assertRefused(NeedsArguments.class, "no constructor without parameters");

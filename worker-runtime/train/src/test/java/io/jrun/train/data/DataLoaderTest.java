@@ -247,7 +247,7 @@ class DataLoaderTest {
                 "20 | 2 | 24 | the saved state has consumed 24 samples of its epoch, but the dataset has 20. Give the"
                         + " dataset with which the state was saved."
             })
-    void whatCannotBeDividedIsRefused(long samples, int ranks, long consumed, String message) {
+    void indivisibleNumbersAreRefused(long samples, int ranks, long consumed, String message) {
         assertThatThrownBy(() -> loader(
                         samples, ranks, 0, DataLoaderOptions.training(3, 1), new DataLoaderState(1, 0, consumed)))
                 .isInstanceOf(IllegalArgumentException.class)

@@ -140,7 +140,7 @@ class DistributedDataParallelTest {
     }
 
     @Test
-    void aBackwardPassThatFailsOnOneRankIsToldToTheOther() {
+    void aFailedBackwardPassIsReportedToTheOtherRank() {
         AtomicReferenceArray<String> messages = new AtomicReferenceArray<>(2);
         assertThatThrownBy(() -> LocalWorld.run(2, world -> {
                     TwoPaths module = new TwoPaths();

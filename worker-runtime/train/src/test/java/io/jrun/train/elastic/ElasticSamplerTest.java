@@ -62,7 +62,7 @@ class ElasticSamplerTest {
     }
 
     @Test
-    void whatCannotBeDividedIsRefused() {
+    void indivisibleNumbersAreRefused() {
         assertThatThrownBy(() -> new ElasticSampler(7, 8, 0))
                 .hasMessageContaining("7 samples are fewer than one batch of 8");
         assertThatThrownBy(() -> new ElasticSampler(SAMPLES, BATCH, 0).next(0, 9))

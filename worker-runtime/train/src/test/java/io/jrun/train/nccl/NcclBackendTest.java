@@ -56,7 +56,7 @@ class NcclBackendTest {
     }
 
     @Test
-    void whatIsMissingIsOneLineThatSaysWhatToDo() {
+    void aMissingLibraryIsOneLineWithTheRemedy() {
         Optional<String> reason = new NcclProvider().unavailableReason();
         assumeTrue(reason.isPresent(), "NCCL can be used here: there is nothing missing to be told of");
         assertThat(reason.get()).doesNotContain("\n").containsAnyOf("Install", "nvidia-smi");

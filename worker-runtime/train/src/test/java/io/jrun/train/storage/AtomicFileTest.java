@@ -19,7 +19,7 @@ class AtomicFileTest {
 
     /** A closed channel cannot be synced: its file must not have got the name before. */
     @Test
-    void whatIsNotOnDiskReplacesNothing() throws IOException {
+    void anIncompleteFileReplacesNothing() throws IOException {
         Path file = Files.writeString(folder.resolve("file"), "old");
         assertThatThrownBy(() -> AtomicFile.write(file, channel -> {
                     assertThat(channel.write(ByteBuffer.wrap("new".getBytes(UTF_8))))

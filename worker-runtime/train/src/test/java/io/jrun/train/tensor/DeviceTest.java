@@ -79,7 +79,7 @@ class DeviceTest {
     }
 
     @Test
-    void ranksWhoseModelsAreOnDifferentDevicesAreToldSo() {
+    void modelsOnDifferentDevicesAreAnErrorOnAllRanks() {
         assertThatThrownBy(() -> LocalWorld.run(2, world -> {
                     Module model = new Module();
                     model.register_parameter("a", world.rank() == 0 ? torch.ones(3) : elsewhere());

@@ -118,7 +118,7 @@ class TensorParallelTest {
 
     @ParameterizedTest
     @ValueSource(booleans = {false, true})
-    void whatAllRanksHoldStaysEqualOnAllRanks(boolean isSequenceParallel) {
+    void replicatedTensorsStayEqualOnAllRanks(boolean isSequenceParallel) {
         List<Run> runs = run(new Options(torch.ScalarType.Float, 2, 0, false), isSequenceParallel, true);
         for (String name : List.of("norm.weight", "places.weight", "joint.out.bias", "grouped.attentionnorm.weight")) {
             assertThat(Objects.requireNonNull(runs.get(0).values().get(name))
