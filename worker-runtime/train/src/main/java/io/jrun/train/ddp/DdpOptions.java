@@ -1,6 +1,7 @@
 package io.jrun.train.ddp;
 
 import java.util.List;
+import java.util.Set;
 
 /**
  * Options of DDP: the sizes of buckets, and the parameters that a step may leave out.
@@ -13,14 +14,20 @@ import java.util.List;
  *     The first pass records the uses and is reduced at its end. Later passes do not visit the graph, may leave
  *     parameters out, and may add several times to one gradient, for example under activation checkpointing
  * @param syncBuffers each step begins with a copy of rank 0's buffers (such as running means) to all ranks
+ * @param ignored names of parameters and buffers that DDP neither copies nor reduces
  */
 public record DdpOptions(
-        List<Long> bucketBytes, boolean findUnusedParameters, boolean staticGraph, boolean syncBuffers) {
+        List<Long> bucketBytes,
+        boolean findUnusedParameters,
+        boolean staticGraph,
+        boolean syncBuffers,
+        Set<String> ignored) {
     /** torch's defaults: 1 MiB, then 25 MiB ({@code kDefaultFirstBucketBytes}, {@code kDefaultBucketBytesCap}). */
-    public static final DdpOptions DEFAULT = new DdpOptions(List.of(1L << 20, 25L << 20), false, false, true);
+    public static final DdpOptions DEFAULT = new DdpOptions(List.of(1L << 20, 25L << 20), false, false, true, Set.of());
 
     public DdpOptions {
         bucketBytes = List.copyOf(bucketBytes);
+        ignored = Set.copyOf(ignored);
         if (bucketBytes.isEmpty() || bucketBytes.stream().anyMatch(bytes -> bytes < 1)) {
             throw new IllegalArgumentException("bucketBytes must have at least one size, each of at least 1 byte, was "
                     + bucketBytes + ". The last size is the size of all further buckets.");
@@ -34,22 +41,27 @@ public record DdpOptions(
 
     /** A copy with other bucket sizes in bytes. The last size is the size of all further buckets. */
     public DdpOptions withBuckets(List<Long> newBucketBytes) {
-        return new DdpOptions(newBucketBytes, findUnusedParameters, staticGraph, syncBuffers);
+        return new DdpOptions(newBucketBytes, findUnusedParameters, staticGraph, syncBuffers, ignored);
     }
 
     /** A copy that finds unused parameters or does not. */
     public DdpOptions withFindUnusedParameters(boolean newFindUnusedParameters) {
-        return new DdpOptions(bucketBytes, newFindUnusedParameters, staticGraph, syncBuffers);
+        return new DdpOptions(bucketBytes, newFindUnusedParameters, staticGraph, syncBuffers, ignored);
     }
 
     /** A copy with or without a static graph. */
     public DdpOptions withStaticGraph(boolean newStaticGraph) {
-        return new DdpOptions(bucketBytes, findUnusedParameters, newStaticGraph, syncBuffers);
+        return new DdpOptions(bucketBytes, findUnusedParameters, newStaticGraph, syncBuffers, ignored);
     }
 
     /** A copy that copies rank 0's buffers in each step or does not. */
     public DdpOptions withSyncBuffers(boolean newSyncBuffers) {
-        return new DdpOptions(bucketBytes, findUnusedParameters, staticGraph, newSyncBuffers);
+        return new DdpOptions(bucketBytes, findUnusedParameters, staticGraph, newSyncBuffers, ignored);
+    }
+
+    /** A copy that ignores parameters and buffers with these names. All other names count. */
+    public DdpOptions withIgnored(Set<String> newIgnored) {
+        return new DdpOptions(bucketBytes, findUnusedParameters, staticGraph, syncBuffers, newIgnored);
     }
 
     /**

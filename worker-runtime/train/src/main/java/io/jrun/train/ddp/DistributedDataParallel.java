@@ -12,6 +12,7 @@ import java.time.Duration;
 import java.util.EnumMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import org.bytedeco.pytorch.Module;
 import org.bytedeco.pytorch.Tensor;
 import org.jspecify.annotations.Nullable;
@@ -59,14 +60,19 @@ public final class DistributedDataParallel<M extends Module> implements AutoClos
         this.module = module;
         this.options = options;
         this.group = group;
-        Map<String, Tensor> state = ModuleTensors.all(module);
-        this.buffers = ModuleTensors.buffers(module);
+        Map<String, Tensor> state = without(options.ignored(), ModuleTensors.all(module));
+        this.buffers = without(options.ignored(), ModuleTensors.buffers(module));
         StateAgreement.verify(group, state);
-        List<Parameter> trained = Parameter.trained(ModuleTensors.parameters(module));
+        List<Parameter> trained = Parameter.trained(without(options.ignored(), ModuleTensors.parameters(module)));
         requireUsableDevice(group, state, TensorMemory.device(trained.getFirst().tensor()));
         this.collectives = new TensorCollectives(group);
         collectives.broadcastAll(state.values(), 0);
         this.reducer = reducers.create(trained, group, options);
+    }
+
+    private static Map<String, Tensor> without(Set<String> ignored, Map<String, Tensor> named) {
+        named.keySet().removeAll(ignored);
+        return named;
     }
 
     private static void requireUsableDevice(ProcessGroup group, Map<String, Tensor> state, Device device) {

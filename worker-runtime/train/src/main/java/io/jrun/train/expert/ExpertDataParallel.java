@@ -1,0 +1,121 @@
+package io.jrun.train.expert;
+
+import io.jrun.comm.ProcessGroup;
+import io.jrun.train.ddp.AllReduceHook;
+import io.jrun.train.ddp.BucketReduction;
+import io.jrun.train.ddp.DdpOptions;
+import io.jrun.train.ddp.DistributedDataParallel;
+import io.jrun.train.layer.CompositeModule;
+import io.jrun.train.mesh.ShardedNorm;
+import io.jrun.train.mesh.ShardedTensor;
+import io.jrun.train.optim.GradientClipping;
+import java.lang.foreign.MemorySegment;
+import java.util.ArrayList;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import org.bytedeco.pytorch.Tensor;
+
+/**
+ * Trains a model whose experts the ranks of an axis share. The data ranks are (ranks of the axis) x (replicas of each
+ * expert). An expert's gradient on a rank has the tokens of all ranks of the axis. The gradients of experts are
+ * therefore summed over the replicas and divided by the number of data ranks; the gradients of all other parameters are
+ * the means over the data ranks. Both are gradients of the mean loss of the data ranks.
+ *
+ * <p>As {@link DistributedDataParallel}, of which the object has one for the experts and one for all other parameters.
+ */
+public final class ExpertDataParallel<M extends CompositeModule> implements AutoCloseable {
+    private final ExpertParallel parallel;
+    private final Map<String, ShardedTensor> parameters;
+    private final DistributedDataParallel<M> shared;
+    private final DistributedDataParallel<M> experts;
+
+    /**
+     * Wraps a module. Collective.
+     *
+     * @param module its experts are shared by {@code parallel}
+     * @param data the ranks that train on different samples
+     * @param replicas the ranks of {@code data} that have the same experts as this rank
+     */
+    public ExpertDataParallel(M module, ExpertParallel parallel, ProcessGroup data, ProcessGroup replicas) {
+        int axisSize = parallel.axis().size();
+        if (data.size() != axisSize * replicas.size()) {
+            throw new IllegalArgumentException(data.size() + " data ranks are not " + axisSize
+                    + " expert parallel ranks x " + replicas.size() + " replicas");
+        }
+        this.parallel = parallel;
+        parameters = parallel.parameters(module);
+        Set<String> ofExperts = parallel.expertNames();
+        Set<String> others = new LinkedHashSet<>(parameters.keySet());
+        others.removeAll(ofExperts);
+        shared = new DistributedDataParallel<>(module, data, DdpOptions.DEFAULT.withIgnored(ofExperts));
+        experts = new DistributedDataParallel<>(module, replicas, DdpOptions.DEFAULT.withIgnored(others));
+        int divisor = data.size();
+        experts.registerHook(
+                (bucket, group) -> BucketReduction.of(AllReduceHook.meanAsync(bucket.buffer(), divisor, group)));
+    }
+
+    /** The wrapped module. */
+    public M module() {
+        return shared.module();
+    }
+
+    /** The parameters and buffers by their names, with their placements on the axis. */
+    public Map<String, ShardedTensor> parameters() {
+        return parameters;
+    }
+
+    /** Opens a step. */
+    public ExpertStep step() {
+        return new ExpertStep(shared.step(), experts.step());
+    }
+
+    /** Opens a scope without reduction, for the sum of the gradients of several batches. */
+    public ExpertNoSync noSync() {
+        return new ExpertNoSync(shared.noSync(), experts.noSync());
+    }
+
+    /** DDP of the parameters that all ranks have. */
+    public DistributedDataParallel<M> ofSharedParameters() {
+        return shared;
+    }
+
+    /** DDP of this rank's experts. */
+    public DistributedDataParallel<M> ofExperts() {
+        return experts;
+    }
+
+    /** The memory of all gradients, see {@link DistributedDataParallel#gradientMemory}. */
+    public List<MemorySegment> gradientMemory() {
+        List<MemorySegment> memory = new ArrayList<>(shared.gradientMemory());
+        memory.addAll(experts.gradientMemory());
+        return memory;
+    }
+
+    /**
+     * Bounds the gradients by their global norm. The norm includes each expert once. Collective on the axis.
+     *
+     * @param maximum the largest norm, more than 0
+     * @return the norm before
+     */
+    public double clipByGlobalNorm(double maximum) {
+        List<ShardedTensor> gradients = new ArrayList<>();
+        parameters.forEach((name, parameter) -> {
+            Tensor gradient = parameter.local().mutable_grad();
+            if (gradient.defined()) {
+                gradients.add(new ShardedTensor(name, parameter.globalShape(), parameter.placements(), gradient));
+            }
+        });
+        double norm = ShardedNorm.of(gradients, parallel.axis());
+        GradientClipping.scaleToNorm(
+                gradients.stream().map(ShardedTensor::local).toList(), norm, maximum);
+        return norm;
+    }
+
+    @Override
+    public void close() {
+        shared.close();
+        experts.close();
+    }
+}

@@ -1,0 +1,100 @@
+package io.jrun.train.expert;
+
+import io.jrun.train.layer.CompositeModule;
+import io.jrun.train.mesh.MeshAxis;
+import io.jrun.train.mesh.Shard;
+import io.jrun.train.mesh.ShardedTensor;
+import io.jrun.train.module.ModuleWrapper;
+import io.jrun.train.tensor.ModuleTensors;
+import io.jrun.train.tensor.TensorMemory;
+import java.util.Arrays;
+import java.util.Collections;
+import java.util.LinkedHashMap;
+import java.util.Map;
+import java.util.Objects;
+import java.util.Set;
+import java.util.function.UnaryOperator;
+import org.bytedeco.pytorch.Module;
+import org.bytedeco.pytorch.NoGradGuard;
+import org.bytedeco.pytorch.Tensor;
+
+/**
+ * Makes the ranks of an axis share the experts of a model. Each rank keeps an equal part of the experts of each
+ * {@link MixtureOfExperts}, and all other parameters. As a {@link ModuleWrapper} the object shares each part of a model
+ * as soon as the part is built. {@link ExpertDataParallel} trains such a model.
+ */
+public final class ExpertParallel implements ModuleWrapper {
+    private final MeshAxis axis;
+    private final Map<String, ShardedTensor> experts = new LinkedHashMap<>();
+
+    /**
+     * Shares experts.
+     *
+     * @param axis ranks that train on different samples
+     */
+    public ExpertParallel(MeshAxis axis) {
+        this.axis = axis;
+    }
+
+    @Override
+    public UnaryOperator<Tensor> wrap(String name, Module part, UnaryOperator<Tensor> forward) {
+        if (part instanceof CompositeModule composite) {
+            share(name + ".", composite);
+        }
+        return forward;
+    }
+
+    /**
+     * Shares the experts of all layers of a model. The parameters have their first values, equal on all ranks.
+     *
+     * @throws IllegalArgumentException if the ranks do not divide the experts; the message names the layer
+     */
+    public void share(CompositeModule model) {
+        share("", model);
+    }
+
+    private void share(String prefix, CompositeModule part) {
+        part.descendants(MixtureOfExperts.class).forEach((name, layer) -> {
+            int count = layer.options().experts();
+            if (count % axis.size() != 0) {
+                throw new IllegalArgumentException("layer '" + prefix + name + "': " + count
+                        + " experts cannot be shared by " + axis.size() + " expert parallel ranks in equal parts."
+                        + " Choose another number of experts, or of ranks.");
+            }
+            layer.share(axis);
+            String before = prefix + name + ".experts.";
+            ModuleTensors.parameters(Objects.requireNonNull(layer.descendants().get("experts")))
+                    .forEach((parameter, tensor) -> shard(before + parameter, tensor));
+        });
+    }
+
+    private void shard(String name, Tensor parameter) {
+        try (NoGradGuard _ = new NoGradGuard()) {
+            ShardedTensor part = ShardedTensor.distribute(name, parameter, new Shard(0), axis);
+            parameter.set_data(part.local());
+            experts.put(name, new ShardedTensor(name, part.globalShape(), part.placements(), parameter));
+        }
+    }
+
+    /** All parameters and buffers of a model by their names, with their placements on the axis. */
+    public Map<String, ShardedTensor> parameters(CompositeModule model) {
+        Map<String, ShardedTensor> all = new LinkedHashMap<>();
+        ModuleTensors.all(model)
+                .forEach((name, tensor) -> all.put(name, experts.getOrDefault(name, replicated(name, tensor))));
+        return all;
+    }
+
+    private static ShardedTensor replicated(String name, Tensor tensor) {
+        return new ShardedTensor(
+                name, Arrays.stream(TensorMemory.sizes(tensor)).boxed().toList(), Map.of(), tensor);
+    }
+
+    /** The names of the experts' parameters. */
+    Set<String> expertNames() {
+        return Collections.unmodifiableSet(experts.keySet());
+    }
+
+    MeshAxis axis() {
+        return axis;
+    }
+}

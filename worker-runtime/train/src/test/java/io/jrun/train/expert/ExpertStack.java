@@ -1,0 +1,70 @@
+package io.jrun.train.expert;
+
+import io.jrun.train.TinyGpt;
+import io.jrun.train.layer.CompositeModule;
+import io.jrun.train.layer.LinearLayer;
+import io.jrun.train.module.ModuleWrapper;
+import io.jrun.train.tensor.ModuleTensors;
+import java.util.Objects;
+import java.util.function.UnaryOperator;
+import org.bytedeco.pytorch.NoGradGuard;
+import org.bytedeco.pytorch.Scalar;
+import org.bytedeco.pytorch.Tensor;
+import org.bytedeco.pytorch.TensorOptions;
+import org.bytedeco.pytorch.global.torch;
+
+/** A linear layer and two layers of experts, one of each kind. */
+final class ExpertStack extends CompositeModule {
+    static final int WIDTH = 6;
+
+    private static final int INNER = 8;
+    private static final int TOKENS = 12;
+
+    private final LinearLayer first = add("first", new LinearLayer(WIDTH, WIDTH, true));
+    private final UnaryOperator<Tensor> gated;
+    private final UnaryOperator<Tensor> plain;
+
+    ExpertStack(ExpertOptions options, torch.ScalarType type, boolean isSkewed, ModuleWrapper wrapper) {
+        MixtureOfExperts gatedLayer =
+                add("gated", new MixtureOfExperts(ExpertNetwork.Kind.SWIGLU, WIDTH, INNER, options));
+        MixtureOfExperts plainLayer =
+                add("plain", new MixtureOfExperts(ExpertNetwork.Kind.GELU, WIDTH, INNER, options));
+        to(type, false);
+        TinyGpt.fill(ModuleTensors.parameters(this), 3);
+        try (NoGradGuard _ = new NoGradGuard()) {
+            ModuleTensors.parameters(this).forEach((name, tensor) -> {
+                if (name.contains("router") || name.endsWith("weight")) {
+                    tensor.mul_(new Scalar(4.0));
+                }
+            });
+            if (isSkewed) { // All tokens choose expert 0, because its logit is the largest for the equal tokens.
+                first.weight().zero_();
+                Objects.requireNonNull(first.bias()).fill_(new Scalar(1.0));
+                Tensor router =
+                        Objects.requireNonNull(ModuleTensors.parameters(this).get("gated.router.weight"));
+                router.fill_(new Scalar(-1.0));
+                router.select(0, 0).fill_(new Scalar(1.0));
+            }
+        }
+        gated = wrapper.wrap("gated", gatedLayer, gatedLayer::forward);
+        plain = wrapper.wrap("plain", plainLayer, plainLayer::forward);
+    }
+
+    /** The mean square error of a batch, which is a function of its number. */
+    Tensor loss(int batch) {
+        Tensor numbers = torch.arange(new Scalar((long) TOKENS * WIDTH), new TensorOptions(torch.ScalarType.Double));
+        Tensor x = numbers.mul(new Scalar(0.37 + 0.011 * batch))
+                .sin()
+                .mul(new Scalar(2.0))
+                .view(2, TOKENS / 2, WIDTH)
+                .to(first.weight().scalar_type());
+        Tensor y = first.forward(x);
+        y = y.add(gated.apply(y));
+        y = y.add(plain.apply(y));
+        return y.sub(x.flip(1)).square().mean();
+    }
+
+    MixtureOfExperts layer(String name) {
+        return Objects.requireNonNull(descendants(MixtureOfExperts.class).get(name));
+    }
+}
