@@ -1,7 +1,9 @@
 package io.jrun.models.gpt2;
 
+import io.jrun.models.transformer.ExpertLayers;
 import io.jrun.models.transformer.LanguageModel;
 import io.jrun.models.transformer.Projection;
+import io.jrun.train.expert.ExpertNetwork;
 import io.jrun.train.layer.AttentionLayer;
 import io.jrun.train.layer.CompositeModule;
 import io.jrun.train.layer.LinearLayer.Layout;
@@ -30,6 +32,7 @@ import org.jspecify.annotations.Nullable;
  */
 public final class Gpt2 extends LanguageModel {
     private final Gpt2Config config;
+    private final ExpertLayers experts;
     private final TokenEmbedding tokens;
     private final TokenEmbedding positions;
     private final SequencePositions places = add("places", new SequencePositions());
@@ -44,7 +47,13 @@ public final class Gpt2 extends LanguageModel {
 
     /** A model whose parameters are zero, except for the values that {@code wrapper} gives its blocks. */
     public Gpt2(Gpt2Config config, ModuleWrapper wrapper) {
+        this(config, ExpertLayers.NONE, wrapper);
+    }
+
+    /** As {@link #Gpt2(Gpt2Config, ModuleWrapper)}, with experts in some blocks. */
+    public Gpt2(Gpt2Config config, ExpertLayers experts, ModuleWrapper wrapper) {
         this.config = config;
+        this.experts = experts;
         CompositeModule transformer = add("transformer", new CompositeModule());
         tokens = transformer.add("wte", new TokenEmbedding(config.vocabulary(), config.width()));
         positions = transformer.add("wpe", new TokenEmbedding(config.context(), config.width()));
@@ -52,7 +61,7 @@ public final class Gpt2 extends LanguageModel {
                 "h",
                 new ModuleSequence<>(
                         config.layers(),
-                        () -> new Block(config),
+                        () -> new Block(config, experts.isAt(blocks.size()) ? experts : ExpertLayers.NONE),
                         (name, block) -> blocks.add(wrapper.wrap("transformer.h." + name, block, block::forward))));
         norm = transformer.add("ln_f", Norm.layer(config.width(), config.epsilon()));
         head = config.isTied()
@@ -112,11 +121,13 @@ public final class Gpt2 extends LanguageModel {
 
     @Override
     public String configJson() {
+        experts.requireNone("config.json of Hugging Face");
         return config.toJson();
     }
 
     @Override
     public Map<String, ParallelStyle> tensorParallelPlan() {
+        experts.requireNone("tensor parallel plan");
         Map<String, ParallelStyle> plan = new LinkedHashMap<>();
         plan.put("loss", ParallelStyle.VOCABULARY);
         plan.put("transformer.wte", ParallelStyle.VOCABULARY);
@@ -150,10 +161,9 @@ public final class Gpt2 extends LanguageModel {
         private final Projection queriesKeysValues;
         private final Projection attentionOut;
         private final Norm feedForwardNorm;
-        private final Projection feedForwardIn;
-        private final Projection feedForwardOut;
+        private final UnaryOperator<Tensor> feedForward;
 
-        Block(Gpt2Config config) {
+        Block(Gpt2Config config, ExpertLayers experts) {
             long width = config.width();
             attend = add("attend", new AttentionLayer(width / config.heads()));
             attentionNorm = add("ln_1", Norm.layer(width, config.epsilon()));
@@ -161,17 +171,30 @@ public final class Gpt2 extends LanguageModel {
             queriesKeysValues = attention.add("c_attn", new Projection(width, 3 * width, true, Layout.CONV1D));
             attentionOut = attention.add("c_proj", new Projection(width, width, true, Layout.CONV1D));
             feedForwardNorm = add("ln_2", Norm.layer(width, config.epsilon()));
-            CompositeModule feedForward = add("mlp", new CompositeModule());
-            feedForwardIn = feedForward.add("c_fc", new Projection(width, config.inner(), true, Layout.CONV1D));
-            feedForwardOut = feedForward.add("c_proj", new Projection(config.inner(), width, true, Layout.CONV1D));
+            feedForward = experts.equals(ExpertLayers.NONE)
+                    ? add("mlp", new FeedForward(config))::forward
+                    : add("mlp", experts.layer(ExpertNetwork.Kind.GELU, width, config.inner()))::forward;
         }
 
         Tensor forward(Tensor x_BSD) {
             Tensor qkv = queriesKeysValues.forward(attentionNorm.forward(x_BSD));
             Tensor attended = attend.attendJoint(qkv, true);
             Tensor y_BSD = x_BSD.add(attentionOut.forward(attended));
-            Tensor inner = torch.gelu(feedForwardIn.forward(feedForwardNorm.forward(y_BSD)), "tanh");
-            return y_BSD.add(feedForwardOut.forward(inner));
+            return y_BSD.add(feedForward.apply(feedForwardNorm.forward(y_BSD)));
+        }
+    }
+
+    private static final class FeedForward extends CompositeModule {
+        private final Projection in;
+        private final Projection out;
+
+        FeedForward(Gpt2Config config) {
+            in = add("c_fc", new Projection(config.width(), config.inner(), true, Layout.CONV1D));
+            out = add("c_proj", new Projection(config.inner(), config.width(), true, Layout.CONV1D));
+        }
+
+        Tensor forward(Tensor x_BSD) {
+            return out.forward(torch.gelu(in.forward(x_BSD), "tanh"));
         }
     }
 }

@@ -1,5 +1,6 @@
 package io.jrun.models.llama;
 
+import io.jrun.models.transformer.ExpertLayers;
 import io.jrun.models.transformer.LanguageModel;
 import io.jrun.models.transformer.Projection;
 import io.jrun.models.transformer.RotaryEmbedding.Pairs;
@@ -28,6 +29,7 @@ import org.jspecify.annotations.Nullable;
  */
 public final class Llama extends LanguageModel {
     private final LlamaConfig config;
+    private final ExpertLayers experts;
     private final TokenEmbedding tokens;
     private final SequencePositions positions = add("positions", new SequencePositions());
     private final List<UnaryOperator<Tensor>> layers = new ArrayList<>();
@@ -41,14 +43,21 @@ public final class Llama extends LanguageModel {
 
     /** A model whose parameters are zero, except for the values that {@code wrapper} gives its layers. */
     public Llama(LlamaConfig config, ModuleWrapper wrapper) {
+        this(config, ExpertLayers.NONE, wrapper);
+    }
+
+    /** As {@link #Llama(LlamaConfig, ModuleWrapper)}, with experts in some layers. */
+    public Llama(LlamaConfig config, ExpertLayers experts, ModuleWrapper wrapper) {
         this.config = config;
+        this.experts = experts;
         CompositeModule model = add("model", new CompositeModule());
         tokens = model.add("embed_tokens", new TokenEmbedding(config.vocabulary(), config.width()));
         model.add(
                 "layers",
                 new ModuleSequence<>(
                         config.layers(),
-                        () -> new LlamaLayer(config, positions),
+                        () -> new LlamaLayer(
+                                config, experts.isAt(layers.size()) ? experts : ExpertLayers.NONE, positions),
                         (name, layer) -> layers.add(wrapper.wrap("model.layers." + name, layer, layer::forward))));
         norm = model.add("norm", Norm.rootMeanSquare(config.width(), config.epsilon()));
         head = config.isTied()
@@ -104,6 +113,7 @@ public final class Llama extends LanguageModel {
 
     @Override
     public Map<String, ParallelStyle> tensorParallelPlan() {
+        experts.requireNone("tensor parallel plan");
         Map<String, ParallelStyle> plan = new LinkedHashMap<>();
         plan.put("loss", ParallelStyle.VOCABULARY);
         plan.put("model.embed_tokens", ParallelStyle.VOCABULARY);
@@ -128,6 +138,7 @@ public final class Llama extends LanguageModel {
      */
     @Override
     public String configJson() {
+        experts.requireNone("config.json of Hugging Face");
         if (config.pairs() != Pairs.HALVES) {
             throw new IllegalStateException("a Llama of Meta's files cannot be saved as a Hugging Face folder:"
                     + " the query and key projections of the files have another order of rows");

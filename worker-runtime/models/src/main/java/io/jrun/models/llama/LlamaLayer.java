@@ -1,7 +1,9 @@
 package io.jrun.models.llama;
 
+import io.jrun.models.transformer.ExpertLayers;
 import io.jrun.models.transformer.Projection;
 import io.jrun.models.transformer.RotaryEmbedding;
+import io.jrun.train.expert.ExpertNetwork;
 import io.jrun.train.layer.AttentionLayer;
 import io.jrun.train.layer.CompositeModule;
 import io.jrun.train.layer.LinearLayer;
@@ -9,6 +11,7 @@ import io.jrun.train.layer.LinearLayer.Layout;
 import io.jrun.train.layer.Norm;
 import io.jrun.train.layer.SequencePositions;
 import java.util.List;
+import java.util.function.UnaryOperator;
 import org.bytedeco.pytorch.Tensor;
 import org.bytedeco.pytorch.global.torch;
 
@@ -23,11 +26,9 @@ final class LlamaLayer extends CompositeModule {
     private final Projection value;
     private final Projection attentionOut;
     private final Norm feedForwardNorm;
-    private final Projection gate;
-    private final Projection up;
-    private final Projection down;
+    private final UnaryOperator<Tensor> feedForward;
 
-    LlamaLayer(LlamaConfig config, SequencePositions positions) {
+    LlamaLayer(LlamaConfig config, ExpertLayers experts, SequencePositions positions) {
         this.positions = positions;
         rotary = config.rotary();
         attend = add("attend", new AttentionLayer(config.headWidth()));
@@ -42,10 +43,9 @@ final class LlamaLayer extends CompositeModule {
         value = attention.add("v_proj", new Projection(width, keyWidth, hasBias, Layout.LINEAR));
         attentionOut = attention.add("o_proj", new Projection(queryWidth, width, hasBias, Layout.LINEAR));
         feedForwardNorm = add("post_attention_layernorm", Norm.rootMeanSquare(width, config.epsilon()));
-        CompositeModule feedForward = add("mlp", new CompositeModule());
-        gate = feedForward.add("gate_proj", new Projection(width, config.inner(), false, Layout.LINEAR));
-        up = feedForward.add("up_proj", new Projection(width, config.inner(), false, Layout.LINEAR));
-        down = feedForward.add("down_proj", new Projection(config.inner(), width, false, Layout.LINEAR));
+        feedForward = experts.equals(ExpertLayers.NONE)
+                ? add("mlp", new FeedForward(width, config.inner()))::forward
+                : add("mlp", experts.layer(ExpertNetwork.Kind.SWIGLU, width, config.inner()))::forward;
     }
 
     Tensor forward(Tensor x_BSD) {
@@ -56,8 +56,23 @@ final class LlamaLayer extends CompositeModule {
         Tensor attended = attend.attend(
                 rotary.turn(queries, at), rotary.turn(attend.split(qkv.get(1)), at), attend.split(qkv.get(2)), true);
         Tensor y_BSD = x_BSD.add(attentionOut.forward(attended));
-        Tensor inner = feedForwardNorm.forward(y_BSD);
-        List<Tensor> gateAndUp = LinearLayer.forwardAll(inner, List.of(gate, up));
-        return y_BSD.add(down.forward(torch.silu(gateAndUp.get(0)).mul(gateAndUp.get(1))));
+        return y_BSD.add(feedForward.apply(feedForwardNorm.forward(y_BSD)));
+    }
+
+    private static final class FeedForward extends CompositeModule {
+        private final Projection gate;
+        private final Projection up;
+        private final Projection down;
+
+        FeedForward(long width, long inner) {
+            gate = add("gate_proj", new Projection(width, inner, false, Layout.LINEAR));
+            up = add("up_proj", new Projection(width, inner, false, Layout.LINEAR));
+            down = add("down_proj", new Projection(inner, width, false, Layout.LINEAR));
+        }
+
+        Tensor forward(Tensor x_BSD) {
+            List<Tensor> gateAndUp = LinearLayer.forwardAll(x_BSD, List.of(gate, up));
+            return down.forward(torch.silu(gateAndUp.get(0)).mul(gateAndUp.get(1)));
+        }
     }
 }

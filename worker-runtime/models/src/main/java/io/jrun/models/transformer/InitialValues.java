@@ -53,11 +53,12 @@ public final class InitialValues implements ModuleWrapper {
     }
 
     private void fill(String name, Tensor tensor) {
-        if (tensor.dim() > 1) {
+        boolean isBias = name.endsWith("bias"); // The biases of experts are the rows of a matrix.
+        if (tensor.dim() > 1 && !isBias) {
             boolean endsBranch = END_OF_BRANCH.matcher(name).matches();
             ShardedInitialization.normal(name, tensor, seed, 0, endsBranch ? branchDeviation : DEVIATION);
         } else {
-            tensor.fill_(new Scalar(name.endsWith("bias") ? 0.0 : 1.0));
+            tensor.fill_(new Scalar(isBias ? 0.0 : 1.0));
         }
     }
 }

@@ -1,0 +1,33 @@
+package io.jrun.models.transformer;
+
+import io.jrun.train.expert.ExpertNetwork;
+import io.jrun.train.expert.ExpertOptions;
+import io.jrun.train.expert.MixtureOfExperts;
+
+/**
+ * The layers of a model that have experts in place of a feed-forward layer.
+ *
+ * @param interval each layer of this number has experts: with 2 the second, the fourth, ...; 0 for no layer
+ * @param options the settings of all these layers
+ */
+public record ExpertLayers(int interval, ExpertOptions options) {
+    /** A model without experts. */
+    public static final ExpertLayers NONE = new ExpertLayers(0, new ExpertOptions(1, 1, 0, 0, 0));
+
+    /** Whether a layer, counted from 0, has experts. */
+    public boolean isAt(long layer) {
+        return interval > 0 && (layer + 1) % interval == 0;
+    }
+
+    /** A new layer of experts. */
+    public MixtureOfExperts layer(ExpertNetwork.Kind kind, long width, long inner) {
+        return new MixtureOfExperts(kind, width, inner, options);
+    }
+
+    /** Throws {@link IllegalStateException} if a layer has experts. */
+    public void requireNone(String purpose) {
+        if (interval > 0) {
+            throw new IllegalStateException("a model with experts has no " + purpose);
+        }
+    }
+}
