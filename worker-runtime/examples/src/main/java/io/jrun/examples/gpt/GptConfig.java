@@ -6,6 +6,7 @@ import io.jrun.models.gpt2.Gpt2;
 import io.jrun.models.gpt2.Gpt2Config;
 import io.jrun.models.llama.Llama;
 import io.jrun.models.llama.LlamaConfig;
+import io.jrun.models.transformer.ExpertLayers;
 import io.jrun.models.transformer.LanguageModel;
 import io.jrun.models.transformer.RotaryEmbedding.Pairs;
 import io.jrun.train.module.ModuleWrapper;
@@ -19,8 +20,17 @@ import java.util.Optional;
  * @param context tokens of one text
  * @param isTied whether the output layer uses the matrix of the embedding
  * @param vocabulary the number of tokens
+ * @param experts the layers with experts
  */
-record GptConfig(ModelKind kind, int layers, int width, int heads, int context, boolean isTied, int vocabulary) {
+record GptConfig(
+        ModelKind kind,
+        int layers,
+        int width,
+        int heads,
+        int context,
+        boolean isTied,
+        int vocabulary,
+        ExpertLayers experts) {
     static final List<String> VALUED = List.of("--model", "--layers", "--width", "--heads", "--context");
 
     private static final int BYTES = 256;
@@ -43,19 +53,21 @@ record GptConfig(ModelKind kind, int layers, int width, int heads, int context, 
 
     /** Reads the options of a model of bytes. */
     static GptConfig of(CommandLineArguments given, boolean isTiny) {
+        int layers = given.number("--layers", isTiny ? 2 : 3, 1);
         return new GptConfig(
                 given.word("--model", ModelKind.GPT),
-                given.number("--layers", isTiny ? 2 : 3, 1),
+                layers,
                 given.number("--width", isTiny ? 64 : 128, 1),
                 given.number("--heads", isTiny ? 2 : 4, 1),
                 given.number("--context", 64, 1),
                 !given.has("--untied"),
-                BYTES);
+                BYTES,
+                ExpertArguments.layers(given, layers));
     }
 
     /** The same for another vocabulary. */
     GptConfig withVocabulary(int newVocabulary) {
-        return new GptConfig(kind, layers, width, heads, context, isTied, newVocabulary);
+        return new GptConfig(kind, layers, width, heads, context, isTied, newVocabulary, experts);
     }
 
     /** The model, whose layers go to {@code wrapper} one at a time. */
@@ -64,6 +76,7 @@ record GptConfig(ModelKind kind, int layers, int width, int heads, int context, 
             case GPT ->
                 new Gpt2(
                         new Gpt2Config(vocabulary, context, width, layers, heads, 4L * width, EPSILON, isTied),
+                        experts,
                         wrapper);
             case LLAMA ->
                 new Llama(
@@ -82,6 +95,7 @@ record GptConfig(ModelKind kind, int layers, int width, int heads, int context, 
                                 false,
                                 Pairs.HALVES,
                                 Optional.empty()),
+                        experts,
                         wrapper);
         };
     }
@@ -90,6 +104,8 @@ record GptConfig(ModelKind kind, int layers, int width, int heads, int context, 
     String summary() {
         return kind.name().toLowerCase(Locale.ROOT) + ", " + layers + " layers, width " + width + ", " + heads
                 + " heads, context " + context + (isTied ? ", tied" : ", untied")
-                + (vocabulary == BYTES ? "" : ", " + vocabulary + " tokens");
+                + (vocabulary == BYTES ? "" : ", " + vocabulary + " tokens")
+                + (experts.interval() == 0 ? "" : ", " + experts.options().experts() + " experts")
+                + (experts.interval() > 1 ? ", expert interval " + experts.interval() : "");
     }
 }

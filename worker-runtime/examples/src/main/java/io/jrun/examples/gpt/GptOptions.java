@@ -11,6 +11,7 @@ import java.util.stream.Stream;
  * The command line of train.jar.
  *
  * @param data text or token files; without --data the JDK's own sources
+ * @param expertRanks ranks that share the experts
  * @param microBatch sequences of one forward pass of a rank
  * @param sample tokens of text to generate at the end
  * @param threads per worker; 0 leaves the choice to the launcher (OMP_NUM_THREADS), or 1 without one
@@ -24,6 +25,7 @@ record GptOptions(
         double learningRate,
         GptRecipe recipe,
         ParallelOptions parallel,
+        int expertRanks,
         int seed,
         int threads,
         int logEvery,
@@ -49,6 +51,13 @@ record GptOptions(
               --heads=N              attention heads  Default: 4.
               --context=N            tokens the model sees at once  Default: 64.
               --untied               give the output its own matrix instead of the embedding's
+              --experts=N            N feed-forward networks, the experts, in a layer; a router gives each token a few
+              --top-k=N              experts of a token  Default: 2.
+              --capacity-factor=X    largest share of an expert, as a multiple of an equal share; tokens above are
+                                     dropped; 0 for no limit  Default: 1.25.
+              --expert-interval=N    every Nth layer has experts  Default: 1.
+              --balance-loss=X       weight of the router's load-balancing loss  Default: 0.01.
+              --router-z-loss=X      weight of the router's z-loss  Default: 0.
             Training
               --steps=N              optimizer steps  Default: 600.
               --micro-batch=N        sequences of one forward pass of a rank  Default: 16.
@@ -82,6 +91,7 @@ record GptOptions(
               --zero=STAGE           shared states: 1 optimizer, 2 also gradients, 3 also parameters (FSDP)
                                      Default: 3 with --shard, else 0.
               --dp=N                 copies of the model  Default: as many as the ranks make.
+              --ep=N                 ranks of --dp that share the experts (expert parallelism)  Default: 1.
               --offload=FOLDER       with --zero=3 and --optimizer=fused: parameters, gradients and states lie in files
                                      of FOLDER/rank-N, and a later job goes on from there
               --deepspeed=FILE       take options from a configuration of DeepSpeed; other options override the file
@@ -121,6 +131,7 @@ record GptOptions(
                 Stream.of(
                                 VALUED,
                                 GptConfig.VALUED,
+                                ExpertArguments.VALUED,
                                 ParallelOptions.VALUED,
                                 GptRecipe.VALUED,
                                 DataOptions.VALUED,
@@ -136,6 +147,7 @@ record GptOptions(
         boolean tiny = given.has("--tiny");
         GptRecipe recipe = GptRecipe.of(given, tiny ? 5 : 50);
         ParallelOptions parallel = ParallelOptions.of(given);
+        GptConfig model = GptConfig.of(given, tiny);
         int sample = given.number("--sample", 0, 0);
         CheckpointOptions checkpoints = CheckpointOptions.of(given);
         parallel.check(recipe, checkpoints);
@@ -145,12 +157,13 @@ record GptOptions(
         }
         return Optional.of(new GptOptions(
                 DataOptions.of(given, tiny ? 400_000 : 6_000_000),
-                GptConfig.of(given, tiny),
+                model,
                 given.number("--steps", tiny ? 40 : 600, 0),
                 given.number("--micro-batch", tiny ? 8 : 16, 1),
                 given.positive("--lr", tiny ? 5e-3 : 4e-3),
                 recipe,
                 parallel,
+                ExpertArguments.ranks(given, model.experts()),
                 given.number("--seed", 1, 0),
                 given.number("--threads", 0, 0),
                 given.number("--log-every", tiny ? 10 : 20, 1),
@@ -182,6 +195,7 @@ record GptOptions(
                 learningRate,
                 newRecipe,
                 parallel,
+                expertRanks,
                 seed,
                 threads,
                 logEvery,

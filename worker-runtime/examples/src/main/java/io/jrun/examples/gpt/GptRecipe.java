@@ -93,9 +93,7 @@ record GptRecipe(
                 given.word("--optimizer", OptimizerKind.ADAMW),
                 given.word("--lr-schedule", Schedule.COSINE),
                 given.number("--warmup", defaultWarmup, 0),
-                given.text("--clip").filter(text -> text.matches("0+(\\.0*)?")).isPresent()
-                        ? 0
-                        : given.positive("--clip", 1),
+                given.zeroOrMore("--clip", 1),
                 given.number("--accumulate", 0, 1),
                 given.number("--recompute", 0, 0),
                 given.word("--comm-hook", Exchange.NONE),

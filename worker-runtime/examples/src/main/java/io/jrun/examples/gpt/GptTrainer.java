@@ -41,7 +41,7 @@ final class GptTrainer implements AutoCloseable {
                         .ifPresent(policy ->
                                 made.set(new NonFiniteGuard(policy, ModuleTensors.parameters(module), group))));
         guard = made.get();
-        report = new TrainingReport(options, model.parameterCount(), world);
+        report = new TrainingReport(options, model.activeParameterCount(), world);
         meanLoss = new MeanLoss(group);
     }
 

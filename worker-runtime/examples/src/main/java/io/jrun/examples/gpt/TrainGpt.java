@@ -133,6 +133,7 @@ public final class TrainGpt {
                 }
             });
             progress.end(trainer.model().exposedCommunication());
+            trainer.model().summary().ifPresent(progress::say);
             if (trainer.skipped() > 0) {
                 progress.say(trainer.skipped() + " steps were skipped: a loss or a gradient was not finite");
             }

@@ -10,6 +10,7 @@ import io.jrun.train.token.TokenBatch;
 import java.time.Duration;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.function.Consumer;
 import org.bytedeco.pytorch.Tensor;
 
@@ -55,9 +56,19 @@ interface TrainedModel extends AutoCloseable {
         return TrainingReport.parameters(module());
     }
 
+    /** The number of parameters that a token uses, for the floating point operations of a step. */
+    default long activeParameterCount() {
+        return parameterCount();
+    }
+
     /** The mean loss of a batch on this rank, without gradients. Collective. */
     default double evaluate(TokenBatch batch) {
         return module().loss(batch.inputs(), batch.targets()).item_double();
+    }
+
+    /** A line about the training so far, for its end. Collective. */
+    default Optional<String> summary() {
+        return Optional.empty();
     }
 
     /** Opens a step, or an evaluation. */
@@ -104,6 +115,9 @@ interface TrainedModel extends AutoCloseable {
     static TrainedModel of(GptOptions options, DeviceMesh mesh, Consumer<LanguageModel> built) {
         if (options.parallel().sharesLayers()) {
             return new MeshModel(options, mesh);
+        }
+        if (options.model().experts().interval() > 0) {
+            return new ExpertModel(options, mesh, built);
         }
         return switch (options.parallel().zeroStage()) {
             case 0, 1 -> new DdpModel(options, mesh, built);

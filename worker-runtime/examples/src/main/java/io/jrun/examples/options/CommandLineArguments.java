@@ -7,6 +7,7 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.Optional;
+import java.util.function.DoublePredicate;
 import java.util.stream.Collectors;
 
 /** {@code --name value}, {@code --name=value} and {@code --flag}, checked against the known names. */
@@ -88,19 +89,28 @@ public final class CommandLineArguments {
 
     /** A number above zero. */
     public double positive(String name, double fallback) {
+        return decimal(name, fallback, number -> number > 0, "a number above 0");
+    }
+
+    /** Zero, or a number above zero. */
+    public double zeroOrMore(String name, double fallback) {
+        return decimal(name, fallback, number -> number >= 0, "0 or a number above 0");
+    }
+
+    private double decimal(String name, double fallback, DoublePredicate range, String expected) {
         String text = values.get(name);
         if (text == null) {
             return fallback;
         }
         try {
             double number = Double.parseDouble(text);
-            if (number > 0 && Double.isFinite(number)) {
+            if (range.test(number) && Double.isFinite(number)) {
                 return number;
             }
         } catch (NumberFormatException _) {
             // Not a number: refused below.
         }
-        throw new InvalidArgumentException(name + " is '" + text + "', expected a number above 0");
+        throw new InvalidArgumentException(name + " is '" + text + "', expected " + expected);
     }
 
     /** One of the words of an enum, in small letters and with dashes. */

@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.jrun.examples.options.InvalidArgumentException;
+import io.jrun.models.transformer.ExpertLayers;
 import java.nio.file.Path;
 import java.util.Optional;
 import java.util.regex.Matcher;
@@ -18,7 +19,8 @@ class GptOptionsTest {
     void everythingHasADefault() {
         GptOptions options = GptOptions.parse(new String[0]).orElseThrow();
         assertThat(options.data().data()).isEmpty();
-        assertThat(options.model()).isEqualTo(new GptConfig(ModelKind.GPT, 3, 128, 4, 64, true, 256));
+        assertThat(options.model())
+                .isEqualTo(new GptConfig(ModelKind.GPT, 3, 128, 4, 64, true, 256, ExpertLayers.NONE));
         assertThat(options.checkpoints().resume()).isFalse();
     }
 
@@ -41,7 +43,8 @@ class GptOptionsTest {
                 })
                 .orElseThrow();
         assertThat(options.data().data()).isEqualTo(Optional.of(Path.of("a b")));
-        assertThat(options.model()).isEqualTo(new GptConfig(ModelKind.GPT, 3, 96, 3, 32, false, 256));
+        assertThat(options.model())
+                .isEqualTo(new GptConfig(ModelKind.GPT, 3, 96, 3, 32, false, 256, ExpertLayers.NONE));
         assertThat(options.steps()).isEqualTo(7);
         assertThat(options.checkpoints().location()).isEqualTo(Optional.of("out"));
         assertThat(options.checkpoints().resume()).isTrue();
@@ -72,7 +75,7 @@ class GptOptionsTest {
                 "--lr-schedule=step | --lr-schedule is 'step', expected one of cosine, linear, constant, one-cycle",
                 "--on-nonfinite=ignore | --on-nonfinite is 'ignore', expected one of stop, skip",
                 "--comm-hook=zip | --comm-hook is 'zip', expected one of none, fp16, bf16, powersgd",
-                "--clip=-1 | --clip is '-1', expected a number above 0",
+                "--clip=-1 | --clip is '-1', expected 0 or a number above 0",
                 "--accumulate=0 | --accumulate is '0', expected a whole number of at least 1",
                 "--recompute=all | --recompute is 'all', expected a whole number of at least 0",
                 "--peak-flops=fast | --peak-flops is 'fast', expected a number above 0",

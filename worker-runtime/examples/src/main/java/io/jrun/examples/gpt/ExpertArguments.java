@@ -1,0 +1,78 @@
+package io.jrun.examples.gpt;
+
+import io.jrun.examples.options.CommandLineArguments;
+import io.jrun.examples.options.InvalidArgumentException;
+import io.jrun.models.transformer.ExpertLayers;
+import io.jrun.train.expert.ExpertOptions;
+import java.util.List;
+
+/** The options of train.jar about experts. */
+final class ExpertArguments {
+    static final List<String> VALUED = List.of(
+            "--experts",
+            "--top-k",
+            "--capacity-factor",
+            "--expert-interval",
+            "--balance-loss",
+            "--router-z-loss",
+            "--ep");
+
+    /** Options that share the computation or the states of a model in other ways. */
+    private static final List<String> OTHER_SHARING =
+            List.of("--tp", "--pp", "--cp", "--shard", "--zero", "--offload", "--comm-hook");
+
+    private ExpertArguments() {}
+
+    /** The layers with experts of a model of this many layers. */
+    static ExpertLayers layers(CommandLineArguments given, int layers) {
+        int experts = given.number("--experts", 0, 1);
+        if (experts == 0) {
+            VALUED.stream()
+                    .filter(given::has)
+                    .findFirst()
+                    .ifPresent(name -> refuse(true, name + " needs --experts=N: the model has no experts"));
+            return ExpertLayers.NONE;
+        }
+        int interval = given.number("--expert-interval", 1, 1);
+        int topK = given.number("--top-k", Math.min(2, experts), 1);
+        refuse(
+                interval > layers,
+                "--expert-interval=" + interval + " leaves a model of " + layers + " layers without experts");
+        refuse(topK > experts, "--top-k=" + topK + " is more than --experts=" + experts);
+        return new ExpertLayers(
+                interval,
+                new ExpertOptions(
+                        experts,
+                        topK,
+                        given.zeroOrMore("--capacity-factor", 1.25),
+                        given.zeroOrMore("--balance-loss", 0.01),
+                        given.zeroOrMore("--router-z-loss", 0)));
+    }
+
+    /** The ranks that share the experts. Refuses options that do not work with experts. */
+    static int ranks(CommandLineArguments given, ExpertLayers layers) {
+        int ranks = given.number("--ep", 1, 1);
+        if (layers.interval() > 0) {
+            int experts = layers.options().experts();
+            refuse(
+                    experts % ranks != 0,
+                    "--ep=" + ranks + " does not divide --experts=" + experts
+                            + ": each rank has an equal part of the experts");
+            OTHER_SHARING.stream()
+                    .filter(given::has)
+                    .findFirst()
+                    .ifPresent(name -> refuse(
+                            true, "--experts does not work with " + name + ": a model with experts works with --dp"));
+            refuse(
+                    ranks > 1 && given.has("--out"),
+                    "--out writes the model of a rank that holds the whole model: use --checkpoint with --ep");
+        }
+        return ranks;
+    }
+
+    private static void refuse(boolean isUnsupported, String message) {
+        if (isUnsupported) {
+            throw new InvalidArgumentException(message);
+        }
+    }
+}

@@ -1,0 +1,174 @@
+package io.jrun.examples.gpt;
+
+import io.jrun.comm.ProcessGroup;
+import io.jrun.examples.options.InvalidArgumentException;
+import io.jrun.models.transformer.LanguageModel;
+import io.jrun.train.checkpoint.sharded.ShardedState;
+import io.jrun.train.ddp.BucketSpan;
+import io.jrun.train.ddp.ReductionTimeline;
+import io.jrun.train.expert.ExpertDataParallel;
+import io.jrun.train.expert.ExpertNoSync;
+import io.jrun.train.expert.ExpertOptions;
+import io.jrun.train.expert.ExpertParallel;
+import io.jrun.train.expert.ExpertStep;
+import io.jrun.train.expert.MixtureOfExperts;
+import io.jrun.train.expert.RoutingReport;
+import io.jrun.train.mesh.DeviceMesh;
+import io.jrun.train.mesh.MeshAxis;
+import io.jrun.train.mesh.Shard;
+import io.jrun.train.mesh.ShardedTensor;
+import io.jrun.train.tensor.ModuleTensors;
+import java.time.Duration;
+import java.util.Collection;
+import java.util.Locale;
+import java.util.Optional;
+import java.util.Set;
+import java.util.function.Consumer;
+import java.util.stream.Stream;
+import org.bytedeco.pytorch.Tensor;
+
+/** Each rank has the whole model, but only its part of the experts. All ranks train on different samples. */
+final class ExpertModel implements TrainedModel {
+    private final DeviceMesh mesh;
+    private final ProcessGroup data;
+    private final MeshAxis axis;
+    private final ExpertDataParallel<LanguageModel> model;
+    private final GptOptimizer optimizer;
+    private final ShardedState state;
+
+    ExpertModel(GptOptions options, DeviceMesh whole, Consumer<LanguageModel> built) {
+        data = ParallelOptions.dataGroup(whole);
+        int ranks = options.expertRanks();
+        if (data.size() % ranks != 0) {
+            throw new InvalidArgumentException(
+                    "--ep=" + ranks + " does not divide the " + data.size() + " ranks of --dp");
+        }
+        mesh = DeviceMesh.of(whole.world(), "dp", data.size() / ranks, "ep", ranks);
+        axis = new MeshAxis("ep", mesh.group("ep"));
+        ExpertParallel experts = new ExpertParallel(axis);
+        LanguageModel module = TrainedModel.build(options, experts);
+        built.accept(module);
+        layers(module)
+                .forEach(layer -> layer.setLossScale(1.0 / options.recipe().accumulate()));
+        model = new ExpertDataParallel<>(module, experts, data, mesh.group("dp"));
+        optimizer =
+                GptOptimizer.of(options.recipe().optimizer(), ModuleTensors.parameters(module), model.gradientMemory());
+        state = new ShardedState(model.parameters(), axis);
+    }
+
+    private static Collection<MixtureOfExperts> layers(LanguageModel module) {
+        return module.descendants(MixtureOfExperts.class).values();
+    }
+
+    @Override
+    public LanguageModel module() {
+        return model.module();
+    }
+
+    @Override
+    public GptOptimizer optimizer() {
+        return optimizer;
+    }
+
+    @Override
+    public ShardedState state() {
+        return state;
+    }
+
+    @Override
+    public Holding holding() {
+        return axis.size() == 1 ? Holding.ALL : Holding.PARTS;
+    }
+
+    @Override
+    public long parameterCount() {
+        return parameters().mapToLong(ExpertModel::elements).sum();
+    }
+
+    @Override
+    public long activeParameterCount() {
+        ExpertOptions options = layers(module()).iterator().next().options();
+        return parameters()
+                .mapToLong(parameter -> parameter.placement(axis.name()) instanceof Shard
+                        ? elements(parameter) * options.topK() / options.experts()
+                        : elements(parameter))
+                .sum();
+    }
+
+    /** The parameters without the buffers. */
+    private Stream<ShardedTensor> parameters() {
+        Set<String> names = ModuleTensors.parameters(module()).keySet();
+        return model.parameters().values().stream().filter(tensor -> names.contains(tensor.name()));
+    }
+
+    private static long elements(ShardedTensor parameter) {
+        return parameter.globalShape().stream().reduce(1L, (a, b) -> a * b);
+    }
+
+    @Override
+    public Scope step() {
+        ExpertStep step = model.step();
+        return new Scope() {
+            @Override
+            public void backward(Tensor loss) {
+                step.backward(loss);
+            }
+
+            @Override
+            public void close() {
+                step.close();
+            }
+        };
+    }
+
+    @Override
+    public Pause noSync() {
+        ExpertNoSync scope = model.noSync();
+        return scope::close;
+    }
+
+    @Override
+    public double clip(double maximum) {
+        return model.clipByGlobalNorm(maximum);
+    }
+
+    @Override
+    public Exposure lastExposure() {
+        ReductionTimeline timeline = model.ofSharedParameters().lastReduction();
+        return new Exposure(
+                timeline.lastGradientNanos(),
+                timeline.finishedNanos(),
+                Stream.of(timeline, model.ofExperts().lastReduction())
+                        .flatMap(reduction -> reduction.buckets().stream())
+                        .mapToLong(BucketSpan::bytes)
+                        .sum());
+    }
+
+    @Override
+    public Duration exposedCommunication() {
+        return model.ofSharedParameters()
+                .exposedCommunication()
+                .plus(model.ofExperts().exposedCommunication());
+    }
+
+    @Override
+    public Optional<String> summary() {
+        RoutingReport report = layers(module()).stream()
+                .map(MixtureOfExperts::report)
+                .reduce(RoutingReport::plus)
+                .orElseThrow()
+                .overRanks(data);
+        return Optional.of(String.format(
+                Locale.ROOT,
+                "experts: %.1f %% of the choices were dropped; the fullest expert had %.2f times an equal share",
+                100 * report.droppedShare(),
+                report.imbalance()));
+    }
+
+    @Override
+    public void close() {
+        optimizer.close();
+        model.close();
+        mesh.close();
+    }
+}

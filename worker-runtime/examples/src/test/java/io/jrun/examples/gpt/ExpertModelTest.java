@@ -1,0 +1,128 @@
+package io.jrun.examples.gpt;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.jrun.comm.local.LocalWorld;
+import io.jrun.comm.local.LocalWorldOptions;
+import io.jrun.train.Libtorch;
+import io.jrun.train.checkpoint.sharded.CheckpointManager;
+import io.jrun.train.checkpoint.sharded.Retention;
+import io.jrun.train.tensor.TensorMemory;
+import java.io.ByteArrayOutputStream;
+import java.io.PrintStream;
+import java.lang.foreign.ValueLayout;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
+import java.util.Map;
+import java.util.TreeMap;
+import java.util.stream.Stream;
+import org.bytedeco.pytorch.Tensor;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
+/** train.jar with --experts and --ep. Compared are the parameters of the last checkpoint. */
+class ExpertModelTest {
+    private static final int STEPS = 4;
+
+    @TempDir
+    private Path folder;
+
+    @BeforeAll
+    static void load() {
+        Libtorch.setThreads(1);
+    }
+
+    /** A step has 4 sequences, on one rank as on all. In bfloat16 a sum of several ranks rounds in another order. */
+    @ParameterizedTest
+    @CsvSource({
+        "4,--ep=2 --accumulate=1,--recompute=1,2e-6",
+        "2,--ep=2 --accumulate=2 --on-nonfinite=stop,--model=llama --expert-interval=2 --top-k=1,2e-6",
+        "2,--ep=2 --accumulate=2,--precision=bf16 --capacity-factor=0,1e-3"
+    })
+    void theParametersAreThoseOfOneRank(int ranks, String flags, String model, double tolerance) {
+        Map<String, float[]> expected = train("one", 1, "--accumulate=4 " + model);
+        Map<String, float[]> found = train("shared", ranks, flags + " " + model);
+        assertThat(found.keySet()).isEqualTo(expected.keySet());
+        assertThat(expected.keySet()).anyMatch(name -> name.endsWith("mlp.experts.down_proj.weight"));
+        expected.forEach((name, values) -> assertThat(found.get(name))
+                .as(name)
+                .usingComparatorWithPrecision((float) tolerance)
+                .containsExactly(values));
+    }
+
+    /** Also the states of the optimizer. The second job makes no step, and saves the state that it has loaded. */
+    @ParameterizedTest
+    @CsvSource({"4,--ep=4,2,--ep=2", "1,--accumulate=4,2,--ep=2 --accumulate=2"})
+    void aCheckpointOfOneMeshHasTheSameBitsOnAnother(int ranks, String flags, int others, String otherFlags) {
+        Map<String, float[]> saved = train("state", ranks, flags + " --optimizer=fused");
+        Map<String, float[]> loaded = train("state", others, otherFlags + " --optimizer=fused --resume");
+        assertThat(loaded.keySet()).isEqualTo(saved.keySet());
+        saved.forEach((name, values) -> assertThat(loaded.get(name)).as(name).containsExactly(values));
+    }
+
+    @ParameterizedTest
+    @CsvSource(
+            delimiter = '|',
+            value = {
+                "2 | --experts=3 --ep=2 | --ep=2 does not divide --experts=3: each rank has an equal part of the experts",
+                "3 | --ep=2 | --ep=2 does not divide the 3 ranks of --dp",
+                "1 | --top-k=5 | --top-k=5 is more than --experts=4",
+                "1 | --expert-interval=3 | --expert-interval=3 leaves a model of 2 layers without experts",
+                "2 | --tp=2 | --experts does not work with --tp: a model with experts works with --dp",
+                "2 | --pp=2 --ep=2 | --experts does not work with --pp",
+                "2 | --shard=2 | --experts does not work with --shard",
+                "2 | --comm-hook=bf16 | --experts does not work with --comm-hook",
+                "2 | --ep=2 --out=x | --out writes the model of a rank that holds the whole model",
+                "1 | --capacity-factor=-1 | --capacity-factor is '-1', expected 0 or a number above 0"
+            })
+    void mistakesAreOneLineThatSaysWhatToDo(int ranks, String flags, String message) {
+        assertThatThrownBy(() -> run(ranks, "bad", "--experts=4 " + flags))
+                .hasStackTraceContaining("InvalidArgumentException")
+                .hasStackTraceContaining(message);
+        assertThatThrownBy(() -> GptOptions.parse(new String[] {"--ep=2"}))
+                .hasMessage("--ep needs --experts=N: the model has no experts");
+    }
+
+    /** Trains to step {@link #STEPS} and returns the tensors of the checkpoint. */
+    private Map<String, float[]> train(String name, int ranks, String flags) {
+        assertThat(run(ranks, name, "--experts=4 " + flags)).contains("of the choices were dropped");
+        try (CheckpointManager saved =
+                CheckpointManager.alone(folder.resolve(name).toString(), Retention.DEFAULT)) {
+            Map<String, float[]> values = new TreeMap<>();
+            Map<String, Tensor> tensors = saved.open(STEPS).read("");
+            tensors.forEach((tensor, value) ->
+                    values.put(tensor, TensorMemory.segment(value).toArray(ValueLayout.JAVA_FLOAT)));
+            tensors.values().forEach(Tensor::close);
+            values.keySet().removeIf(tensor -> tensor.endsWith(".step"));
+            return values;
+        }
+    }
+
+    private String run(int ranks, String name, String flags) {
+        GptOptions options = GptOptions.parse(Stream.concat(
+                                Stream.of(
+                                        "--tiny",
+                                        "--steps=" + STEPS,
+                                        "--layers=2",
+                                        "--width=32",
+                                        "--context=32",
+                                        "--micro-batch=1",
+                                        "--optimizer=sgd",
+                                        "--max-bytes=60000",
+                                        "--clip=0.5",
+                                        "--checkpoint=" + folder.resolve(name)),
+                                Stream.of(flags.split(" ")))
+                        .toArray(String[]::new))
+                .orElseThrow();
+        ByteArrayOutputStream bytes = new ByteArrayOutputStream();
+        PrintStream out = new PrintStream(bytes, true, StandardCharsets.UTF_8);
+        LocalWorld.run(
+                LocalWorldOptions.ofSize(ranks).withDeterministic(true),
+                world ->
+                        TrainGpt.train(options, world, world.rank() == 0 ? new Progress(out, false) : Progress.SILENT));
+        return bytes.toString(StandardCharsets.UTF_8);
+    }
+}
