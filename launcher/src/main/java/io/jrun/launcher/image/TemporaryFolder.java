@@ -9,6 +9,7 @@ import java.nio.file.LinkOption;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import java.util.concurrent.ExecutionException;
+import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 
@@ -22,6 +23,9 @@ record TemporaryFolder(Path path, FileChannel lock) implements AutoCloseable {
     private static final String LOCK = "lock";
     private static final String ROOT = "root";
     private static final long END_SECONDS = 10;
+
+    /** One thread deletes: the command at its end, or the shutdown hook. */
+    private static final Semaphore DELETION = new Semaphore(1);
 
     static TemporaryFolder make() throws IOException {
         deleteAbandoned();
@@ -63,8 +67,12 @@ record TemporaryFolder(Path path, FileChannel lock) implements AutoCloseable {
         FolderDeletion.delete(folder);
     }
 
-    /** At Ctrl-C and TERM. The program of the command still writes to the folder. */
+    /**
+     * At Ctrl-C and TERM. The program of the command still writes to the folder. The method never releases the permit,
+     * so that the command waits, and the process ends with the exit code of the signal.
+     */
     private void deleteQuietly() {
+        DELETION.acquireUninterruptibly();
         try {
             for (ProcessHandle child : ProcessHandle.current().children().toList()) {
                 child.destroy();
@@ -85,7 +93,12 @@ record TemporaryFolder(Path path, FileChannel lock) implements AutoCloseable {
 
     @Override
     public void close() throws IOException {
-        delete(path);
-        lock.close();
+        DELETION.acquireUninterruptibly();
+        try {
+            delete(path);
+            lock.close();
+        } finally {
+            DELETION.release();
+        }
     }
 }
