@@ -30,6 +30,19 @@ class LossScalerTest {
         }
     }
 
+    /** The loaded count of good steps decides when the scale grows. */
+    @Test
+    void aLoadedStateContinues() {
+        try (PointerScope _ = new PointerScope()) {
+            LossScaler scaler = new LossScaler(new ScalePolicy(4, 2, 0.5, 3), null);
+            scaler.load(new ScalePolicy.State(32, 2));
+            Tensor parameter = torch.ones(3).set_requires_grad(true);
+            scaler.scale(parameter.sum()).backward();
+            boolean _ = scaler.step(List.of(parameter), () -> {});
+            assertThat(scaler.state()).isEqualTo(new ScalePolicy.State(64, 0));
+        }
+    }
+
     @Test
     void oneRanksOverflowSkipsTheStepOnAllRanks() throws Exception {
         AtomicIntegerArray stepped = new AtomicIntegerArray(3);

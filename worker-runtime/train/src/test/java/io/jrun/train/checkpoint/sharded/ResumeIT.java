@@ -104,7 +104,9 @@ class ResumeIT {
                     }
                 }
             }
-            Safetensors.write(Path.of(args[1]), trainer.parameters, Map.of());
+            // The scale is a power of 2, so a lost scale would not change the parameters.
+            String scaler = trainer.scaler.state().toString();
+            Safetensors.write(Path.of(args[1]), trainer.parameters, Map.of("scaler", scaler));
         }
 
         private void resume(CheckpointManager manager) {
