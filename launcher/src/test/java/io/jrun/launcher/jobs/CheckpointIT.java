@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.jrun.launcher.jobs.JRun.Result;
 import io.jrun.launcher.jobs.JRun.Running;
+import java.io.BufferedReader;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -15,6 +16,9 @@ import org.junit.jupiter.api.Test;
 class CheckpointIT extends RealJobs {
     private static final int STEPS = 20;
 
+    /** The parameters of a job without an interruption; empty before the first test. */
+    private static byte[] whole = {};
+
     private Path text;
 
     @BeforeEach
@@ -24,9 +28,8 @@ class CheckpointIT extends RealJobs {
     }
 
     @Test
-    void aJobThatIsKilledStoppedAndAskedForACheckpointHasTheBitsOfAnUninterruptedOne() {
-        assertThat(train("whole").await().exitCode()).isZero();
-
+    void aJobThatIsKilledStoppedAndAskedForACheckpointHasTheBitsOfAnUninterruptedOne() throws IOException {
+        byte[] uninterrupted = uninterrupted();
         Running killed = train("resumed", checkpoint(), "--checkpoint-every=1", "--checkpoint-async");
         killed.awaitOutput("step " + (3 + RunSeed.offset(4)) + "/" + STEPS);
         killed.signal("KILL");
@@ -49,7 +52,53 @@ class CheckpointIT extends RealJobs {
         Result last = train("resumed", checkpoint(), "--resume").await();
         assertThat(last.exitCode()).as(last.err()).isZero();
         assertThat(last.out()).containsPattern("from step 1[4-9] to 20");
-        assertThat(folder.resolve("resumed")).hasSameBinaryContentAs(folder.resolve("whole"));
+        assertThat(folder.resolve("resumed")).hasBinaryContent(uninterrupted);
+    }
+
+    /** The client in lib/s3, a real S3 server, and SIGKILL between saves or inside of a save. */
+    @Test
+    void aKilledJobWithCheckpointsInS3HasTheBitsOfAnUninterruptedOne() throws IOException {
+        byte[] uninterrupted = uninterrupted();
+        Path module =
+                Path.of(Objects.requireNonNull(System.getProperty("jrun.root"))).resolve("worker-runtime/s3/target");
+        Process server = new ProcessBuilder(
+                        Path.of(System.getProperty("java.home"), "bin/java").toString(),
+                        "-cp",
+                        module.resolve("test-classes") + ":" + Files.readString(module.resolve("test.classpath")),
+                        "io.jrun.s3.S3Server",
+                        folder.resolve("s3").toString(),
+                        "runs")
+                .redirectError(folder.resolve("s3.err").toFile())
+                .start();
+        try (BufferedReader out = server.inputReader()) {
+            String line = out.readLine();
+            assertThat(line).as(() -> JRun.read(folder.resolve("s3.err"))).startsWith("port ");
+            jrun.with("AWS_ENDPOINT_URL", "http://127.0.0.1:" + line.substring("port ".length()))
+                    .with("AWS_REGION", "us-east-1")
+                    .with("AWS_ACCESS_KEY_ID", "test-user")
+                    .with("AWS_SECRET_ACCESS_KEY", "test-secret");
+            String checkpoint = "--checkpoint=s3://runs/a/b";
+            Running killed = train("resumed", checkpoint, "--checkpoint-every=1", "--checkpoint-async");
+            killed.awaitOutput("step " + (4 + RunSeed.offset(6)) + "/" + STEPS);
+            killed.signal("KILL");
+            killed.await();
+            assertThat(folder.resolve("resumed")).doesNotExist();
+
+            Result last = train("resumed", checkpoint, "--resume").await();
+            assertThat(last.exitCode()).as(last.err()).isZero();
+            assertThat(last.out()).containsPattern("from step ([1-9]|1[0-9]) to 20");
+            assertThat(folder.resolve("resumed")).hasBinaryContent(uninterrupted);
+        } finally {
+            server.destroyForcibly();
+        }
+    }
+
+    private byte[] uninterrupted() throws IOException {
+        if (whole.length == 0) {
+            assertThat(train("whole").await().exitCode()).isZero();
+            whole = Files.readAllBytes(folder.resolve("whole"));
+        }
+        return whole;
     }
 
     private String checkpoint() {

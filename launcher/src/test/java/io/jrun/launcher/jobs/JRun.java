@@ -207,7 +207,7 @@ final class JRun {
         }
     }
 
-    private static String read(Path file) {
+    static String read(Path file) {
         try {
             return new String(Files.readAllBytes(file), StandardCharsets.UTF_8);
         } catch (IOException e) {

@@ -26,6 +26,15 @@ final class S3Server implements AutoCloseable {
         server.start();
     }
 
+    /** Serves a bucket over a folder until stdin ends. Arguments: the folder and the bucket. */
+    public static void main(String[] args) throws Exception {
+        try (S3Server server = new S3Server(Path.of(args[0]), args[1])) {
+            System.out.println("port " + server.port());
+            int _ = System.in.read();
+        }
+        System.exit(0);
+    }
+
     int port() {
         return server.getPort();
     }
