@@ -111,7 +111,7 @@ final class LowRankBucket {
             for (int i = 0; i < low.size(); i++) {
                 Matrix matrix = low.get(i);
                 String name = names.get(matrix.index());
-                if (options.warmStart()) {
+                if (options.warmStart() && started.contains(name)) {
                     state.put(name + RIGHT, TensorMemory.own(rights.get(i).clone()));
                 }
                 if (error != null) {
@@ -184,6 +184,21 @@ final class LowRankBucket {
             if (error != null) {
                 keepError(bucket);
             }
+            restartUnlessFinite();
+        }
+    }
+
+    /**
+     * Forgets the factors and the error after a gradient that was not finite. Otherwise error and warm start would make
+     * all later gradients NaN. All Q are equal on all ranks, so all ranks decide alike.
+     */
+    private void restartUnlessFinite() {
+        if (torch.isfinite(right).all().item_bool()) {
+            return;
+        }
+        started.clear();
+        if (error != null) {
+            error.zero_();
         }
     }
 

@@ -140,6 +140,31 @@ class CommunicationHookTest {
         }
     }
 
+    /** Error feedback and warm start keep nothing of a gradient that is NaN. */
+    @Test
+    void powerSgdForgetsAPassThatWasNotFinite() {
+        Tensor matrix = torch.mm(random(1, ROWS, 2), random(2, 2, COLUMNS));
+        LocalWorld.run(RANKS, world -> {
+            Linear module = new Linear();
+            try (var model = new DistributedDataParallel<>(module, world.group())) {
+                model.registerHook(
+                        new PowerSgdHook(PowerSgdOptions.DEFAULT.withRank(2).withStartPass(1)));
+                for (int pass = 0; pass < 4; pass++) {
+                    module.zero_grad(true);
+                    boolean isBad = pass == 2;
+                    double factor = isBad && world.rank() == 1 ? Double.NaN : 1;
+                    try (Step step = model.step()) {
+                        step.backward(module.loss(matrix.mul(new Scalar(factor)), 1));
+                    }
+                    assertThat(torch.isfinite(module.matrix.grad()).all().item_bool())
+                            .as("pass " + pass)
+                            .isNotEqualTo(isBad);
+                }
+                assertThat(largestDifference(module.matrix.grad(), matrix)).isLessThan(1e-5);
+            }
+        });
+    }
+
     /**
      * Error feedback returns the error of a pass: the mean over passes approaches the true mean. Without feedback it
      * does not.
