@@ -3,6 +3,7 @@ package io.jrun.train.metrics;
 import java.io.IOException;
 import java.io.OutputStream;
 import java.net.InetAddress;
+import java.net.UnknownHostException;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.file.Files;
@@ -39,8 +40,7 @@ public final class TensorBoardWriter implements AutoCloseable {
     public static TensorBoardWriter open(Path folder) throws IOException {
         Files.createDirectories(folder);
         long seconds = TimeUnit.MILLISECONDS.toSeconds(System.currentTimeMillis());
-        String host = InetAddress.getLocalHost().getHostName();
-        String end = "." + host + "." + ProcessHandle.current().pid() + ".";
+        String end = "." + host() + "." + ProcessHandle.current().pid() + ".";
         for (int number = 0; ; number++) {
             Path file = folder.resolve("events.out.tfevents." + seconds + end + number);
             if (!Files.exists(file)) {
@@ -48,6 +48,15 @@ public final class TensorBoardWriter implements AutoCloseable {
                 writer.record(ScalarEvent.version());
                 return writer;
             }
+        }
+    }
+
+    /** The name of this host. In a container or a network namespace the name may have no address. */
+    private static String host() {
+        try {
+            return InetAddress.getLocalHost().getHostName();
+        } catch (UnknownHostException _) {
+            return "localhost";
         }
     }
 
