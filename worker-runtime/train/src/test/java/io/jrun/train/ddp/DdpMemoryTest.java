@@ -36,8 +36,8 @@ class DdpMemoryTest {
     @Test
     void aWorkerGrowsByLessThanFiveMebibytes() throws IOException, InterruptedException {
         boolean isSoak = Boolean.getBoolean("jrun.soak");
-        String first = isSoak ? "2000" : "200";
-        String last = isSoak ? "10000" : "1000";
+        String first = isSoak ? "2000" : "150";
+        String last = isSoak ? "10000" : "550";
         String printed = JavaProcess.start(
                         folder,
                         SoakMain.class,
@@ -68,11 +68,15 @@ class DdpMemoryTest {
         AtomicReferenceArray<Double> perRank = new AtomicReferenceArray<>(RANKS);
         Libtorch.setThreads(1);
         LocalWorld.run(RANKS, world -> {
-            // The JVM and libtorch take memory of their own at first use.
-            train(world, 256, 20);
-            world.group().barrier();
-            long before = LiveMemory.bytes();
-            world.group().barrier();
+            // The JVM and libtorch take memory of their own at first use. The JVM's compiler takes megabytes and frees
+            // them after a compilation, so the least of several numbers counts.
+            long before = Long.MAX_VALUE;
+            for (int round = 0; round < 10; round++) {
+                train(world, 256, 20);
+                world.group().barrier();
+                before = Math.min(before, LiveMemory.bytes());
+                world.group().barrier();
+            }
             perRank.set(world.rank(), train(world, width, 3) - (double) before / RANKS);
         });
         System.out.println("model memory: " + perRank + " bytes, formula " + expected);
