@@ -110,7 +110,7 @@ final class OptionForm {
 
     /** The address of the metrics endpoint. An address without a host is the loopback interface. */
     static LauncherAddress metricsAddress(String text, String name) {
-        boolean isPort = text.strip().chars().allMatch(Character::isDigit);
+        boolean isPort = text.indexOf(':') < 0;
         return isPort
                 ? new LauncherAddress(LOOPBACK, OptionValues.count(text, name, 0, MAX_PORT))
                 : HostAndPort.parse(text, name, OptionalInt.empty());

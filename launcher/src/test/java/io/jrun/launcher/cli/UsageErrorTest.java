@@ -93,7 +93,7 @@ class UsageErrorTest {
         -t=0:9 train.jar                 | --tee: '0:9' is not usable; give 0, 1, 2 or 3, or such numbers by local rank: 0:3,11:1. A time limit is --timeout, of 'jrun submit' also --time.
         --ranks-filter=5-2 train.jar     | --ranks-filter: '5-2' is not usable; give ranks like 0,2-5.
         --metrics-port=70000 train.jar   | --metrics-port: '70000' is not usable; give a whole number from 0 to 65535.
-        --metrics-port=here train.jar    | --metrics-port: 'here' is not usable; give HOST:PORT, an IPv6 address in brackets.
+        --metrics-port=here train.jar    | --metrics-port: 'here' is not usable; give a whole number from 0 to 65535.
         --master-port=70000 train.jar    | --master-port: '70000' is not usable; give a whole number from 0 to 65535.
         --signals-to-handle=QUIT train.jar  | --signals-to-handle: SIGQUIT alone cannot be handled, since a JVM prints its threads on it and takes no handler. Give some of SIGTERM,SIGINT,SIGHUP,SIGUSR1,SIGUSR2 too.
         --signals-to-handle=SEGV train.jar  | --signals-to-handle: 'SEGV' is not usable; give some of SIGTERM,SIGINT,SIGHUP,SIGUSR1,SIGUSR2.
