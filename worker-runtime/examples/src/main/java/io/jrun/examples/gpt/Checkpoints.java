@@ -89,8 +89,8 @@ final class Checkpoints implements AutoCloseable {
      * Loads the newest checkpoint on every rank, also the position in the data.
      *
      * @return the step of the checkpoint; 0 without a checkpoint
-     * @throws InvalidArgumentException if the location cannot be used, if the checkpoint is damaged, or if this run must
-     *     not use the checkpoint
+     * @throws InvalidArgumentException if the location cannot be used, if the checkpoint is damaged, or if this run
+     *     must not use the checkpoint
      */
     long resume() {
         if (manager == null) {
@@ -129,6 +129,7 @@ final class Checkpoints implements AutoCloseable {
             restore(loaderState);
         }
         RankState.load(trainer.model(), saved, world.rank());
+        trainer.load(saved);
         return step;
     }
 
@@ -162,13 +163,17 @@ final class Checkpoints implements AutoCloseable {
     }
 
     /**
-     * Saves the state after the last step, and the parameters alone, if --checkpoint and --out ask. A training that
-     * made no step has no new state. Collective.
+     * Saves the state after the last step, if --checkpoint asks. A training that made no step has no new state.
+     * Collective.
      */
     void saveLast(long firstStep) {
         if (manager != null && firstStep < options.steps()) {
             save(manager, options.steps(), false);
         }
+    }
+
+    /** Writes the parameters alone, if --out asks. */
+    void writeOut() {
         if (world.rank() == 0) {
             options.checkpoints()
                     .out()
@@ -189,10 +194,12 @@ final class Checkpoints implements AutoCloseable {
     }
 
     private RankState state() {
-        return RankState.of(
+        RankState state = RankState.of(
                 trainer.model(),
                 world.rank(),
                 Map.of(MODEL_KEY, options.model().summary(), DATA_KEY, dataOrder(), LOADER_KEY, position.toJson()));
+        trainer.put(state.dict());
+        return state;
     }
 
     /**

@@ -26,17 +26,23 @@ final class DdpModel implements TrainedModel {
     private final GptOptimizer optimizer;
     private final ShardedState state;
     private final @Nullable PowerSgdHook powerSgd;
+    private final @Nullable LocalSgd localSgd;
 
     DdpModel(GptOptions options, DeviceMesh mesh, Consumer<LanguageModel> built) {
         ProcessGroup group = ParallelOptions.dataGroup(mesh);
         LanguageModel module = TrainedModel.build(options, ModuleWrapper.NONE);
         built.accept(module);
-        model = new DistributedDataParallel<>(module, group);
+        model = new DistributedDataParallel<>(module, group, options.recipe().ddp());
         CommunicationHook hook = options.recipe().communicationHook().orElse(null);
         if (hook != null) {
             model.registerHook(hook);
         }
         powerSgd = hook instanceof PowerSgdHook kept ? kept : null;
+        int neighbours = options.recipe().localSgdRanks();
+        localSgd = neighbours == 0 ? null : new LocalSgd(group, neighbours);
+        if (localSgd != null) {
+            model.registerHook(localSgd.hook());
+        }
         optimizer = options.parallel().zeroStage() == 1
                 ? ZeroStates.stageOne(model, group)
                 : GptOptimizer.of(
@@ -109,6 +115,20 @@ final class DdpModel implements TrainedModel {
                 ? zero.clip(maximum)
                 : GradientClipping.clipByGlobalNorm(
                         ModuleTensors.parameters(model.module()).values(), maximum);
+    }
+
+    @Override
+    public void stepDone() {
+        if (localSgd != null) {
+            localSgd.stepDone(ModuleTensors.parameters(module()).values());
+        }
+    }
+
+    @Override
+    public void trainingDone() {
+        if (localSgd != null) {
+            localSgd.average(ModuleTensors.parameters(module()).values());
+        }
     }
 
     @Override

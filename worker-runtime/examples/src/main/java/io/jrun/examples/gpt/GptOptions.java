@@ -68,12 +68,19 @@ record GptOptions(
               --lr-schedule=NAME     cosine or linear (down to a tenth of the peak), constant, or one-cycle (torch's
                                      OneCycleLR, without --warmup)  Default: cosine.
               --optimizer=NAME       sgd (momentum 0.9), adamw, or fused (AdamW in one kernel call)  Default: adamw.
-              --precision=TYPE       f32, or bf16 (matrix products in bfloat16 by autocast)  Default: f32.
+              --precision=TYPE       f32, bf16 or f16 (matrix products by autocast; f16 with a loss scale), or fp8
+                                     (rounds the operands of linear layers to 8 bits)  Default: f32.
               --clip=X               largest global norm of the gradients, 0 for no limit  Default: 1.0.
               --recompute=N          keep only the inputs of every Nth block and compute the block again in the backward
                                      pass; 1 is every block, 0 is none  Default: 0.
               --comm-hook=NAME       exchange of gradients: none (unchanged), fp16 or bf16 (half the bytes), powersgd
                                      (rank 4, from the 11th pass)  Default: none.
+              --local-sgd=N          from the 11th pass N neighbouring ranks exchange gradients, and all ranks average
+                                     their parameters every 4 steps (post-local SGD)
+              --bucket-cap-mb=N      MiB of gradients that travel together  Default: 1 for the first bucket, then 25.
+              --static-graph         each pass uses the same parameters: later passes do not visit the graph
+              --find-unused-parameters  passes may leave out parameters
+              --ema=DECAY            average the parameters with this decay; the end evaluates and writes the average
               --on-nonfinite=POLICY  stop or skip the step when the loss or a gradient is NaN or infinite  Default:
                                      no check.
               --seed=N               decides the initial values and the order of the data  Default: 1.
@@ -138,7 +145,7 @@ record GptOptions(
                                 CheckpointOptions.VALUED)
                         .flatMap(List::stream)
                         .toList(),
-                Stream.of(FLAGS, ParallelOptions.FLAGS, CheckpointOptions.FLAGS)
+                Stream.of(FLAGS, GptRecipe.FLAGS, ParallelOptions.FLAGS, CheckpointOptions.FLAGS)
                         .flatMap(List::stream)
                         .toList());
         if (given.has("--help")) {
@@ -151,6 +158,7 @@ record GptOptions(
         int sample = given.number("--sample", 0, 0);
         CheckpointOptions checkpoints = CheckpointOptions.of(given);
         parallel.check(recipe, checkpoints);
+        recipe.check(parallel, model, checkpoints);
         if (parallel.sharesLayers() && (sample > 0 || checkpoints.out().isPresent())) {
             throw new InvalidArgumentException("--sample and --out need a rank with the whole model: save with"
                     + " --checkpoint, then run one rank with --resume and without --tp, --pp and --cp");

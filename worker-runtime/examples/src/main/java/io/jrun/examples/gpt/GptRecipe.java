@@ -2,16 +2,21 @@ package io.jrun.examples.gpt;
 
 import io.jrun.comm.DataType;
 import io.jrun.examples.options.CommandLineArguments;
+import io.jrun.examples.options.InvalidArgumentException;
 import io.jrun.train.ddp.CommunicationHook;
+import io.jrun.train.ddp.DdpOptions;
 import io.jrun.train.ddp.hook.CompressionHook;
 import io.jrun.train.ddp.hook.PowerSgdHook;
 import io.jrun.train.ddp.hook.PowerSgdOptions;
 import io.jrun.train.optim.OneCycle;
+import io.jrun.train.precision.Autocast;
 import io.jrun.train.precision.NonFinitePolicy;
 import io.jrun.train.recompute.RecomputePolicy;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
+import org.bytedeco.pytorch.global.torch;
 
 /**
  * The options of the training.
@@ -19,6 +24,8 @@ import java.util.Optional;
  * @param clip largest global norm of the gradients; 0 for no limit
  * @param accumulate micro-batches whose gradients make one step; 0 if {@code --global-batch} decides
  * @param recomputeInterval one block in this many is recomputed; 0 for none
+ * @param localSgdRanks neighbouring ranks that exchange gradients; 0 for all ranks
+ * @param averageDecay decay of the average of the parameters; 0 for no average
  * @param tensorBoard folder of event files
  * @param peakFlops floating point operations a second of one rank's device; 0 if the number is not known, then the
  *     program reports no MFU
@@ -32,6 +39,9 @@ record GptRecipe(
         int accumulate,
         int recomputeInterval,
         Exchange exchange,
+        DdpOptions ddp,
+        int localSgdRanks,
+        double averageDecay,
         Optional<NonFinitePolicy> onNonFinite,
         Optional<Path> tensorBoard,
         double peakFlops) {
@@ -45,14 +55,29 @@ record GptRecipe(
             "--accumulate",
             "--recompute",
             "--comm-hook",
+            "--bucket-cap-mb",
+            "--local-sgd",
+            "--ema",
             "--on-nonfinite",
             "--tensorboard",
             "--peak-flops");
+    static final List<String> FLAGS = List.of("--static-graph", "--find-unused-parameters");
 
     /** The type of matrix products. */
     enum Precision {
         F32,
-        BF16
+        BF16,
+        F16,
+        FP8;
+
+        /** Opens the scope of a forward pass. */
+        Autocast autocast() {
+            return switch (this) {
+                case F32, FP8 -> Autocast.off(torch.DeviceType.CPU);
+                case BF16 -> Autocast.cpuBfloat16();
+                case F16 -> Autocast.cpuFloat16();
+            };
+        }
     }
 
     /** The optimizers. */
@@ -97,9 +122,75 @@ record GptRecipe(
                 given.number("--accumulate", 0, 1),
                 given.number("--recompute", 0, 0),
                 given.word("--comm-hook", Exchange.NONE),
+                ddp(given),
+                given.number("--local-sgd", 0, 1),
+                averageDecay(given),
                 given.text("--on-nonfinite").map(_ -> given.word("--on-nonfinite", NonFinitePolicy.STOP)),
                 given.text("--tensorboard").map(Path::of),
                 given.text("--peak-flops").isEmpty() ? 0 : given.positive("--peak-flops", 1));
+    }
+
+    /** A given cap is the size of all buckets, as in torch. */
+    private static DdpOptions ddp(CommandLineArguments given) {
+        DdpOptions options = DdpOptions.DEFAULT
+                .withStaticGraph(given.has("--static-graph"))
+                .withFindUnusedParameters(given.has("--find-unused-parameters"));
+        long cap = (long) given.number("--bucket-cap-mb", 0, 1) << 20;
+        return cap == 0 ? options : options.withBuckets(cap, cap);
+    }
+
+    private static double averageDecay(CommandLineArguments given) {
+        double decay = given.text("--ema").isEmpty() ? 0 : given.positive("--ema", 1);
+        if (decay >= 1) {
+            throw new InvalidArgumentException("--ema is '" + decay + "', expected a number above 0 and below 1");
+        }
+        return decay;
+    }
+
+    /**
+     * Refuses options that do not work together.
+     *
+     * @throws InvalidArgumentException with one line
+     */
+    void check(ParallelOptions parallel, GptConfig model, CheckpointOptions checkpoints) {
+        List<String> alone = new ArrayList<>();
+        if (precision == Precision.F16 || precision == Precision.FP8) {
+            alone.add("--precision=" + (precision == Precision.F16 ? "f16" : "fp8"));
+        }
+        if (averageDecay > 0) {
+            alone.add("--ema");
+        }
+        if (localSgdRanks > 0) {
+            alone.add("--local-sgd");
+        }
+        if (!ddp.equals(DdpOptions.DEFAULT)) {
+            alone.add("--static-graph, --find-unused-parameters and --bucket-cap-mb");
+        }
+        boolean isShared = parallel.sharesLayers()
+                || parallel.zeroStage() > 0
+                || model.experts().interval() > 0;
+        refuse(
+                !alone.isEmpty() && isShared,
+                String.join(", ", alone) + ": only for ranks with whole models, without --shard, --zero, --tp, --cp,"
+                        + " --pp and --experts");
+        refuse(
+                precision == Precision.F16 && onNonFinite.isPresent(),
+                "--precision=f16 skips steps with values that are not finite: give no --on-nonfinite");
+        refuse(
+                precision == Precision.FP8 && recomputeInterval > 0,
+                "--precision=fp8 changes its scales with each forward pass: give no --recompute");
+        refuse(
+                localSgdRanks > 0 && exchange != Exchange.NONE,
+                "--local-sgd is an exchange of gradients by itself: give no --comm-hook");
+        refuse(
+                localSgdRanks > 0 && checkpoints.location().isPresent(),
+                "--local-sgd has different parameters on different ranks: give no --checkpoint");
+    }
+
+    private static void refuse(boolean isUnsupported, String message) {
+        if (isUnsupported) {
+            throw new InvalidArgumentException(message);
+        }
     }
 
     /** The learning rate after {@code step} of {@code steps} steps. */
@@ -124,6 +215,9 @@ record GptRecipe(
                 microBatches,
                 recomputeInterval,
                 exchange,
+                ddp,
+                localSgdRanks,
+                averageDecay,
                 onNonFinite,
                 tensorBoard,
                 peakFlops);

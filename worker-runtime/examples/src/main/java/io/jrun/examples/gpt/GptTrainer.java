@@ -3,14 +3,13 @@ package io.jrun.examples.gpt;
 import io.jrun.comm.ProcessGroup;
 import io.jrun.comm.World;
 import io.jrun.models.transformer.LanguageModel;
+import io.jrun.train.checkpoint.sharded.SavedCheckpoint;
+import io.jrun.train.checkpoint.sharded.StateDict;
 import io.jrun.train.mesh.DeviceMesh;
 import io.jrun.train.metrics.StepMetrics;
 import io.jrun.train.metrics.StepPhase;
 import io.jrun.train.precision.Autocast;
-import io.jrun.train.precision.NonFiniteGuard;
-import io.jrun.train.tensor.ModuleTensors;
 import io.jrun.train.token.TokenBatch;
-import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.Supplier;
 import org.bytedeco.pytorch.Scalar;
 import org.bytedeco.pytorch.Tensor;
@@ -21,8 +20,9 @@ final class GptTrainer implements AutoCloseable {
     private final GptOptions options;
     private final GptRecipe recipe;
     private final int dataRanks;
-    private final @Nullable NonFiniteGuard guard;
+    private final FiniteSteps checks;
     private final TrainedModel model;
+    private final @Nullable ParameterAverage average;
     private final TrainingReport report;
     private final MeanLoss meanLoss;
     private double gradientNorm = Double.NaN;
@@ -33,14 +33,9 @@ final class GptTrainer implements AutoCloseable {
         this.recipe = options.recipe();
         ProcessGroup group = ParallelOptions.gradientGroup(mesh);
         this.dataRanks = ParallelOptions.dataGroup(mesh).size();
-        AtomicReference<@Nullable NonFiniteGuard> made = new AtomicReference<>();
-        model = TrainedModel.of(
-                options,
-                mesh,
-                module -> recipe.onNonFinite()
-                        .ifPresent(policy ->
-                                made.set(new NonFiniteGuard(policy, ModuleTensors.parameters(module), group))));
-        guard = made.get();
+        checks = new FiniteSteps(recipe, group);
+        model = TrainedModel.of(options, mesh, checks::watch);
+        average = recipe.averageDecay() > 0 ? ParameterAverage.of(model.module(), recipe.averageDecay()) : null;
         report = new TrainingReport(options, model.activeParameterCount(), world);
         meanLoss = new MeanLoss(group);
     }
@@ -59,7 +54,7 @@ final class GptTrainer implements AutoCloseable {
             TrainedModel.Exposure exposure = model.lastExposure();
             metrics.record(
                     StepPhase.EXPOSED_COMMUNICATION, exposure.beginNanos(), exposure.endNanos(), exposure.bytes());
-            if (guard == null || guard.mayStep(number)) {
+            if (checks.mayUpdate(number, model.module())) {
                 try (var _ = metrics.phase(StepPhase.OPTIMIZER)) {
                     update(number);
                 }
@@ -94,11 +89,9 @@ final class GptTrainer implements AutoCloseable {
         try (var _ = metrics.phase(StepPhase.FORWARD)) {
             loss = loss(batch);
         }
-        if (guard != null) {
-            guard.checkLoss(loss);
-        }
+        Tensor checked = checks.checked(loss);
         try (var _ = metrics.phase(StepPhase.BACKWARD)) {
-            scope.backward(loss);
+            scope.backward(checked);
         }
         return loss.item_double();
     }
@@ -106,11 +99,7 @@ final class GptTrainer implements AutoCloseable {
     private Tensor loss(TokenBatch batch) {
         LanguageModel module = model.module();
         Tensor loss;
-        if (recipe.precision() == GptRecipe.Precision.BF16) {
-            try (Autocast _ = Autocast.cpuBfloat16()) {
-                loss = module.loss(batch.inputs(), batch.targets());
-            }
-        } else {
+        try (Autocast _ = recipe.precision().autocast()) {
             loss = module.loss(batch.inputs(), batch.targets());
         }
         return recipe.accumulate() == 1 ? loss : loss.div(new Scalar((double) recipe.accumulate()));
@@ -121,6 +110,10 @@ final class GptTrainer implements AutoCloseable {
             gradientNorm = model.clip(recipe.clip());
         }
         model.optimizer().step(options.learningRateAt(number - 1));
+        model.stepDone();
+        if (average != null) {
+            average.average().update();
+        }
     }
 
     /** Reports the mean loss of all ranks since the last report, and returns it. Collective. */
@@ -130,17 +123,41 @@ final class GptTrainer implements AutoCloseable {
         return loss;
     }
 
-    /** The number of steps that were skipped because of values that are not finite. */
-    long skipped() {
-        return guard == null ? 0 : guard.skipped();
+    /** The steps that were skipped because of values that are not finite. */
+    FiniteSteps checks() {
+        return checks;
+    }
+
+    /** Ends the training. The parameters of the model are then the averages of {@code --ema}, if there are any. */
+    void useAverage() {
+        if (average != null && average.average().updates() > 0) {
+            average.average().swap();
+        }
+    }
+
+    /** Adds the state beside model and optimizer to a checkpoint. */
+    void put(StateDict state) {
+        checks.put(state);
+        if (average != null) {
+            average.put(state);
+        }
+    }
+
+    /** Loads the state beside model and optimizer from a checkpoint. */
+    void load(SavedCheckpoint saved) {
+        checks.load(saved);
+        if (average != null) {
+            average.load(saved);
+        }
     }
 
     @Override
     public void close() {
         report.close();
         model.close();
-        if (guard != null) {
-            guard.close();
+        checks.close();
+        if (average != null) {
+            average.close();
         }
     }
 }

@@ -128,16 +128,20 @@ public final class TrainGpt {
                     done.accept(step);
                     if (step % options.logEvery() == 0 || step == options.steps()) {
                         progress.report(step, trainer.report(step));
+                        trainer.checks().takeReason().ifPresent(reason -> progress.say("skipped " + reason));
                     }
                     checkpoints.saveIfDue(step);
                 }
             });
             progress.end(trainer.model().exposedCommunication());
             trainer.model().summary().ifPresent(progress::say);
-            if (trainer.skipped() > 0) {
-                progress.say(trainer.skipped() + " steps were skipped: a loss or a gradient was not finite");
+            if (trainer.checks().skipped() > 0) {
+                progress.say(trainer.checks().skipped() + " steps were skipped: a loss or a gradient was not finite");
             }
+            trainer.model().trainingDone();
             checkpoints.saveLast(firstStep);
+            trainer.useAverage();
+            checkpoints.writeOut();
             try (TrainedModel.Scope _ = trainer.model().step()) {
                 evaluate(options, trainer.model(), corpus, group, progress);
             }

@@ -80,6 +80,12 @@ interface TrainedModel extends AutoCloseable {
     /** Bounds the gradients by their norm over the whole model, and returns the norm before. */
     double clip(double maximum);
 
+    /** Ends a step after the optimizer. Collective. */
+    default void stepDone() {}
+
+    /** Ends the training: all ranks then have equal parameters. Collective. */
+    default void trainingDone() {}
+
     /** The communication for which the last step has waited. */
     Exposure lastExposure();
 
@@ -132,6 +138,9 @@ interface TrainedModel extends AutoCloseable {
         ModuleWrapper recompute = options.recipe().recompute().wrapper();
         LanguageModel model = options.model().build(wrapper.around(recompute.around(values)));
         values.fillRest(model);
+        if (options.recipe().precision() == GptRecipe.Precision.FP8) {
+            Float8Layers.replaceIn(model);
+        }
         return model;
     }
 }

@@ -34,13 +34,13 @@ public final class CommandLineArguments {
                 parsed.values.put(name, "");
             } else if (!valued.contains(name)) {
                 throw new InvalidArgumentException(unknown(args[i], name, valued, flags));
-            } else if (inline != null) {
-                parsed.values.put(name, inline);
-            } else if (i + 1 < args.length) {
-                i++;
-                parsed.values.put(name, args[i]);
             } else {
-                throw new InvalidArgumentException(name + " needs a value");
+                i += inline == null ? 1 : 0;
+                String value = inline != null || i == args.length ? inline : args[i];
+                if (value == null || value.isEmpty()) {
+                    throw new InvalidArgumentException(name + " needs a value");
+                }
+                parsed.values.put(name, value);
             }
         }
         return parsed;

@@ -67,10 +67,26 @@ class GptOptionsTest {
                 "--stpes=3 | unknown option '--stpes=3'. Did you mean '--steps'?",
                 "--frobnicate | unknown option '--frobnicate'. See --help.",
                 "--steps | --steps needs a value",
+                "--tensorboard= | --tensorboard needs a value",
+                "--ema=1 | --ema is '1.0', expected a number above 0 and below 1",
+                "--precision=f16 --ema=0.9 --tp=2 | --precision=f16, --ema: only for ranks with whole models,"
+                        + " without --shard, --zero, --tp, --cp, --pp and --experts",
+                "--static-graph --shard=2 | --static-graph, --find-unused-parameters and --bucket-cap-mb: only for"
+                        + " ranks with whole models, without --shard, --zero, --tp, --cp, --pp and --experts",
+                "--precision=fp8 --experts=4 | --precision=fp8: only for ranks with whole models,"
+                        + " without --shard, --zero, --tp, --cp, --pp and --experts",
+                "--precision=f16 --on-nonfinite=skip | --precision=f16 skips steps with values that are not finite:"
+                        + " give no --on-nonfinite",
+                "--precision=fp8 --recompute=1 | --precision=fp8 changes its scales with each forward pass: give no"
+                        + " --recompute",
+                "--local-sgd=1 --comm-hook=bf16 | --local-sgd is an exchange of gradients by itself: give no"
+                        + " --comm-hook",
+                "--local-sgd=1 --checkpoint=out | --local-sgd has different parameters on different ranks: give no"
+                        + " --checkpoint",
                 "--steps=many | --steps is 'many', expected a whole number of at least 0",
                 "--micro-batch=0 | --micro-batch is '0', expected a whole number of at least 1",
                 "--lr=-1 | --lr is '-1', expected a number above 0",
-                "--precision=f64 | --precision is 'f64', expected one of f32, bf16",
+                "--precision=f64 | --precision is 'f64', expected one of f32, bf16, f16, fp8",
                 "--optimizer=lion | --optimizer is 'lion', expected one of sgd, adamw, fused",
                 "--lr-schedule=step | --lr-schedule is 'step', expected one of cosine, linear, constant, one-cycle",
                 "--on-nonfinite=ignore | --on-nonfinite is 'ignore', expected one of stop, skip",
@@ -82,8 +98,8 @@ class GptOptionsTest {
                 "--heads=3 | --width 128 is not a multiple of --heads 3",
                 "--resume | --resume and --checkpoint-every need --checkpoint=LOCATION"
             })
-    void mistakesAreOneLineThatSaysWhatToDo(String argument, String message) {
-        assertThatThrownBy(() -> GptOptions.parse(new String[] {argument}))
+    void mistakesAreOneLineThatSaysWhatToDo(String arguments, String message) {
+        assertThatThrownBy(() -> GptOptions.parse(arguments.split(" ", -1)))
                 .isInstanceOf(InvalidArgumentException.class)
                 .hasMessage(message);
     }

@@ -72,6 +72,7 @@ class GptRecipeTest {
                         losses.add(loss);
                     }
                 }
+                trainer.useAverage();
                 if (world.rank() == 0) {
                     ModuleTensors.parameters(trainer.model().module())
                             .values()
@@ -144,10 +145,12 @@ class GptRecipeTest {
         }
     }
 
-    @Test
-    void theFusedOptimizerResumesWithTheSameBits() throws IOException {
+    @ParameterizedTest
+    @ValueSource(strings = {"--precision=f32", "--precision=f16 --ema=0.5"})
+    void aResumedTrainingHasTheSameBits(String recipe) throws IOException {
+        String[] fused = with(recipe.split(" ", -1), "--optimizer=fused");
         Path whole = folder.resolve("whole.safetensors");
-        run("--optimizer=fused", "--checkpoint=" + folder.resolve("a"), "--checkpoint-every=2", "--out=" + whole);
+        run(with(fused, "--checkpoint=" + folder.resolve("a"), "--checkpoint-every=2", "--out=" + whole));
         Path step = Files.createDirectories(folder.resolve("b/step-00000002"));
         try (Stream<Path> files = Files.list(folder.resolve("a/step-00000002"))) {
             for (Path file : files.toList()) {
@@ -155,8 +158,26 @@ class GptRecipeTest {
             }
         }
         Path resumed = folder.resolve("resumed.safetensors");
-        run("--optimizer=fused", "--checkpoint=" + folder.resolve("b"), "--resume", "--out=" + resumed);
+        run(with(fused, "--checkpoint=" + folder.resolve("b"), "--resume", "--out=" + resumed));
         assertThat(resumed).hasSameBinaryContentAs(whole);
+    }
+
+    /** With a decay of 0.5 the average after two steps is the mean of the parameters after each step. */
+    @Test
+    void theEndWritesTheAverageOfTheParameters() {
+        float[] first = train(1, "--steps=1", "--ema=0.5").parameters().getFirst();
+        float[] second = train(1, "--steps=2").parameters().getFirst();
+        float[] average = train(1, "--steps=2", "--ema=0.5").parameters().getFirst();
+        for (int i = 0; i < average.length; i++) {
+            assertThat(average[i]).isCloseTo((first[i] + second[i]) / 2, within(1e-6f));
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"--static-graph", "--find-unused-parameters", "--bucket-cap-mb=1", "--local-sgd=2"})
+    void optionsOfTheExchangeChangeNoBit(String option) {
+        assertThat(train(2, option, "--steps=13").parameters().toArray(float[][]::new))
+                .isDeepEqualTo(train(2, "--steps=13").parameters().toArray(float[][]::new));
     }
 
     private static String run(String... more) {
@@ -168,9 +189,17 @@ class GptRecipeTest {
     }
 
     @ParameterizedTest
-    @ValueSource(strings = {"fp16", "bf16", "powersgd"})
-    void communicationHooksChangeTheLossALittle(String hook) {
-        List<Double> found = train(2, "--comm-hook=" + hook, "--steps=14").losses();
+    @ValueSource(
+            strings = {
+                "--comm-hook=fp16",
+                "--comm-hook=bf16",
+                "--comm-hook=powersgd",
+                "--local-sgd=1",
+                "--precision=f16",
+                "--precision=fp8"
+            })
+    void fewerBitsAndLessExchangeChangeTheLossALittle(String option) {
+        List<Double> found = train(2, option, "--steps=14").losses();
         List<Double> wanted = train(2, "--steps=14").losses();
         assertThat(found).isNotEqualTo(wanted);
         assertThat(found.getLast()).isCloseTo(wanted.getLast(), within(0.2));
@@ -183,11 +212,12 @@ class GptRecipeTest {
         assertThatThrownBy(() -> run(with(diverges, "--on-nonfinite=stop")))
                 .hasStackTraceContaining(NonFiniteException.class.getName())
                 .hasStackTraceContaining("rank 0, step 2: the loss is not finite");
-        assertThat(run(with(diverges, "--on-nonfinite=skip"))).contains("3 steps were skipped");
+        assertThat(run(with(diverges, "--on-nonfinite=skip")))
+                .contains("skipped rank 0, step 4: the loss is not finite\n", "3 steps were skipped");
     }
 
-    private static String[] with(String[] first, String last) {
-        return Stream.concat(Arrays.stream(first), Stream.of(last)).toArray(String[]::new);
+    private static String[] with(String[] first, String... last) {
+        return Stream.concat(Arrays.stream(first), Arrays.stream(last)).toArray(String[]::new);
     }
 
     @Test

@@ -29,6 +29,11 @@ public final class Autocast implements AutoCloseable {
         return open(torch.DeviceType.CPU, torch.ScalarType.BFloat16, true);
     }
 
+    /** Opens a scope of float16 on the CPU. Scale the loss: see {@link LossScaler}. */
+    public static Autocast cpuFloat16() {
+        return open(torch.DeviceType.CPU, torch.ScalarType.Half, true);
+    }
+
     /** Opens a scope of bfloat16 or float16 on CUDA devices. */
     public static Autocast cuda(torch.ScalarType type) {
         return open(torch.DeviceType.CUDA, type, true);

@@ -106,20 +106,20 @@ public final class NonFiniteGuard implements AutoCloseable {
             return true;
         }
         if (policy == NonFinitePolicy.STOP) {
-            throw new NonFiniteException(message(found, step));
+            throw new NonFiniteException(place(found, step)
+                    + ". Lower the learning rate, clip gradients, or check the samples of this step. The policy SKIP"
+                    + " skips such steps.");
         }
         skipped++;
-        lastSkipped = message(found, step);
+        lastSkipped = place(found, step);
         return false;
     }
 
-    private String message(long found, long step) {
+    private String place(long found, long step) {
         long rank = found / (names.size() + 1);
         int place = Math.toIntExact(found % (names.size() + 1));
         String what = place == LOSS ? "the loss" : "the gradient of '" + names.get(place - 1) + "'";
-        return "rank " + rank + ", step " + step + ": " + what
-                + " is not finite. Lower the learning rate, clip gradients,"
-                + " or check the samples of this step. The policy SKIP skips such steps.";
+        return "rank " + rank + ", step " + step + ": " + what + " is not finite";
     }
 
     /** The number of skipped steps so far. */
