@@ -146,22 +146,27 @@ public final class FileStorage implements Storage {
     private static final class FileObjectWriter implements ObjectWriter {
         private final Path file;
         private final FileChannel channel;
+        private final EarlyFlush flush;
         private boolean isFinished;
 
         FileObjectWriter(Path file, FileChannel channel) {
             this.file = file;
             this.channel = channel;
+            this.flush = new EarlyFlush(channel);
         }
 
         @Override
         public void write(ByteBuffer bytes) throws IOException {
+            int count = bytes.remaining();
             while (bytes.hasRemaining()) {
                 int _ = channel.write(bytes);
             }
+            flush.written(count);
         }
 
         @Override
         public void finish() throws IOException {
+            flush.end();
             channel.force(true);
             AtomicFile.syncFolder(folderOf(file));
             isFinished = true;
@@ -169,9 +174,13 @@ public final class FileStorage implements Storage {
 
         @Override
         public void close() throws IOException {
-            channel.close();
-            if (!isFinished) {
-                Files.deleteIfExists(file);
+            try {
+                flush.end();
+            } finally {
+                channel.close();
+                if (!isFinished) {
+                    Files.deleteIfExists(file);
+                }
             }
         }
     }
