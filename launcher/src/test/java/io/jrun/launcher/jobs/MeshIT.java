@@ -19,6 +19,8 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.MethodSource;
 
 /** train.jar on a mesh of processes. */
 class MeshIT extends RealJobs {
@@ -45,13 +47,24 @@ class MeshIT extends RealJobs {
         assertThat(found).usingComparatorWithPrecision(1e-6f).containsExactly(parameters("alone"));
     }
 
-    /** By default two stages of two ranks; under {@code -Djrun.soak=true} two copies of them. */
-    @Test
-    void aKilledRankIsNamedWithItsPlaceAndTheJobGoesOnWithTheSameBits() throws IOException {
-        boolean isSoak = Boolean.getBoolean("jrun.soak");
-        String ranks = "--nproc-per-node=" + (isSoak ? 8 : 4);
-        int victim = isSoak ? 5 : 3;
-        String[] mesh = {"--tp=2", "--pp=2", "--schedule=zb1p", "--checkpoint-every=3"};
+    /** Two stages of two ranks; under {@code -Djrun.soak=true} also two copies, and copies that share states. */
+    static Stream<List<String>> killedMeshes() {
+        List<String> small = List.of("--tp=2", "--pp=2", "--schedule=zb1p");
+        return Boolean.getBoolean("jrun.soak")
+                ? Stream.of(
+                        small,
+                        List.of("--tp=2", "--pp=2", "--schedule=zb1p", "--dp=2"),
+                        List.of("--tp=2", "--pp=2", "--shard=2"))
+                : Stream.of(small);
+    }
+
+    @ParameterizedTest
+    @MethodSource("killedMeshes")
+    void aKilledRankIsNamedWithItsPlaceAndTheJobGoesOnWithTheSameBits(List<String> flags) throws IOException {
+        String ranks = "--nproc-per-node=" + (flags.size() == 4 || flags.contains("--shard=2") ? 8 : 4);
+        int victim = ranks.endsWith("8") ? 5 : 3;
+        String[] mesh =
+                Stream.concat(flags.stream(), Stream.of("--checkpoint-every=3")).toArray(String[]::new);
         Result whole = jrun.start(train("whole", List.of(ranks), mesh)).await();
         assertThat(whole.exitCode()).as(whole.err()).isZero();
 

@@ -105,11 +105,7 @@ public final class PipelineBench implements Benchmark {
     }
 
     private void measure(World world, ScheduleKind kind) {
-        int stages = switch (kind) {
-            case INTERLEAVED -> virtualStages;
-            case ZERO_BUBBLE_V -> 2;
-            case GPIPE, ONE_FORWARD_ONE_BACKWARD, ZERO_BUBBLE -> 1;
-        };
+        int stages = kind == ScheduleKind.INTERLEAVED ? virtualStages : kind.leastStagesPerRank();
         PipelineSchedule schedule = kind.schedule(world.size(), stages, microBatches);
         PipelineExecutor executor = new PipelineExecutor(schedule, world.group());
         double[] bubbles = new double[steps];

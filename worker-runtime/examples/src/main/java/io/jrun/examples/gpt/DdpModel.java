@@ -90,17 +90,7 @@ final class DdpModel implements TrainedModel {
     @Override
     public Scope step() {
         Step step = model.step();
-        return new Scope() {
-            @Override
-            public void backward(Tensor loss) {
-                step.backward(loss);
-            }
-
-            @Override
-            public void close() {
-                step.close();
-            }
-        };
+        return Scope.of(step::close, step::backward);
     }
 
     @Override

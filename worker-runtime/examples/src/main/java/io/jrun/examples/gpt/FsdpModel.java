@@ -11,7 +11,6 @@ import io.jrun.train.fsdp.FullyShardedDataParallel;
 import io.jrun.train.mesh.DeviceMesh;
 import java.time.Duration;
 import java.util.function.Consumer;
-import org.bytedeco.pytorch.Tensor;
 
 /** Each rank has a part of the parameters, the gradients and the optimizer's states. Each layer is a unit. */
 final class FsdpModel implements TrainedModel {
@@ -65,17 +64,7 @@ final class FsdpModel implements TrainedModel {
     @Override
     public Scope step() {
         FsdpStep step = parallel.step();
-        return new Scope() {
-            @Override
-            public void backward(Tensor loss) {
-                step.backward(loss);
-            }
-
-            @Override
-            public void close() {
-                step.close();
-            }
-        };
+        return Scope.of(step::close, step::backward);
     }
 
     @Override

@@ -103,7 +103,7 @@ record GptOptions(
                                      of FOLDER/rank-N, and a later job goes on from there
               --deepspeed=FILE       take options from a configuration of DeepSpeed; other options override the file
               --reshard-after-forward=WORD  with --zero=3: yes (free a layer after its forward pass), no, or N (keep a
-                                     part of 1/N)  Default: yes.
+                                     part of 1/N)  Default: no with --pp, else yes.
             Output
               --log-every=N          steps between progress lines  Default: 20.
               --tensorboard=DIR      write TensorBoard event files to DIR
@@ -157,7 +157,7 @@ record GptOptions(
         GptConfig model = GptConfig.of(given, tiny);
         int sample = given.number("--sample", 0, 0);
         CheckpointOptions checkpoints = CheckpointOptions.of(given);
-        parallel.check(recipe, checkpoints);
+        ParallelChecks.check(parallel, recipe, checkpoints);
         recipe.check(parallel, model, checkpoints);
         if (parallel.sharesLayers() && (sample > 0 || checkpoints.out().isPresent())) {
             throw new InvalidArgumentException("--sample and --out need a rank with the whole model: save with"

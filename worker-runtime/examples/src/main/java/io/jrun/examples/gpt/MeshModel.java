@@ -7,6 +7,9 @@ import io.jrun.examples.options.InvalidArgumentException;
 import io.jrun.models.transformer.LanguageModel;
 import io.jrun.train.checkpoint.sharded.ShardedState;
 import io.jrun.train.context.ContextParallel;
+import io.jrun.train.fsdp.FsdpOptions;
+import io.jrun.train.fsdp.FullyShardedDataParallel;
+import io.jrun.train.fsdp.ShardedStages;
 import io.jrun.train.mesh.DeviceMesh;
 import io.jrun.train.mesh.MeshAxis;
 import io.jrun.train.mesh.ShardedTensor;
@@ -24,13 +27,16 @@ import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.function.Supplier;
 import org.bytedeco.javacpp.PointerScope;
 import org.bytedeco.pytorch.Tensor;
+import org.jspecify.annotations.Nullable;
 
 /**
- * The ranks along the axis pp share the layers as stages of a pipeline, those along tp share each layer, and those along
- * cp share each sequence. A model without --pp is a pipeline of one stage. The ranks along dp have copies.
+ * The ranks along the axis pp share the layers as stages of a pipeline, the ranks along tp share each layer, and the
+ * ranks along cp share each sequence. A model without --pp is a pipeline of one stage. The ranks along dp have copies. The ranks
+ * along shard and cp may share the states of a copy.
  */
 final class MeshModel implements TrainedModel {
     private final LanguageModel module;
@@ -41,13 +47,14 @@ final class MeshModel implements TrainedModel {
     private final GptOptimizer optimizer;
     private final ShardedState state;
     private final int microBatches;
-    private final boolean isWhole;
+    private final Holding holding;
+    private final @Nullable FullyShardedDataParallel sharded;
     private long idleNanos;
 
     MeshModel(GptOptions options, DeviceMesh mesh) {
         ParallelOptions parallel = options.parallel();
         microBatches = options.recipe().accumulate();
-        isWhole = parallel.tensor() * parallel.pipeline() == 1;
+        holding = holding(parallel);
         MeshAxis tensorAxis = axis(mesh, ParallelOptions.TENSOR_AXIS);
         contextAxis = axis(mesh, ParallelOptions.CONTEXT_AXIS);
         ProcessGroup stages = mesh.group(ParallelOptions.PIPELINE_AXIS);
@@ -61,10 +68,13 @@ final class MeshModel implements TrainedModel {
                     ? WholeParameters.of(module)
                     : TensorParallel.parallelize(
                             module, tensorAxis, parallel.isSequenceParallel(), module.tensorParallelPlan());
-            PipelineOptions plain = PipelineOptions.of(
+            PipelineOptions whole = PipelineOptions.of(
                             parallel.schedule(), stages.size(), parallel.virtualStages(), microBatches)
-                    .withReplicas(ParallelOptions.gradientGroup(mesh))
                     .withShards(new TensorShards(tensorAxis, parameters.values()));
+            sharded = parallel.sharesParameters() ? sharded(parallel, mesh) : null;
+            PipelineOptions plain = sharded == null
+                    ? whole.withReplicas(ParallelOptions.gradientGroup(mesh))
+                    : whole.withReplicas(new ShardedStages(sharded));
             pipeline = new PipelineParallel(
                     module.pipelineLayers(),
                     module::logitsLoss,
@@ -72,11 +82,21 @@ final class MeshModel implements TrainedModel {
                     options.recipe().precision() == GptRecipe.Precision.BF16
                             ? plain.withAutocast(Autocast::cpuBfloat16)
                             : plain);
-            state = new ShardedState(ofThisRank(parameters), tensorAxis);
+            MeshAxis shardAxis = ParallelOptions.shardAxis(mesh);
+            state = new ShardedState(ofThisRank(parameters, shardAxis.name()), List.of(tensorAxis, shardAxis));
         } catch (IllegalArgumentException | PipelineException e) {
             throw new InvalidArgumentException(String.valueOf(e.getMessage()));
         }
-        optimizer = GptOptimizer.of(options.recipe().optimizer(), pipeline.parameters(), List.of());
+        optimizer = sharded == null
+                ? GptOptimizer.of(options.recipe().optimizer(), pipeline.parameters(), List.of())
+                : GptOptimizer.of(options.recipe().optimizer(), sharded.parameters(), sharded.gradientMemory());
+    }
+
+    private static FullyShardedDataParallel sharded(ParallelOptions parallel, DeviceMesh mesh) {
+        return new FullyShardedDataParallel(
+                ParallelOptions.shardAxis(mesh).group(),
+                mesh.group(ParallelOptions.COPY_AXIS),
+                FsdpOptions.DEFAULT.withReshardAfterForward(parallel.reshardAfterForward()));
     }
 
     private static MeshAxis axis(DeviceMesh mesh, String name) {
@@ -104,9 +124,13 @@ final class MeshModel implements TrainedModel {
         }
     }
 
-    private Map<String, ShardedTensor> ofThisRank(Map<String, ShardedTensor> parameters) {
+    private Map<String, ShardedTensor> ofThisRank(Map<String, ShardedTensor> parameters, String shardAxis) {
         Map<String, ShardedTensor> own = new LinkedHashMap<>(parameters);
         own.keySet().retainAll(pipeline.parameters().keySet());
+        if (sharded != null) {
+            Map<String, ShardedTensor> rows = sharded.shardedParameters(shardAxis);
+            own.replaceAll((name, parameter) -> parameter.dividedAgain(Objects.requireNonNull(rows.get(name))));
+        }
         return own;
     }
 
@@ -155,23 +179,23 @@ final class MeshModel implements TrainedModel {
 
     @Override
     public Holding holding() {
-        return isWhole ? Holding.ALL : Holding.PARTS_OF_GROUP;
+        return holding;
+    }
+
+    private static Holding holding(ParallelOptions parallel) {
+        if (parallel.tensor() > 1) {
+            return Holding.PARTS_OF_GROUP;
+        }
+        return parallel.pipeline() > 1 || parallel.sharesParameters() ? Holding.PARTS : Holding.ALL;
     }
 
     @Override
     public Scope step() {
-        PointerScope scope = new PointerScope();
-        return new Scope() {
-            @Override
-            public void backward(Tensor loss) {
-                throw new IllegalStateException("a pipeline runs its own backward passes");
-            }
+        return Scope.of(sharded == null ? new PointerScope()::close : sharded.step()::close, MeshModel::noBackward);
+    }
 
-            @Override
-            public void close() {
-                scope.close();
-            }
-        };
+    private static void noBackward(Tensor loss) {
+        throw new IllegalStateException("a pipeline runs its own backward passes");
     }
 
     @Override

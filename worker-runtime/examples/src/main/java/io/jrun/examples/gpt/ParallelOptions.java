@@ -21,7 +21,7 @@ import java.util.Optional;
  * @param tensor ranks that share each layer
  * @param pipeline ranks that share the layers
  * @param context ranks that share each sequence
- * @param shards ranks that share the states of one copy of the model
+ * @param shards ranks that share the states of one copy of the model, besides the ranks that share a sequence
  * @param copies copies of the model; 0 for as many as the ranks make
  * @param zeroStage the states that are shared: 1 those of the optimizer, 2 also the gradients, 3 also the parameters;
  *     0 for none
@@ -71,7 +71,7 @@ record ParallelOptions(
             "--cp-exchange");
     static final List<String> FLAGS = List.of("--sequence-parallel");
 
-    private static final int STAGES = 3;
+    static final int STAGES = 3;
 
     static ParallelOptions of(CommandLineArguments given) {
         int shards = given.number("--shard", 1, 1);
@@ -86,15 +86,17 @@ record ParallelOptions(
                 given.text("--offload").map(Path::of),
                 given.number("--global-batch", 0, 1),
                 schedule(given),
-                given.number("--virtual-stages", defaultStages(schedule(given)), 1),
+                given.number("--virtual-stages", schedule(given).leastStagesPerRank(), 1),
                 given.has("--sequence-parallel"),
                 given.word("--cp-exchange", ContextParallel.Exchange.RING));
-        options.check();
+        ParallelChecks.check(options, given);
         return options;
     }
 
     private static int reshardAfterForward(CommandLineArguments given) {
-        String choice = given.text("--reshard-after-forward").orElse("yes");
+        // A stage stays whole for its micro-batches: torchtitan's default too.
+        String byDefault = given.number("--pp", 1, 1) > 1 ? "no" : "yes";
+        String choice = given.text("--reshard-after-forward").orElse(byDefault);
         return switch (choice) {
             case "yes" -> FsdpOptions.RESHARD;
             case "no" -> FsdpOptions.KEEP;
@@ -110,79 +112,14 @@ record ParallelOptions(
         }
     }
 
-    private static int defaultStages(ScheduleKind kind) {
-        return switch (kind) {
-            case INTERLEAVED, ZERO_BUBBLE_V -> 2;
-            case GPIPE, ONE_FORWARD_ONE_BACKWARD, ZERO_BUBBLE -> 1;
-        };
-    }
-
     /** Whether ranks share the layers, each layer, or each sequence. */
     boolean sharesLayers() {
         return tensor * pipeline * context > 1;
     }
 
-    private void check() {
-        refuse(
-                pipeline == 1 && virtualStages > 1,
-                "--virtual-stages=" + virtualStages + " needs --pp: without a pipeline there are no stages");
-        refuse(
-                isSequenceParallel && tensor == 1,
-                "--sequence-parallel needs --tp: the ranks of --tp share the sequence");
-        refuse(
-                sharesLayers() && (shards > 1 || zeroStage > 0),
-                "--shard and --zero work without --tp, --pp and --cp: give --dp=N for copies of the model");
-        refuse(zeroStage > STAGES, "--zero is '" + zeroStage + "', expected a stage from 0 to 3");
-        refuse(
-                zeroStage == 0 && shards > 1,
-                "--zero=0 shares no states: give --dp=" + shards + " instead of --shard=" + shards);
-        refuse(
-                (zeroStage == 1 || zeroStage == 2) && copies > 1,
-                "--zero=" + zeroStage + " shares the states among all data ranks: give --shard=" + copies * shards
-                        + " and no --dp");
-        refuse(
-                reshardAfterForward != FsdpOptions.RESHARD && zeroStage != STAGES,
-                "--reshard-after-forward needs --shard=N with --zero=3");
-        refuse(
-                offload.isPresent() && (zeroStage != STAGES || copies > 1),
-                "--offload needs --shard=N for all ranks, with --zero=3");
-        refuse(
-                reshardAfterForward > 1 && shards % reshardAfterForward != 0,
-                "--reshard-after-forward=" + reshardAfterForward + " does not divide --shard=" + shards);
-    }
-
-    /**
-     * Refuses options of the recipe that do not work with shared states.
-     *
-     * @throws InvalidArgumentException with one line
-     */
-    void check(GptRecipe recipe, CheckpointOptions checkpoints) {
-        refuse(
-                offload.isPresent() && recipe.optimizer() != GptRecipe.OptimizerKind.FUSED,
-                "--offload needs --optimizer=fused: the states of libtorch's optimizers are in memory");
-        refuse(
-                offload.isPresent() && checkpoints.location().isPresent(),
-                "--offload keeps the last whole step in its folder: give no --checkpoint");
-        refuse(
-                zeroStage == STAGES && checkpoints.out().isPresent(),
-                "--out writes the model of a rank that holds the whole model: use --checkpoint with --zero=3");
-        refuse(
-                (zeroStage == 1 || zeroStage == 2) && recipe.optimizer() != GptRecipe.OptimizerKind.FUSED,
-                "--zero=" + zeroStage
-                        + " needs --optimizer=fused: the states of libtorch's optimizers cannot be shared");
-        refuse(
-                zeroStage > 0 && recipe.exchange() != GptRecipe.Exchange.NONE,
-                "--comm-hook works without --shard only: ranks that share states reduce gradients by themselves");
-        boolean hasHook = recipe.exchange() != GptRecipe.Exchange.NONE;
-        refuse(
-                sharesLayers() && (hasHook || recipe.onNonFinite().isPresent()),
-                "--comm-hook and --on-nonfinite work without --tp, --pp and --cp");
-    }
-
-    private static void refuse(boolean isUnsupported, String message) {
-        if (isUnsupported) {
-            throw new InvalidArgumentException(message);
-        }
+    /** Whether ranks share the parameters too. */
+    boolean sharesParameters() {
+        return zeroStage == STAGES;
     }
 
     /**
@@ -195,7 +132,7 @@ record ParallelOptions(
     DeviceMesh mesh(World world) {
         int others = Math.multiplyExact(Math.multiplyExact(pipeline, shards), Math.multiplyExact(context, tensor));
         int made = copies == 0 ? Math.max(1, world.size() / others) : copies;
-        check(made);
+        ParallelChecks.checkCopies(this, made);
         try {
             return DeviceMesh.of(
                     world,
@@ -214,15 +151,6 @@ record ParallelOptions(
         }
     }
 
-    private void check(int made) {
-        refuse(
-                (zeroStage == 1 || zeroStage == 2) && made > 1,
-                "--zero=" + zeroStage + " shares the states among all data ranks: give --shard=" + made * shards);
-        refuse(
-                offload.isPresent() && made > 1,
-                "--offload shares the states among all data ranks: give --shard=" + made * shards);
-    }
-
     /** The ranks that train on different samples. */
     static ProcessGroup dataGroup(DeviceMesh mesh) {
         return mesh.group(COPY_AXIS, SHARD_AXIS);
@@ -233,9 +161,10 @@ record ParallelOptions(
         return mesh.shape().size(CONTEXT_AXIS) == 1 ? dataGroup(mesh) : mesh.group(COPY_AXIS, SHARD_AXIS, CONTEXT_AXIS);
     }
 
-    /** The axis along which the states are shared. */
+    /** The axis along which the states are shared: the ranks that share a sequence share the states too. */
     static MeshAxis shardAxis(DeviceMesh mesh) {
-        return new MeshAxis(SHARD_AXIS, mesh.group(SHARD_AXIS));
+        boolean hasContext = mesh.shape().size(CONTEXT_AXIS) > 1;
+        return new MeshAxis(SHARD_AXIS, hasContext ? mesh.group(SHARD_AXIS, CONTEXT_AXIS) : mesh.group(SHARD_AXIS));
     }
 
     /**
@@ -243,7 +172,7 @@ record ParallelOptions(
      *
      * @param dataRanks ranks that train on different samples
      * @param microBatch sequences of one forward pass of a rank
-     * @param accumulate what {@code --accumulate} says; 0 if it is not given
+     * @param accumulate the value of {@code --accumulate}; 0 without the option
      * @throws InvalidArgumentException if the numbers contradict each other; the message has the equation
      */
     int accumulate(int dataRanks, int microBatch, int accumulate) {
@@ -252,7 +181,7 @@ record ParallelOptions(
         }
         int perPass = microBatch * dataRanks;
         int passes = accumulate == 0 ? Math.max(1, globalBatch / perPass) : accumulate;
-        refuse(
+        ParallelChecks.refuse(
                 passes * perPass != globalBatch,
                 "--global-batch=" + globalBatch + " is not --micro-batch x --accumulate x data ranks: " + microBatch
                         + " x " + passes + " x " + dataRanks + " = " + passes * perPass);

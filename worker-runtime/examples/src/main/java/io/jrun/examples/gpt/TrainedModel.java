@@ -95,8 +95,23 @@ interface TrainedModel extends AutoCloseable {
     @Override
     void close();
 
-    /** A step. The end of the step frees what the step has made. */
+    /** A step. The end of the step frees the objects of libtorch that the step has made. */
     interface Scope extends AutoCloseable {
+        /** The step of a parallelism, with its way to compute gradients. */
+        static Scope of(Runnable close, Consumer<Tensor> backward) {
+            return new Scope() {
+                @Override
+                public void backward(Tensor loss) {
+                    backward.accept(loss);
+                }
+
+                @Override
+                public void close() {
+                    close.run();
+                }
+            };
+        }
+
         /** Computes gradients; outside {@link #noSync} the means over all data ranks. */
         void backward(Tensor loss);
 

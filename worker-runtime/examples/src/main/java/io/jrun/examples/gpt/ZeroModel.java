@@ -8,7 +8,6 @@ import io.jrun.train.module.ModuleWrapper;
 import io.jrun.train.zero.ZeroDataParallel;
 import java.time.Duration;
 import java.util.function.Consumer;
-import org.bytedeco.pytorch.Tensor;
 
 /** Stage 2 of ZeRO: each rank has all parameters, and a part of the gradients and of the optimizer's states. */
 final class ZeroModel implements TrainedModel {
@@ -47,17 +46,7 @@ final class ZeroModel implements TrainedModel {
     @Override
     public Scope step() {
         var step = model.step();
-        return new Scope() {
-            @Override
-            public void backward(Tensor loss) {
-                step.backward(loss);
-            }
-
-            @Override
-            public void close() {
-                step.close();
-            }
-        };
+        return Scope.of(step::close, step::backward);
     }
 
     /** Whole gradients would need the memory that this stage saves: each pass is reduced. */

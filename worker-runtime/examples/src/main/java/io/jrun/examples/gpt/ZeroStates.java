@@ -12,7 +12,7 @@ import org.bytedeco.pytorch.Tensor;
 
 /** AdamW in one kernel call, whose states are spread over the ranks. */
 record ZeroStates(ZeroOptimizer optimizer, AtomicReference<Double> rate, Runnable clearing) implements GptOptimizer {
-    /** Beside whole gradients. */
+    /** The states beside gradients that each rank holds whole. */
     static ZeroStates stageOne(DistributedDataParallel<LanguageModel> model, ProcessGroup group) {
         AtomicReference<Double> rate = new AtomicReference<>(0.0);
         return new ZeroStates(
@@ -21,7 +21,7 @@ record ZeroStates(ZeroOptimizer optimizer, AtomicReference<Double> rate, Runnabl
                 () -> model.module().zero_grad(true));
     }
 
-    /** Beside gradients that are spread too. */
+    /** The states beside gradients that are spread too. */
     static ZeroStates stageTwo(ZeroDataParallel<LanguageModel> model) {
         AtomicReference<Double> rate = new AtomicReference<>(0.0);
         return new ZeroStates(

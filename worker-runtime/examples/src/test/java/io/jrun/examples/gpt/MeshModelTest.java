@@ -11,45 +11,86 @@ import io.jrun.train.checkpoint.sharded.Retention;
 import io.jrun.train.tensor.TensorMemory;
 import java.lang.foreign.ValueLayout;
 import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
+import java.util.Random;
 import java.util.TreeMap;
+import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.bytedeco.pytorch.Tensor;
 import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.MethodSource;
 
-/** train.jar with --tp, --cp and --pp. Compared are the parameters of the last checkpoint. */
+/**
+ * train.jar with --tp, --cp and --pp, also with --shard. Compared are the parameters of the last checkpoint. A run
+ * draws some of the cases; {@code -Djrun.soak=true} runs all of them.
+ */
 class MeshModelTest {
-    private static final int STEPS = 5;
+    private static final int STEPS = 3;
+    private static final int DRAWN = 4;
+
+    /** A step has 4 sequences, on one rank as on all. */
+    private static final List<Mesh> MESHES = List.of(
+            new Mesh(4, "--tp=2 --pp=2 --accumulate=4 --schedule=zb1p --model=llama --untied --sequence-parallel"),
+            new Mesh(4, "--cp=2 --pp=2 --accumulate=4 --schedule=interleaved --model=llama --recompute=1"),
+            new Mesh(4, "--dp=2 --pp=2 --accumulate=2 --schedule=zbv"),
+            new Mesh(4, "--tp=2 --cp=2 --accumulate=4 --cp-exchange=all-gather"),
+            new Mesh(2, "--cp=2 --accumulate=4 --cp-exchange=ulysses"),
+            new Mesh(4, "--shard=2 --tp=2 --accumulate=2"),
+            new Mesh(4, "--shard=2 --cp=2 --accumulate=2 --reshard-after-forward=2 --model=llama"),
+            new Mesh(4, "--shard=2 --pp=2 --accumulate=2 --schedule=zb1p --recompute=1"),
+            new Mesh(4, "--shard=2 --pp=2 --accumulate=2 --reshard-after-forward=yes --model=llama --untied"),
+            new Mesh(8, "--shard=2 --dp=2 --tp=2 --sequence-parallel"),
+            new Mesh(8, "--shard=2 --tp=2 --pp=2 --accumulate=2 --schedule=zbv"),
+            new Mesh(8, "--shard=2 --tp=2 --pp=2 --accumulate=2 --schedule=interleaved --model=llama --untied"));
+
+    /** The options of a job on several ranks. */
+    record Mesh(int ranks, String flags) {
+        /** The options that change the model, not its division. */
+        String modelFlags() {
+            return Stream.of(flags.split(" "))
+                    .filter(word -> word.matches("--(model|untied).*"))
+                    .collect(Collectors.joining(" "));
+        }
+    }
 
     @TempDir
     private Path folder;
+
+    private static final Map<String, Map<String, float[]>> OF_ONE_RANK = new HashMap<>();
 
     @BeforeAll
     static void load() {
         Libtorch.setThreads(1);
     }
 
-    /** The first case is the mesh of four axes. A step has 4 sequences, on one rank as on all. */
+    static Stream<Mesh> meshes() {
+        return Stream.concat(
+                Stream.of(
+                        new Mesh(16, "--tp=2 --cp=2 --pp=2 --dp=2 --accumulate=2 --sequence-parallel"),
+                        new Mesh(16, "--tp=2 --cp=2 --pp=2 --shard=2 --accumulate=2")),
+                drawn().stream());
+    }
+
+    private static List<Mesh> drawn() {
+        List<Mesh> shuffled = new ArrayList<>(MESHES);
+        Collections.shuffle(shuffled, new Random(Long.getLong("jrun.test.seed", 1)));
+        return Boolean.getBoolean("jrun.soak") ? shuffled : shuffled.subList(0, DRAWN);
+    }
+
     @ParameterizedTest
-    @CsvSource({
-        "16,--tp=2 --cp=2 --pp=2 --dp=2 --accumulate=2,--sequence-parallel",
-        "4,--tp=2 --pp=2 --accumulate=4 --schedule=zb1p --model=llama --untied,--sequence-parallel",
-        "4,--cp=2 --pp=2 --accumulate=4 --schedule=interleaved --model=llama,--recompute=1",
-        "4,--dp=2 --pp=2 --accumulate=2 --schedule=zbv,--virtual-stages=2",
-        "4,--tp=2 --cp=2 --accumulate=4,--cp-exchange=all-gather",
-        "2,--cp=2 --accumulate=4,--cp-exchange=ulysses"
-    })
-    void theParametersAreThoseOfOneRank(int ranks, String words, String more) {
-        String[] flags = (words + " " + more).split(" ");
-        String[] ofOneRank = Stream.of(words.split(" "))
-                .map(word -> word.startsWith("--accumulate") ? "--accumulate=4" : word)
-                .filter(word -> word.matches("--(accumulate|model|untied).*"))
-                .toArray(String[]::new);
-        Map<String, float[]> expected = train("one", 1, ofOneRank);
-        Map<String, float[]> found = train("mesh", ranks, flags);
+    @MethodSource("meshes")
+    void theParametersAreThoseOfOneRank(Mesh mesh) {
+        Map<String, float[]> expected = OF_ONE_RANK.computeIfAbsent(
+                mesh.modelFlags(), model -> train("one", 1, ("--accumulate=4 " + model).split(" ")));
+        Map<String, float[]> found = train("mesh", mesh.ranks(), mesh.flags().split(" "));
         assertThat(found.keySet()).isEqualTo(expected.keySet());
         expected.forEach((name, values) -> assertThat(found.get(name))
                 .as(name)
@@ -57,19 +98,24 @@ class MeshModelTest {
                 .containsExactly(values));
     }
 
-    /** Also the states of the optimizer. The second job makes no step, and saves what it has loaded. */
-    @ParameterizedTest
-    @CsvSource({
-        "4,--tp=2 --pp=2 --accumulate=4,1,--accumulate=4",
-        "1,--accumulate=4,4,--tp=2 --pp=2 --accumulate=4 --schedule=interleaved",
-        "4,--pp=2 --cp=2 --accumulate=4,2,--tp=2 --accumulate=4"
-    })
-    void aCheckpointOfOneMeshHasTheSameBitsOnAnother(int ranks, String flags, int others, String otherFlags) {
-        String[] first = (flags + " --optimizer=fused").split(" ");
-        Map<String, float[]> saved = train("state", ranks, first);
-        Map<String, float[]> loaded = train("state", others, (otherFlags + " --optimizer=fused --resume").split(" "));
-        assertThat(loaded.keySet()).isEqualTo(saved.keySet());
-        saved.forEach((name, values) -> assertThat(loaded.get(name)).as(name).containsExactly(values));
+    /** Also the states of the optimizer. Each job after the first makes no step, and saves what it has loaded. */
+    @Test
+    void aCheckpointOfOneMeshHasTheSameBitsOnAnother() {
+        String common = " --accumulate=4 --optimizer=fused";
+        Map<String, float[]> saved = train("state", 4, ("--tp=2 --pp=2" + common).split(" "));
+        for (Mesh mesh : List.of(
+                new Mesh(8, "--tp=2 --pp=2 --shard=2 --schedule=interleaved"),
+                new Mesh(4, "--shard=2 --tp=2 --sequence-parallel"),
+                new Mesh(4, "--shard=2 --cp=2"),
+                new Mesh(1, "--dp=1"),
+                new Mesh(4, "--cp=2 --pp=2"),
+                new Mesh(3, "--shard=3"))) {
+            Map<String, float[]> loaded =
+                    train("state", mesh.ranks(), (mesh.flags() + common + " --resume").split(" "));
+            assertThat(loaded.keySet()).as(mesh.flags()).isEqualTo(saved.keySet());
+            saved.forEach((name, values) ->
+                    assertThat(loaded.get(name)).as(mesh.flags() + " " + name).containsExactly(values));
+        }
     }
 
     @ParameterizedTest
@@ -86,7 +132,11 @@ class MeshModelTest {
                 "2 | --pp=2 --schedule=1f2b | no schedule has the name '1f2b'",
                 "2 | --virtual-stages=2 | --virtual-stages=2 needs --pp",
                 "2 | --sequence-parallel | --sequence-parallel needs --tp",
-                "4 | --tp=2 --shard=2 | --shard and --zero work without --tp, --pp and --cp",
+                "2 | --schedule=zb1p | --schedule=zb1p needs --pp",
+                "2 | --cp-exchange=ring | --cp-exchange=ring needs --cp",
+                "4 | --tp=2 --shard=2 --zero=1 | --zero=1 works without --tp, --pp and --cp: use --zero=3",
+                "4 | --tp=2 --shard=2 --offload=x | --offload works without --tp, --pp and --cp",
+                "4 | --cp=2 --shard=2 --reshard-after-forward=3 | 3 does not divide --shard x --cp = 4",
                 "2 | --tp=2 --on-nonfinite=stop | --comm-hook and --on-nonfinite work without --tp, --pp and --cp",
                 "2 | --tp=2 --sample=3 | --sample and --out need a rank with the whole model"
             })

@@ -5,6 +5,7 @@ import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Deque;
 import java.util.List;
+import java.util.function.Predicate;
 import org.bytedeco.pytorch.GradMode;
 import org.bytedeco.pytorch.Tensor;
 import org.jspecify.annotations.Nullable;
@@ -24,6 +25,7 @@ final class FsdpPass {
     private final Deque<UnitReduction> reductions = new ArrayDeque<>();
     private boolean isSyncing = true;
     private boolean isBackward;
+    private boolean staysWhole;
     private boolean isOpen;
     private @Nullable RuntimeException failure;
 
@@ -79,7 +81,6 @@ final class FsdpPass {
 
     /** The forward pass of a unit begins. */
     void beforeForward(FsdpUnit unit) {
-        requireSound();
         requireOpen("unit '" + unit.name() + "' computes");
         if (isBackward) {
             throw new IllegalStateException("unit '" + unit.name() + "' computes again within a backward pass. Put the"
@@ -118,14 +119,52 @@ final class FsdpPass {
     /** The backward pass has computed the gradients of a unit's parameters and of its input. */
     void afterBackward(FsdpUnit unit) {
         guarded(() -> {
-            if (unit != root) {
+            if (unit != root && !staysWhole) {
                 unit.reshard(); // the root stays whole for further passes of the step
             }
-            if (isSyncing && unit.parameters().hasGradients()) {
-                reductions.forEach(UnitReduction::continueOverReplicas);
-                finishReductions(1);
-                reductions.add(unit.reduce());
+            if (isSyncing) {
+                reduce(unit);
             }
+        });
+    }
+
+    private void reduce(FsdpUnit unit) {
+        if (unit.parameters().hasGradients()) {
+            reductions.forEach(UnitReduction::continueOverReplicas);
+            finishReductions(1);
+            reductions.add(unit.reduce());
+        }
+    }
+
+    /** Runs one of several backward passes of a step. The last pass of a unit begins to reduce its gradients. */
+    void backwardOfStage(Runnable autograd, boolean isLast) {
+        requireOpen("a backward pass runs");
+        guarded(() -> {
+            isBackward = true;
+            isSyncing = isLast;
+            staysWhole = !isLast && options.reshardAfterForward() == FsdpOptions.KEEP;
+            try {
+                autograd.run();
+            } finally {
+                isBackward = false;
+                isSyncing = true;
+                staysWhole = false;
+            }
+        });
+    }
+
+    /** Begins to reduce the gradients of units that are complete. The root follows at the end of the step. */
+    void reduceComplete(Predicate<FsdpUnit> isComplete) {
+        guarded(() -> units.stream().filter(isComplete).forEach(this::reduce));
+    }
+
+    /** Reduces all remaining gradients of a step, and frees the whole parameters. */
+    void finishStages() {
+        guarded(() -> {
+            units().reversed().forEach(this::reduce);
+            finishReductions(0);
+            units.forEach(FsdpUnit::reshard);
+            endOrder();
         });
     }
 
@@ -137,7 +176,6 @@ final class FsdpPass {
 
     /** Runs a backward pass. Afterwards the shards have their gradients, unless gradients only add up. */
     void backward(Tensor loss) {
-        requireSound();
         requireOpen("a backward pass runs");
         guarded(() -> {
             isBackward = true;
@@ -148,11 +186,7 @@ final class FsdpPass {
             }
             if (isSyncing) {
                 // Units whose input needs no gradient have no end of their own. Each rank reduces the same units.
-                for (FsdpUnit unit : units().reversed()) {
-                    if (unit.parameters().hasGradients()) {
-                        afterBackward(unit);
-                    }
-                }
+                units().reversed().forEach(this::reduce);
             }
             finishReductions(0);
             units.forEach(FsdpUnit::reshard);
@@ -180,6 +214,7 @@ final class FsdpPass {
     }
 
     private void requireOpen(String what) {
+        requireSound();
         if (!isOpen) {
             throw new IllegalStateException(what + " outside a step, where the parameters are not gathered. Compute"
                     + " inside a step, also for an evaluation: try (FsdpStep step = fsdp.step()) { ... }");

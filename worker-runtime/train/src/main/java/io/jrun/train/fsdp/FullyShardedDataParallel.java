@@ -2,22 +2,18 @@ package io.jrun.train.fsdp;
 
 import io.jrun.comm.ProcessGroup;
 import io.jrun.train.Libtorch;
-import io.jrun.train.mesh.Shard;
 import io.jrun.train.mesh.ShardedTensor;
 import io.jrun.train.module.ModuleWrapper;
 import io.jrun.train.tensor.ModuleTensors;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
-import java.util.function.BiConsumer;
 import java.util.function.BiFunction;
 import java.util.function.UnaryOperator;
-import org.bytedeco.javacpp.PointerScope;
 import org.bytedeco.pytorch.Module;
 import org.bytedeco.pytorch.Tensor;
 import org.jspecify.annotations.Nullable;
@@ -53,6 +49,7 @@ public final class FullyShardedDataParallel implements ModuleWrapper {
     private final FsdpOptions options;
     private final @Nullable ProcessGroup neighbours;
     private final FsdpPass pass;
+    private final ParameterShards shards;
     private final ShardGradients gradients;
     private final @Nullable ShardOffload offload;
     private final Set<Long> sharded = new HashSet<>();
@@ -88,12 +85,19 @@ public final class FullyShardedDataParallel implements ModuleWrapper {
         this.offload = offload;
         this.neighbours = groups.neighbours(options.reshardAfterForward());
         this.pass = new FsdpPass(groups, options);
+        this.shards = new ParameterShards(pass);
         this.gradients = new ShardGradients(groups, pass, offload);
     }
 
     @Override
     public UnaryOperator<Tensor> wrap(String name, Module part, UnaryOperator<Tensor> forward) {
-        Map<String, Tensor> parameters = unsharded(name + ".", part);
+        Map<String, Tensor> parameters = new LinkedHashMap<>();
+        ModuleTensors.parameters(part).forEach((inner, tensor) -> parameters.put(name + "." + inner, tensor));
+        return wrap(name, parameters, forward);
+    }
+
+    UnaryOperator<Tensor> wrap(String name, Map<String, Tensor> used, UnaryOperator<Tensor> forward) {
+        Map<String, Tensor> parameters = unsharded(used);
         if (parameters.isEmpty()) {
             return forward;
         }
@@ -114,7 +118,11 @@ public final class FullyShardedDataParallel implements ModuleWrapper {
      * it once, when the model is built.
      */
     public void shardRest(Module model) {
-        Map<String, Tensor> parameters = unsharded("", model);
+        shardRest(ModuleTensors.parameters(model));
+    }
+
+    void shardRest(Map<String, Tensor> used) {
+        Map<String, Tensor> parameters = unsharded(used);
         if (!parameters.isEmpty()) {
             pass.setRoot(unit("root", parameters, null));
         }
@@ -125,14 +133,20 @@ public final class FullyShardedDataParallel implements ModuleWrapper {
         return new FsdpUnit(name, parameters, groups, gathering, options.precision(), offload, number, spans::add);
     }
 
-    private Map<String, Tensor> unsharded(String prefix, Module part) {
-        Map<String, Tensor> parameters = new LinkedHashMap<>();
-        ModuleTensors.parameters(part).forEach((name, tensor) -> {
-            if (sharded.add(tensor.unsafeGetTensorImpl().address())) {
-                parameters.put(prefix + name, tensor);
-            }
-        });
+    private Map<String, Tensor> unsharded(Map<String, Tensor> used) {
+        Map<String, Tensor> parameters = new LinkedHashMap<>(used);
+        parameters
+                .values()
+                .removeIf(tensor -> !sharded.add(tensor.unsafeGetTensorImpl().address()));
         return parameters;
+    }
+
+    FsdpPass pass() {
+        return pass;
+    }
+
+    FsdpGroups groups() {
+        return groups;
     }
 
     /** Opens a step: see {@link FsdpStep}. */
@@ -151,13 +165,7 @@ public final class FullyShardedDataParallel implements ModuleWrapper {
      * keeps no row are left out.
      */
     public Map<String, Tensor> parameters() {
-        Map<String, Tensor> shards = new LinkedHashMap<>();
-        forEach((unit, i) -> {
-            if (unit.shard(i).numel() > 0) {
-                shards.put(unit.name(i), unit.shard(i));
-            }
-        });
-        return shards;
+        return shards.parameters();
     }
 
     /**
@@ -166,15 +174,7 @@ public final class FullyShardedDataParallel implements ModuleWrapper {
      * @param axis the name of the axis of the ranks that share the model
      */
     public Map<String, ShardedTensor> shardedParameters(String axis) {
-        Map<String, ShardedTensor> shards = new LinkedHashMap<>();
-        forEach((unit, i) -> shards.put(
-                unit.name(i),
-                new ShardedTensor(
-                        unit.name(i),
-                        Arrays.stream(unit.shape(i)).boxed().toList(),
-                        Map.of(axis, new Shard(0)),
-                        unit.shard(i))));
-        return shards;
+        return shards.onAxis(axis);
     }
 
     /**
@@ -184,19 +184,7 @@ public final class FullyShardedDataParallel implements ModuleWrapper {
      * @return what {@code read} returned, by name
      */
     public <T> Map<String, T> wholeParameters(BiFunction<String, Tensor, T> read) {
-        pass.requireClosed();
-        Map<String, T> results = new LinkedHashMap<>();
-        for (FsdpUnit unit : pass.units()) {
-            unit.gather();
-            try (PointerScope _ = new PointerScope()) {
-                for (int i = 0; i < unit.parameters().count(); i++) {
-                    String name = unit.parameters().name(i);
-                    results.put(name, read.apply(name, unit.parameters().whole(i)));
-                }
-            }
-            unit.reshard();
-        }
-        return results;
+        return shards.readWhole(read);
     }
 
     /** The memory of the gradients of all shards, each padded to whole cache lines, for a flat optimizer. */
@@ -238,13 +226,5 @@ public final class FullyShardedDataParallel implements ModuleWrapper {
                 .filter(FsdpUnit::isWhole)
                 .mapToLong(unit -> unit.parameters().whole().bytes())
                 .sum();
-    }
-
-    private void forEach(BiConsumer<UnitParameters, Integer> visitor) {
-        for (FsdpUnit unit : pass.units()) {
-            for (int i = 0; i < unit.parameters().count(); i++) {
-                visitor.accept(unit.parameters(), i);
-            }
-        }
     }
 }

@@ -3,9 +3,12 @@ package io.jrun.train.mesh;
 import io.jrun.comm.ReduceOp;
 import io.jrun.train.tensor.TensorCollectives;
 import io.jrun.train.tensor.TensorMemory;
+import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import org.bytedeco.javacpp.PointerScope;
 import org.bytedeco.pytorch.NoGradGuard;
 import org.bytedeco.pytorch.Tensor;
 import org.bytedeco.pytorch.TensorVector;
@@ -17,7 +20,8 @@ import org.bytedeco.pytorch.global.torch;
  *
  * @param name name of the parameter, unique in the model
  * @param globalShape the shape of the whole tensor
- * @param placements placement by the name of the axis; at most one axis is supported
+ * @param placements placement by the name of the axis. The methods take axes in order: a tensor is divided along the
+ *     first axis, and each part is divided along the second axis
  * @param local the part that this rank holds: the global shape, but shorter along a sharded dimension
  */
 public record ShardedTensor(
@@ -25,10 +29,6 @@ public record ShardedTensor(
     public ShardedTensor {
         globalShape = List.copyOf(globalShape);
         placements = Map.copyOf(placements);
-        if (placements.size() > 1) {
-            throw new IllegalArgumentException("tensor '" + name + "' has placements on the axes " + placements.keySet()
-                    + "; one axis is supported");
-        }
         for (TensorPlacement placement : placements.values()) {
             if (placement instanceof Shard shard && shard.dim() >= globalShape.size()) {
                 throw new IllegalArgumentException("tensor '" + name + "' of shape " + globalShape
@@ -60,6 +60,20 @@ public record ShardedTensor(
         }
     }
 
+    /** Copies this rank's part of a whole tensor to the local part. */
+    public void takePart(Tensor whole, MeshAxis... axes) {
+        try (PointerScope _ = new PointerScope();
+                NoGradGuard _ = new NoGradGuard()) {
+            Tensor part = whole.detach();
+            for (MeshAxis axis : axes) {
+                if (placement(axis.name()) instanceof Shard shard) {
+                    part = part(part, shard, axis);
+                }
+            }
+            local.detach().copy_(part);
+        }
+    }
+
     /** This rank's part of a whole tensor; a view if the shard has one section. */
     static Tensor part(Tensor whole, Shard shard, MeshAxis axis) {
         long section = whole.size(shard.dim()) / shard.sections();
@@ -71,6 +85,17 @@ public record ShardedTensor(
         return parts.length == 1 ? parts[0] : torch.cat(new TensorVector(parts), shard.dim());
     }
 
+    /**
+     * A part of this part.
+     *
+     * @param part its whole tensor is this local part
+     */
+    public ShardedTensor dividedAgain(ShardedTensor part) {
+        Map<String, TensorPlacement> both = new HashMap<>(placements);
+        both.putAll(part.placements());
+        return new ShardedTensor(name, globalShape, both, part.local());
+    }
+
     /** The placement along an axis. */
     public TensorPlacement placement(String axis) {
         return placements.getOrDefault(axis, new Replicate());
@@ -80,42 +105,74 @@ public record ShardedTensor(
      * The indices of the first local element in the whole tensor, for each dimension. With sections: in the first
      * section.
      */
-    public long[] offsets(MeshAxis axis) {
+    public long[] offsets(MeshAxis... axes) {
         long[] offsets = new long[globalShape.size()];
-        if (placement(axis.name()) instanceof Shard(int dim, int sections)) {
-            offsets[dim] = ShardRange.of(globalShape.get(dim) / sections, axis.size(), axis.coordinate())
-                    .offset();
+        long[] shape = shape();
+        for (MeshAxis axis : axes) {
+            if (placement(axis.name()) instanceof Shard shard) {
+                offsets[shard.dim()] += range(shape, shard, axis).offset();
+            }
+            shape = partShape(shape, axis);
         }
         return offsets;
     }
 
-    /** A copy of the whole tensor. Collective on the axis. */
-    public Tensor whole(MeshAxis axis) {
-        TensorCollectives collectives = new TensorCollectives(axis.group());
+    /** A copy of the whole tensor. Collective on the axes. */
+    public Tensor whole(MeshAxis... axes) {
+        List<long[]> shapes = new ArrayList<>(List.of(shape()));
+        for (MeshAxis axis : axes) {
+            shapes.add(partShape(shapes.getLast(), axis));
+        }
         try (NoGradGuard _ = new NoGradGuard()) {
-            return switch (placement(axis.name())) {
-                case Replicate() -> local.detach().clone();
-                case Partial(ReduceOp op) -> {
-                    Tensor reduced = local.detach().clone();
-                    collectives.allReduce(reduced, op);
-                    yield reduced;
-                }
-                case Shard shard -> gather(shard, axis, collectives);
-            };
+            Tensor tensor = local.detach();
+            for (int i = axes.length - 1; i >= 0; i--) {
+                tensor = whole(tensor, shapes.get(i), axes[i]);
+            }
+            return tensor.is_alias_of(local) ? tensor.clone() : tensor;
         }
     }
 
+    private Tensor whole(Tensor part, long[] shape, MeshAxis axis) {
+        TensorCollectives collectives = new TensorCollectives(axis.group());
+        return switch (placement(axis.name())) {
+            case Replicate() -> part;
+            case Partial(ReduceOp op) -> {
+                Tensor reduced = part.clone();
+                collectives.allReduce(reduced, op);
+                yield reduced;
+            }
+            case Shard shard -> gather(part, shape, shard, axis, collectives);
+        };
+    }
+
+    private long[] shape() {
+        return globalShape.stream().mapToLong(Long::longValue).toArray();
+    }
+
+    /** The shape of the part along one more axis. */
+    private long[] partShape(long[] shape, MeshAxis axis) {
+        long[] part = shape.clone();
+        if (placement(axis.name()) instanceof Shard shard) {
+            part[shard.dim()] = shard.sections() * range(shape, shard, axis).length();
+        }
+        return part;
+    }
+
+    private static ShardRange range(long[] shape, Shard shard, MeshAxis axis) {
+        return ShardRange.of(shape[shard.dim()] / shard.sections(), axis.size(), axis.coordinate());
+    }
+
     /** Parts along another dimension than the first are exchanged with this dimension in front. */
-    private Tensor gather(Shard shard, MeshAxis axis, TensorCollectives collectives) {
+    private static Tensor gather(Tensor part, long[] shape, Shard shard, MeshAxis axis, TensorCollectives collectives) {
         int dim = shard.dim();
-        long[] front = shapeWithFront(dim);
+        long[] front = withFront(shape, dim);
         long rowElements = Arrays.stream(front, 1, front.length).reduce(1, (a, b) -> a * b);
         long[] counts = new long[axis.size()];
         for (int rank = 0; rank < counts.length; rank++) {
             counts[rank] = rows(shard, front[0], counts.length, rank) * rowElements;
         }
-        Tensor gathered = torch.zeros(front, local.options());
-        collectives.allGatherV(local.detach().transpose(0, dim).contiguous(), gathered, counts);
+        Tensor gathered = torch.zeros(front, part.options());
+        collectives.allGatherV(part.transpose(0, dim).contiguous(), gathered, counts);
         return inGlobalOrder(gathered, shard, axis.size()).transpose(0, dim).contiguous();
     }
 
@@ -142,11 +199,10 @@ public record ShardedTensor(
         return torch.cat(new TensorVector(ordered), 0);
     }
 
-    private long[] shapeWithFront(int dim) {
-        long[] shape = globalShape.stream().mapToLong(Long::longValue).toArray();
-        long first = shape[0];
-        shape[0] = shape[dim];
-        shape[dim] = first;
-        return shape;
+    private static long[] withFront(long[] shape, int dim) {
+        long[] front = shape.clone();
+        front[0] = shape[dim];
+        front[dim] = shape[0];
+        return front;
     }
 }

@@ -11,6 +11,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Optional;
+import java.util.function.BiConsumer;
 import java.util.function.BinaryOperator;
 import java.util.function.IntConsumer;
 import java.util.function.Supplier;
@@ -43,6 +44,7 @@ final class ModelStages implements StageComputation {
     private final boolean splitsBackward;
     private final TiedParameters tied;
     private final IntConsumer stageDone;
+    private final BiConsumer<Runnable, Boolean> backwardRunner;
     private final Map<Integer, Integer> backwardsDone = new HashMap<>();
     private final Map<MicroBatchKey, LivePass> live = new HashMap<>();
     private List<Tensor> inputs = List.of();
@@ -56,6 +58,7 @@ final class ModelStages implements StageComputation {
      * @param layers of each stage of this rank
      * @param lastStage number of the last stage of the whole pipeline
      * @param stageDone gets a stage when its gradients of a step are complete
+     * @param backwardRunner runs a backward pass; gets whether it is the last of its stage
      */
     ModelStages(
             Map<Integer, List<PipelineLayer>> layers,
@@ -64,7 +67,8 @@ final class ModelStages implements StageComputation {
             Optional<Supplier<Autocast>> autocast,
             boolean splitsBackward,
             TiedParameters tied,
-            IntConsumer stageDone) {
+            IntConsumer stageDone,
+            BiConsumer<Runnable, Boolean> backwardRunner) {
         this.layers = layers;
         this.lastStage = lastStage;
         this.loss = loss;
@@ -72,6 +76,7 @@ final class ModelStages implements StageComputation {
         this.splitsBackward = splitsBackward;
         this.tied = tied;
         this.stageDone = stageDone;
+        this.backwardRunner = backwardRunner;
     }
 
     /** Takes the micro-batches of the next step. Without {@code training} nothing is kept for backward passes. */
@@ -163,8 +168,10 @@ final class ModelStages implements StageComputation {
         try (PointerScope _ = new PointerScope();
                 DeferredGradients.Scope _ =
                         open(pass.deferred())) { // segments that are computed again run in the scope
-            AutogradBridge.instance()
-                    .backward(List.of(pass.output()), outputGradient == null ? List.of() : List.of(outputGradient));
+            List<Tensor> gradients = outputGradient == null ? List.of() : List.of(outputGradient);
+            backwardRunner.accept(
+                    () -> AutogradBridge.instance().backward(List.of(pass.output()), gradients),
+                    pass.deferred() == null && isLast(action.stage()));
             if (isFull && pass.deferred() != null) {
                 pass.deferred().compute(); // a schedule may mix whole and split passes
             }
@@ -207,6 +214,10 @@ final class ModelStages implements StageComputation {
             free(pass);
         }
         count(action);
+    }
+
+    private boolean isLast(int stage) {
+        return backwardsDone.getOrDefault(stage, 0) == inputs.size() - 1;
     }
 
     private void count(PipelineAction action) {

@@ -24,6 +24,7 @@ import org.jspecify.annotations.Nullable;
  */
 final class PipelineNorm {
     private final ProcessGroup pipeline;
+    private final StageReplicas replicas;
     private final @Nullable TensorShards shards;
     private final List<Tensor> parameters = new ArrayList<>();
     /** Whether this rank fills in the norm of the parameter. */
@@ -35,8 +36,10 @@ final class PipelineNorm {
             List<List<PipelineLayer>> layersOfStages,
             PipelineSchedule schedule,
             ProcessGroup pipeline,
+            StageReplicas replicas,
             Optional<TensorShards> shards) {
         this.pipeline = pipeline;
+        this.replicas = replicas;
         this.shards = shards.orElse(null);
         Set<Long> here = new HashSet<>();
         schedule.stagesOf(pipeline.groupRank())
@@ -64,29 +67,28 @@ final class PipelineNorm {
     double clip(double maximum) {
         try (PointerScope _ = new PointerScope();
                 NoGradGuard _ = new NoGradGuard()) {
-            double[] norms = new double[parameters.size()];
-            for (int i = 0; i < norms.length; i++) {
-                Tensor gradient = parameters.get(i).mutable_grad();
-                if (isOwn.get(i) && gradient.defined()) {
-                    norms[i] = torch.linalg_vector_norm(gradient)
-                            .to(torch.ScalarType.Double)
-                            .item_double();
+            List<Tensor> gradients = new ArrayList<>();
+            double[] parts = new double[parameters.size()];
+            for (int i = 0; i < parts.length; i++) {
+                Tensor gradient = isHere.get(i) ? replicas.gradient(parameters.get(i)) : new Tensor();
+                if (gradient.defined()) {
+                    gradients.add(gradient);
+                    parts[i] = isOwn.get(i) ? norm(gradient) : 0;
                 }
             }
+            double[] norms = replicas.combine(parts);
             if (shards != null) {
                 addParts(norms, shards);
             }
             pipeline.allReduce(MemorySegment.ofArray(norms), DataType.F64, norms.length, ReduceOp.SUM);
             double norm = torch.linalg_vector_norm(Tensor.create(norms)).item_double();
-            List<Tensor> gradients = new ArrayList<>();
-            for (int i = 0; i < norms.length; i++) {
-                if (isHere.get(i)) {
-                    gradients.add(parameters.get(i).mutable_grad());
-                }
-            }
             GradientClipping.scaleToNorm(gradients, norm, maximum);
             return norm;
         }
+    }
+
+    private static double norm(Tensor gradient) {
+        return torch.linalg_vector_norm(gradient).to(torch.ScalarType.Double).item_double();
     }
 
     /** Makes norms of whole parameters from the norms of parts. */

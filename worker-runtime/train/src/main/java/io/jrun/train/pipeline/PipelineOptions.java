@@ -13,7 +13,7 @@ import java.util.function.Supplier;
  *
  * @param schedule the order of actions, which has the number of micro-batches of a step
  * @param cut the layers of each stage; empty for equal numbers of layers
- * @param replicas the ranks that hold the same stages and train on other samples; empty for one replica
+ * @param replicas the ranks that hold the same stages and train on other samples
  * @param shards the parameters that tensor parallel ranks share; empty if each rank has whole layers
  * @param autocast opens a scope of reduced precision around each forward pass
  * @param freesOthers whether the memory of parameters that no stage of this rank uses is freed
@@ -21,7 +21,7 @@ import java.util.function.Supplier;
 public record PipelineOptions(
         PipelineSchedule schedule,
         Optional<StageCut> cut,
-        Optional<ProcessGroup> replicas,
+        StageReplicas replicas,
         Optional<TensorShards> shards,
         Optional<Supplier<Autocast>> autocast,
         boolean freesOthers) {
@@ -41,7 +41,7 @@ public record PipelineOptions(
     /** The options for any schedule. */
     public static PipelineOptions of(PipelineSchedule schedule) {
         return new PipelineOptions(
-                schedule, Optional.empty(), Optional.empty(), Optional.empty(), Optional.empty(), true);
+                schedule, Optional.empty(), new ReplicaGradients(null), Optional.empty(), Optional.empty(), true);
     }
 
     /** These options with other layers for each stage. */
@@ -49,9 +49,14 @@ public record PipelineOptions(
         return new PipelineOptions(schedule, Optional.of(newCut), replicas, shards, autocast, freesOthers);
     }
 
-    /** These options with data parallelism. */
-    public PipelineOptions withReplicas(ProcessGroup newReplicas) {
-        return new PipelineOptions(schedule, cut, Optional.of(newReplicas), shards, autocast, freesOthers);
+    /** These options with data parallelism: each rank of the group has whole stages. */
+    public PipelineOptions withReplicas(ProcessGroup group) {
+        return withReplicas(new ReplicaGradients(group));
+    }
+
+    /** These options with another kind of data parallelism. */
+    public PipelineOptions withReplicas(StageReplicas newReplicas) {
+        return new PipelineOptions(schedule, cut, newReplicas, shards, autocast, freesOthers);
     }
 
     /** These options for layers that tensor parallel ranks share. The norm of the gradients then includes all parts. */

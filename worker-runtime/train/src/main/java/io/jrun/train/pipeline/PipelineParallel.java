@@ -5,7 +5,6 @@ import io.jrun.comm.ProcessGroup;
 import io.jrun.train.Libtorch;
 import io.jrun.train.pipeline.schedule.PipelineSchedule;
 import io.jrun.train.pipeline.schedule.ScheduleCheck;
-import io.jrun.train.tensor.TensorCollectives;
 import java.lang.foreign.MemorySegment;
 import java.util.Collections;
 import java.util.HashMap;
@@ -50,7 +49,7 @@ public final class PipelineParallel implements AutoCloseable {
     private final TiedParameters tied;
     private final ModelStages stages;
     private final PipelineExecutor executor;
-    private final ReplicaGradients replicas;
+    private final StageReplicas replicas;
     private final PipelineNorm norm;
     private boolean reducesGradients;
     private long stepNanos;
@@ -83,21 +82,21 @@ public final class PipelineParallel implements AutoCloseable {
         schedule.stagesOf(pipeline.groupRank()).forEach(stage -> mine.put(stage, layersOfStages.get(stage)));
         this.parameters = collect(mine);
         this.tied = TiedParameters.of(layersOfStages, schedule, pipeline);
-        this.replicas = new ReplicaGradients(options.replicas());
-        options.replicas().ifPresent(group -> new TensorCollectives(group).broadcastAll(parameters.values(), 0));
+        if (options.freesOthers()) {
+            freeOthers();
+        }
+        this.replicas = options.replicas();
         this.stages = new ModelStages(
-                mine,
+                replicas.takeOver(mine, tied::contains),
                 schedule.stages() - 1,
                 loss,
                 options.autocast(),
                 schedule.splitsBackward(),
                 tied,
-                this::startReduction);
+                this::startReduction,
+                (pass, isLast) -> replicas.backward(pass, isLast && reducesGradients));
         this.executor = new PipelineExecutor(schedule, pipeline);
-        this.norm = new PipelineNorm(layersOfStages, schedule, pipeline, options.shards());
-        if (options.freesOthers()) {
-            freeOthers();
-        }
+        this.norm = new PipelineNorm(layersOfStages, schedule, pipeline, replicas, options.shards());
     }
 
     private void requireRanks() {

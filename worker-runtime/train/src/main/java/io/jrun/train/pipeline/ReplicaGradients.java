@@ -6,14 +6,16 @@ import io.jrun.comm.Device;
 import io.jrun.comm.ProcessGroup;
 import io.jrun.comm.ReduceOp;
 import io.jrun.comm.Work;
+import io.jrun.train.tensor.TensorCollectives;
 import io.jrun.train.tensor.TensorMemory;
 import io.jrun.train.tensor.TensorTypes;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.EnumMap;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.Optional;
+import java.util.function.Predicate;
 import org.bytedeco.pytorch.Tensor;
 import org.jspecify.annotations.Nullable;
 
@@ -21,16 +23,37 @@ import org.jspecify.annotations.Nullable;
  * The mean of gradients over the replicas of a pipeline: the ranks that hold the same stages. As DDP, each rank divides
  * its gradients before the sum. The reduction of a stage runs while other stages still compute.
  */
-final class ReplicaGradients {
+final class ReplicaGradients implements StageReplicas {
     private final @Nullable ProcessGroup replicas;
     private final List<Work> works = new ArrayList<>();
 
-    ReplicaGradients(Optional<ProcessGroup> replicas) {
-        this.replicas = replicas.filter(group -> group.size() > 1).orElse(null);
+    /** The replicas of a group; null if there is one. */
+    ReplicaGradients(@Nullable ProcessGroup replicas) {
+        this.replicas = replicas == null || replicas.size() == 1 ? null : replicas;
     }
 
-    /** Starts the reduction of the gradients of some parameters, the same on all replicas. */
-    void start(Collection<Tensor> parameters) {
+    @Override
+    public Map<Integer, List<PipelineLayer>> takeOver(
+            Map<Integer, List<PipelineLayer>> stages, Predicate<Tensor> isTied) {
+        if (replicas != null) {
+            Map<Long, Tensor> parameters = new LinkedHashMap<>();
+            stages.values().stream()
+                    .flatMap(List::stream)
+                    .flatMap(layer -> layer.parameters().values().stream())
+                    .forEach(tensor ->
+                            parameters.put(tensor.unsafeGetTensorImpl().address(), tensor));
+            new TensorCollectives(replicas).broadcastAll(parameters.values(), 0);
+        }
+        return stages;
+    }
+
+    @Override
+    public void backward(Runnable pass, boolean isLast) {
+        pass.run();
+    }
+
+    @Override
+    public void start(Collection<Tensor> parameters) {
         if (replicas == null) {
             return;
         }
@@ -47,9 +70,19 @@ final class ReplicaGradients {
         buffers.values().forEach(list -> works.add(mean.coalesced().allReduceAsync(list, ReduceOp.SUM)));
     }
 
-    /** Waits until all reductions have ended. */
-    void await() {
+    @Override
+    public void await() {
         works.forEach(Work::await);
         works.clear();
+    }
+
+    @Override
+    public Tensor gradient(Tensor parameter) {
+        return parameter.mutable_grad();
+    }
+
+    @Override
+    public double[] combine(double[] norms) {
+        return norms;
     }
 }

@@ -130,8 +130,9 @@ public final class CheckpointManager implements AutoCloseable {
     }
 
     /**
-     * Saves as {@link #save} when the groups of the job have ended, such as after SIGTERM: the ranks exchange what they
-     * hold through objects of the storage. Each rank calls the method once, as the last call before {@link #close}.
+     * Saves as {@link #save} when the groups of the job have ended, such as after SIGTERM: the ranks exchange
+     * the lists of their tensors through objects of the storage. Each rank calls the method once, as the last call
+     * before {@link #close}.
      *
      * @param step the last whole step of this rank
      * @param meeting the longest wait for the other ranks to come

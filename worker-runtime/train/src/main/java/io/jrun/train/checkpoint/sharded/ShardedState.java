@@ -7,27 +7,32 @@ import io.jrun.train.mesh.ShardedTensor;
 import io.jrun.train.tensor.TensorMemory;
 import java.util.Arrays;
 import java.util.LinkedHashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
-import org.bytedeco.javacpp.PointerScope;
 import org.bytedeco.pytorch.MemoryFormatOptional;
-import org.bytedeco.pytorch.NoGradGuard;
 import org.bytedeco.pytorch.Tensor;
 import org.bytedeco.pytorch.TensorOptions;
 import org.bytedeco.pytorch.global.torch;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The parameters of which each rank of an axis holds a part, and optimizer states with the same parts. A checkpoint has
- * the whole tensors, so it can be loaded on any number of ranks. No rank holds a whole tensor. The exception are tensors
- * of several sections: their parts are not boxes, so the ranks of the axis gather the tensor before a save.
+ * The parameters of which each rank of some axes holds a part, and optimizer states with the same parts. A checkpoint
+ * has the whole tensors, so any number of ranks can load the checkpoint. No rank holds a whole tensor, except for
+ * tensors of several sections. Their parts are not boxes, so the ranks of the axes gather such a tensor before a save.
  *
  * @param parameters this rank's parts by the names of the parameters
- * @param axis the axis of the parts
+ * @param axes the axes of the parts, in the order in which the tensors are divided
  */
-public record ShardedState(Map<String, ShardedTensor> parameters, MeshAxis axis) {
+public record ShardedState(Map<String, ShardedTensor> parameters, List<MeshAxis> axes) {
     public ShardedState {
         parameters = new LinkedHashMap<>(parameters);
+        axes = List.copyOf(axes);
+    }
+
+    /** Parts along one axis. */
+    public ShardedState(Map<String, ShardedTensor> parameters, MeshAxis axis) {
+        this(parameters, List.of(axis));
     }
 
     /** Adds the parameters, with names that begin with {@code prefix}. */
@@ -42,11 +47,28 @@ public record ShardedState(Map<String, ShardedTensor> parameters, MeshAxis axis)
      */
     public void putOptimizer(StateDict into, String prefix, Map<String, Tensor> state) {
         // All ranks gather in one order. The order of the states of a libtorch optimizer differs between ranks.
-        new TreeMap<>(state)
-                .forEach((name, tensor) -> into.put(
-                        tensor.dim() == 0
-                                ? StateEntry.full(prefix + name, tensor)
-                                : entry(prefix, name, parameter(name), tensor)));
+        Map<String, Tensor> all = new TreeMap<>(state);
+        all.putAll(emptyParts(state));
+        all.forEach((name, tensor) -> into.put(
+                tensor.dim() == 0
+                        ? StateEntry.full(prefix + name, tensor)
+                        : entry(prefix, name, parameter(name), tensor)));
+    }
+
+    /** The states of parameters of several sections of which this rank has no element: the rank gathers them too. */
+    private Map<String, Tensor> emptyParts(Map<String, Tensor> state) {
+        Map<String, Tensor> empty = new LinkedHashMap<>();
+        state.forEach((name, tensor) -> {
+            if (tensor.dim() > 0) {
+                String kind = name.substring(name.lastIndexOf('.') + 1);
+                parameters.forEach((parameter, part) -> {
+                    if (part.local().numel() == 0 && isInSections(part)) {
+                        empty.put(parameter + "." + kind, part.local());
+                    }
+                });
+            }
+        });
+        return empty;
     }
 
     private StateEntry entry(String prefix, String name, @Nullable ShardedTensor parameter, Tensor local) {
@@ -54,19 +76,24 @@ public record ShardedState(Map<String, ShardedTensor> parameters, MeshAxis axis)
             throw new CheckpointException("optimizer state '" + name + "' belongs to no parameter of this model");
         }
         if (isInSections(parameter)) {
-            return StateEntry.full(prefix + name, like(parameter, local).whole(axis));
+            return StateEntry.full(prefix + name, like(parameter, local).whole(order()));
         }
         return new StateEntry(
                 prefix + name,
                 parameter.globalShape(),
-                Arrays.stream(parameter.offsets(axis)).boxed().toList(),
+                Arrays.stream(parameter.offsets(order())).boxed().toList(),
                 local);
     }
 
     private boolean isInSections(ShardedTensor parameter) {
-        return axis.size() > 1
-                && parameter.placement(axis.name()) instanceof Shard(int _, int sections)
-                && sections > 1;
+        return axes.stream()
+                .anyMatch(axis -> axis.size() > 1
+                        && parameter.placement(axis.name()) instanceof Shard(int _, int sections)
+                        && sections > 1);
+    }
+
+    private MeshAxis[] order() {
+        return axes.toArray(MeshAxis[]::new);
     }
 
     private static ShardedTensor like(ShardedTensor parameter, Tensor local) {
@@ -101,18 +128,12 @@ public record ShardedState(Map<String, ShardedTensor> parameters, MeshAxis axis)
         return TensorMemory.own(torch.empty(shape, parameter.local().options(), new MemoryFormatOptional()));
     }
 
-    /** Copies this rank's parts of whole tensors, and frees those. */
+    /** Copies this rank's parts of whole tensors, and frees the whole tensors. */
     private void takeParts(Map<ShardedTensor, Tensor> whole) {
-        try (PointerScope _ = new PointerScope();
-                NoGradGuard _ = new NoGradGuard()) {
-            whole.forEach((parameter, tensor) -> {
-                ShardedTensor part =
-                        ShardedTensor.distribute(parameter.name(), tensor, parameter.placement(axis.name()), axis);
-                parameter.local().detach().copy_(part.local());
-                part.local().close();
-                tensor.close();
-            });
-        }
+        whole.forEach((parameter, tensor) -> {
+            parameter.takePart(tensor, order());
+            tensor.close();
+        });
     }
 
     /**

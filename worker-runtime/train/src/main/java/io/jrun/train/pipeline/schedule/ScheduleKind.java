@@ -48,6 +48,11 @@ public enum ScheduleKind {
         return this == ZERO_BUBBLE || this == ZERO_BUBBLE_V;
     }
 
+    /** The least number of stages of a rank at which the kind differs from the others. */
+    public int leastStagesPerRank() {
+        return this == INTERLEAVED || this == ZERO_BUBBLE_V ? 2 : 1;
+    }
+
     /**
      * The schedule of this kind.
      *

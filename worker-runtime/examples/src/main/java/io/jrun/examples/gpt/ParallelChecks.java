@@ -1,0 +1,96 @@
+package io.jrun.examples.gpt;
+
+import io.jrun.examples.options.CommandLineArguments;
+import io.jrun.examples.options.InvalidArgumentException;
+import io.jrun.train.fsdp.FsdpOptions;
+
+/** Refuses options that do not work together. Each refusal is an {@link InvalidArgumentException} with one line. */
+final class ParallelChecks {
+    private ParallelChecks() {}
+
+    /** The options among themselves. */
+    static void check(ParallelOptions options, CommandLineArguments given) {
+        int stage = options.zeroStage();
+        boolean sharesInPart = stage == 1 || stage == 2;
+        needs(given, "--virtual-stages", options.pipeline() > 1, "--pp=N: without a pipeline there are no stages");
+        needs(given, "--schedule", options.pipeline() > 1, "--pp=N: a schedule is the order of the stages");
+        needs(given, "--cp-exchange", options.context() > 1, "--cp=N: the ranks of --cp exchange keys");
+        refuse(
+                options.isSequenceParallel() && options.tensor() == 1,
+                "--sequence-parallel needs --tp: the ranks of --tp share the sequence");
+        refuse(stage > ParallelOptions.STAGES, "--zero is '" + stage + "', expected a stage from 0 to 3");
+        refuse(
+                options.sharesLayers() && sharesInPart,
+                "--zero=" + stage + " works without --tp, --pp and --cp: use --zero=3");
+        refuse(
+                options.sharesLayers() && options.offload().isPresent(),
+                "--offload works without --tp, --pp and --cp: use --shard=N to share the states in memory");
+        refuse(
+                stage == 0 && options.shards() > 1,
+                "--zero=0 shares no states: give --dp=" + options.shards() + " instead of --shard=" + options.shards());
+        refuse(
+                sharesInPart && options.copies() > 1,
+                "--zero=" + stage + " shares the states among all data ranks: give --shard="
+                        + options.copies() * options.shards() + " and no --dp");
+        refuse(
+                options.reshardAfterForward() != FsdpOptions.RESHARD
+                        && given.text("--reshard-after-forward").isPresent()
+                        && !options.sharesParameters(),
+                "--reshard-after-forward needs --shard=N with --zero=3");
+        refuse(
+                options.offload().isPresent() && (!options.sharesParameters() || options.copies() > 1),
+                "--offload needs --shard=N for all ranks, with --zero=3");
+        int sharing = options.shards() * options.context();
+        refuse(
+                options.reshardAfterForward() > 1 && sharing % options.reshardAfterForward() != 0,
+                "--reshard-after-forward=" + options.reshardAfterForward() + " does not divide "
+                        + (options.context() > 1 ? "--shard x --cp = " : "--shard=") + sharing);
+    }
+
+    /** With options of the recipe. */
+    static void check(ParallelOptions options, GptRecipe recipe, CheckpointOptions checkpoints) {
+        int stage = options.zeroStage();
+        boolean isFused = recipe.optimizer() == GptRecipe.OptimizerKind.FUSED;
+        boolean hasHook = recipe.exchange() != GptRecipe.Exchange.NONE;
+        refuse(
+                options.offload().isPresent() && !isFused,
+                "--offload needs --optimizer=fused: the states of libtorch's optimizers are in memory");
+        refuse(
+                options.offload().isPresent() && checkpoints.location().isPresent(),
+                "--offload keeps the last whole step in its folder: give no --checkpoint");
+        refuse(
+                options.sharesParameters() && checkpoints.out().isPresent(),
+                "--out writes the model of a rank that holds the whole model: use --checkpoint with --zero=3");
+        refuse(
+                (stage == 1 || stage == 2) && !isFused,
+                "--zero=" + stage + " needs --optimizer=fused: the states of libtorch's optimizers cannot be shared");
+        refuse(
+                stage > 0 && hasHook,
+                "--comm-hook works without --shard only: ranks that share states reduce gradients by themselves");
+        refuse(
+                options.sharesLayers() && (hasHook || recipe.onNonFinite().isPresent()),
+                "--comm-hook and --on-nonfinite work without --tp, --pp and --cp");
+    }
+
+    /** With the number of copies that the ranks make. */
+    static void checkCopies(ParallelOptions options, int copies) {
+        int stage = options.zeroStage();
+        refuse(
+                (stage == 1 || stage == 2) && copies > 1,
+                "--zero=" + stage + " shares the states among all data ranks: give --shard="
+                        + copies * options.shards());
+        refuse(
+                options.offload().isPresent() && copies > 1,
+                "--offload shares the states among all data ranks: give --shard=" + copies * options.shards());
+    }
+
+    private static void needs(CommandLineArguments given, String option, boolean hasReason, String needed) {
+        given.text(option).ifPresent(value -> refuse(!hasReason, option + "=" + value + " needs " + needed));
+    }
+
+    static void refuse(boolean isUnsupported, String message) {
+        if (isUnsupported) {
+            throw new InvalidArgumentException(message);
+        }
+    }
+}

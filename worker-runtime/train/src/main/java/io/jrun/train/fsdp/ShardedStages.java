@@ -1,0 +1,105 @@
+package io.jrun.train.fsdp;
+
+import io.jrun.comm.DataType;
+import io.jrun.comm.ReduceOp;
+import io.jrun.train.pipeline.PipelineLayer;
+import io.jrun.train.pipeline.StageReplicas;
+import java.lang.foreign.MemorySegment;
+import java.util.Arrays;
+import java.util.Collection;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.Set;
+import java.util.function.Predicate;
+import org.bytedeco.pytorch.Tensor;
+
+/**
+ * Pipeline stages whose parameters, gradients and optimizer states are spread over ranks that hold the same stages.
+ * Each layer is a unit. Layers that share a parameter form the root: they are whole while a step is open. Gradients of
+ * micro-batches add up on each rank. The last backward pass of a stage reduces the sums. Steps and evaluations of the
+ * pipeline run inside {@link FullyShardedDataParallel#step}.
+ */
+public final class ShardedStages implements StageReplicas {
+    private final FullyShardedDataParallel parallel;
+    /** The rows that this rank keeps, by the address of the tensor of the module. */
+    private final Map<Long, Tensor> rows = new HashMap<>();
+
+    /** Stages whose parameters {@code parallel} shards; it has no units yet. */
+    public ShardedStages(FullyShardedDataParallel parallel) {
+        this.parallel = parallel;
+    }
+
+    @Override
+    public Map<Integer, List<PipelineLayer>> takeOver(
+            Map<Integer, List<PipelineLayer>> stages, Predicate<Tensor> isTied) {
+        Map<Long, Integer> uses = new HashMap<>();
+        stages.values()
+                .forEach(layers -> layers.forEach(layer ->
+                        layer.parameters().values().forEach(tensor -> uses.merge(address(tensor), 1, Integer::sum))));
+        Predicate<PipelineLayer> sharesParameters = layer -> layer.parameters().values().stream()
+                .anyMatch(tensor -> isTied.test(tensor) || uses.getOrDefault(address(tensor), 0) > 1);
+        Map<String, Tensor> root = new LinkedHashMap<>();
+        Map<Integer, List<PipelineLayer>> sharded = new LinkedHashMap<>();
+        stages.forEach((stage, layers) -> {
+            layers.stream().filter(sharesParameters).forEach(layer -> root.putAll(layer.parameters()));
+            sharded.put(
+                    stage,
+                    layers.stream()
+                            .map(layer -> sharesParameters.test(layer) ? layer : unit(layer))
+                            .toList());
+        });
+        parallel.shardRest(root);
+        for (FsdpUnit unit : parallel.pass().units()) {
+            for (int i = 0; i < unit.parameters().count(); i++) {
+                rows.put(address(unit.parameters().module(i)), unit.parameters().shard(i));
+            }
+        }
+        return sharded;
+    }
+
+    private PipelineLayer unit(PipelineLayer layer) {
+        return new PipelineLayer(
+                layer.name(), layer.parameters(), parallel.wrap(layer.name(), layer.parameters(), layer.forward()));
+    }
+
+    private static long address(Tensor tensor) {
+        return tensor.unsafeGetTensorImpl().address();
+    }
+
+    @Override
+    public void backward(Runnable pass, boolean isLast) {
+        parallel.pass().backwardOfStage(pass, isLast);
+    }
+
+    @Override
+    public void start(Collection<Tensor> complete) {
+        Set<Long> addresses = new HashSet<>();
+        complete.forEach(tensor -> addresses.add(address(tensor)));
+        parallel.pass()
+                .reduceComplete(
+                        unit -> addresses.contains(address(unit.parameters().module(0))));
+    }
+
+    @Override
+    public void await() {
+        parallel.pass().finishStages();
+    }
+
+    @Override
+    public Tensor gradient(Tensor parameter) {
+        return Objects.requireNonNull(rows.get(address(parameter))).mutable_grad();
+    }
+
+    @Override
+    public double[] combine(double[] norms) {
+        double[] squares = Arrays.stream(norms).map(norm -> norm * norm).toArray();
+        parallel.groups()
+                .shards()
+                .allReduce(MemorySegment.ofArray(squares), DataType.F64, squares.length, ReduceOp.SUM);
+        return Arrays.stream(squares).map(Math::sqrt).toArray();
+    }
+}

@@ -1,0 +1,41 @@
+package io.jrun.train.pipeline;
+
+import java.util.Collection;
+import java.util.List;
+import java.util.Map;
+import java.util.function.Predicate;
+import org.bytedeco.pytorch.Tensor;
+
+/**
+ * The ranks that hold the same stages and train on other samples: they average the gradients, and may share the
+ * parameters. {@link PipelineParallel} calls all methods in the same order on all these ranks.
+ */
+public interface StageReplicas {
+    /**
+     * Gives all ranks equal parameters, before the first step.
+     *
+     * @param stages the layers of each stage of this rank
+     * @param isTied whether another stage uses a parameter too
+     * @return the layers to compute with
+     */
+    Map<Integer, List<PipelineLayer>> takeOver(Map<Integer, List<PipelineLayer>> stages, Predicate<Tensor> isTied);
+
+    /**
+     * Runs a backward pass of a stage.
+     *
+     * @param isLast whether the gradients of the stage are complete afterwards, except those of tied parameters
+     */
+    void backward(Runnable pass, boolean isLast);
+
+    /** Starts the reduction of the gradients of some parameters, the same on all ranks. They are complete. */
+    void start(Collection<Tensor> parameters);
+
+    /** Waits until all gradients are reduced, also those for which {@link #start} was not called. */
+    void await();
+
+    /** The reduced gradient of a parameter, or the part of the gradient that this rank keeps; may be undefined. */
+    Tensor gradient(Tensor parameter);
+
+    /** The norms of whole gradients from the norms of the parts that each rank keeps. Collective. */
+    double[] combine(double[] norms);
+}
