@@ -21,32 +21,35 @@ MICRO_BATCHES = 8
 class Stage(nn.Module):
     """Half of the layers: embedding and blocks, or blocks and head."""
 
-    def __init__(self, model, rank):
+    def __init__(self, model, rank, precision):
         super().__init__()
+        self.precision = precision
         half = peer.LAYERS // 2
         self.tok, self.pos = (model.tok, model.pos) if rank == 0 else (None, None)
         self.blocks = model.blocks[:half] if rank == 0 else model.blocks[half:]
         self.ln, self.head = (None, None) if rank == 0 else (model.ln, model.head)
 
     def forward(self, x):
-        if self.tok is not None:
-            x = self.tok(x) + self.pos(torch.arange(x.shape[1]))
-        for block in self.blocks:
-            x = block(x)
-        return x if self.head is None else self.head(self.ln(x))
+        with torch.autocast("cpu", torch.bfloat16, enabled=self.precision == "bf16"):
+            if self.tok is not None:
+                x = self.tok(x) + self.pos(torch.arange(x.shape[1]))
+            for block in self.blocks:
+                x = block(x)
+            return x if self.head is None else self.head(self.ln(x))
 
 
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--steps", type=int, default=30)
     parser.add_argument("--optimizer", choices=["sgd", "adamw", "fused"], default="sgd")
+    parser.add_argument("--precision", choices=["f32", "bf16"], default="f32")
     args = parser.parse_args()
     torch.set_num_threads(1)
     dist.init_process_group("gloo")
     rank, ranks = dist.get_rank(), dist.get_world_size()
     whole = peer.Gpt()
     peer.fill(whole)
-    module = Stage(whole, rank)
+    module = Stage(whole, rank, args.precision)
     if args.optimizer == "sgd":
         optimizer = torch.optim.SGD(module.parameters(), lr=0.05)
     else:

@@ -44,6 +44,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--steps", type=int, default=30)
     parser.add_argument("--optimizer", choices=["sgd", "adamw", "fused"], default="sgd")
+    parser.add_argument("--precision", choices=["f32", "bf16"], default="f32")
     args = parser.parse_args()
     torch.set_num_threads(1)
     dist.init_process_group("gloo")
@@ -71,7 +72,9 @@ def main():
         dist.barrier()
         start = time.perf_counter()
         optimizer.zero_grad()
-        F.cross_entropy(model(x).view(-1, peer.V), y.view(-1)).backward()
+        with torch.autocast("cpu", torch.bfloat16, enabled=args.precision == "bf16"):
+            loss = F.cross_entropy(model(x).view(-1, peer.V), y.view(-1))
+        loss.backward()
         optimizer.step()
         if step >= 5:
             times.append((time.perf_counter() - start) * 1e3)

@@ -25,7 +25,6 @@ import java.util.Optional;
 import java.util.Set;
 import java.util.function.Consumer;
 import java.util.stream.Stream;
-import org.bytedeco.pytorch.Tensor;
 
 /** Each rank has the whole model, but only its part of the experts. All ranks train on different samples. */
 final class ExpertModel implements TrainedModel {
@@ -108,17 +107,7 @@ final class ExpertModel implements TrainedModel {
     @Override
     public Scope step() {
         ExpertStep step = model.step();
-        return new Scope() {
-            @Override
-            public void backward(Tensor loss) {
-                step.backward(loss);
-            }
-
-            @Override
-            public void close() {
-                step.close();
-            }
-        };
+        return Scope.of(step::close, step::backward);
     }
 
     @Override
