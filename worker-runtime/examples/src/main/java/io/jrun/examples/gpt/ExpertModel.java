@@ -147,6 +147,9 @@ final class ExpertModel implements TrainedModel {
                 .reduce(RoutingReport::plus)
                 .orElseThrow()
                 .overRanks(data);
+        if (report.choices() == 0) {
+            return Optional.empty(); // The run had no step to train.
+        }
         return Optional.of(String.format(
                 Locale.ROOT,
                 "experts: %.1f %% of the choices were dropped; the fullest expert had %.2f times an equal share",
