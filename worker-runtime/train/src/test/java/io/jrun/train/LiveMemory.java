@@ -1,5 +1,7 @@
 package io.jrun.train;
 
+import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.FunctionDescriptor;
 import java.lang.foreign.Linker;
@@ -8,8 +10,13 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.SegmentAllocator;
 import java.lang.foreign.ValueLayout;
 import java.lang.invoke.MethodHandle;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.HashMap;
+import java.util.Map;
+import java.util.stream.Stream;
 
-/** The bytes that this process has allocated with malloc and not freed. */
+/** The bytes that this process uses: allocated with malloc and not freed, or mapped from shared memory. */
 public final class LiveMemory {
     /** {@code struct mallinfo2} of glibc: ten counts. */
     private static final MemoryLayout COUNTS = MemoryLayout.sequenceLayout(10, ValueLayout.JAVA_LONG);
@@ -24,7 +31,25 @@ public final class LiveMemory {
 
     private LiveMemory() {}
 
-    /** Bytes in use, in blocks of all sizes. */
+    /** Bytes of the files in shared memory that this process has mapped: groups' registered memory. */
+    public static long sharedBytes() {
+        try (Stream<String> maps = Files.lines(Path.of("/proc/self/maps"))) {
+            Map<String, Long> byFile = new HashMap<>();
+            maps.map(line -> line.split("\\s+"))
+                    .filter(fields -> fields.length > 5 && fields[5].startsWith("/dev/shm/"))
+                    .forEach(fields -> byFile.merge(fields[4], length(fields[0]), Math::max));
+            return byFile.values().stream().mapToLong(Long::longValue).sum();
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+    }
+
+    private static long length(String range) {
+        String[] ends = range.split("-", 2);
+        return Long.parseUnsignedLong(ends[1], 16) - Long.parseUnsignedLong(ends[0], 16);
+    }
+
+    /** Bytes of malloc in use, in blocks of all sizes. */
     public static long bytes() {
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment counts = (MemorySegment) MALLINFO2.invokeExact((SegmentAllocator) arena);

@@ -398,7 +398,10 @@ final class ShmCollectives {
         for (int peer = 0; peer < size; peer++) {
             long source = sources[peer] + (isOneOfMany ? offsetAt(peer, call, incoming, piece) : 0);
             long target = incoming.offset(peer) * elementBytes(call) + piece.offset();
-            copyOut(source, call.output(), target, piece.length(incoming.count(peer) * elementBytes(call)));
+            boolean isInPlace = call.output().isNative() && call.output().address() + target == source;
+            if (!isInPlace) {
+                copyOut(source, call.output(), target, piece.length(incoming.count(peer) * elementBytes(call)));
+            }
         }
     }
 

@@ -131,7 +131,8 @@ final class FsdpPass {
     private void reduce(FsdpUnit unit) {
         if (unit.parameters().hasGradients()) {
             reductions.forEach(UnitReduction::continueOverReplicas);
-            finishReductions(1);
+            // The sum over replicas runs while the next unit computes.
+            finishReductions(groups.replicas() == null ? 0 : 1);
             reductions.add(unit.reduce());
         }
     }
@@ -179,6 +180,7 @@ final class FsdpPass {
         requireOpen("a backward pass runs");
         guarded(() -> {
             isBackward = true;
+            prefetch(order, order.size() - 1, -1);
             try {
                 AutogradBridge.instance().backward(List.of(loss), List.of());
             } finally {

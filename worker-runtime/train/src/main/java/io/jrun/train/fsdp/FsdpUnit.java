@@ -2,11 +2,14 @@ package io.jrun.train.fsdp;
 
 import io.jrun.comm.DataType;
 import io.jrun.comm.ProcessGroup;
-import io.jrun.train.tensor.TensorTypes;
+import io.jrun.train.tensor.TensorMemory;
+import java.lang.foreign.MemorySegment;
 import java.util.Map;
 import java.util.function.Consumer;
+import java.util.stream.IntStream;
+import org.bytedeco.javacpp.PointerScope;
+import org.bytedeco.pytorch.NoGradGuard;
 import org.bytedeco.pytorch.Tensor;
-import org.bytedeco.pytorch.global.torch;
 import org.jspecify.annotations.Nullable;
 
 /** Parameters that are gathered, freed and reduced together. Confined to the training thread. */
@@ -16,15 +19,17 @@ final class FsdpUnit {
     private final Consumer<CommunicationSpan> spans;
     private final ShardLayout layout;
     private final UnitParameters parameters;
+    private final TransferMemory memory;
     private final UnitGather fromAll;
     private final @Nullable UnitGather fromNeighbours;
-    private final torch.ScalarType reduceType;
-    private @Nullable Tensor neighbourPart;
+    private final DataType reduceType;
+    private final @Nullable PaddedMemory rowsForNeighbours;
 
     /**
      * Shards parameters.
      *
      * @param offload where the shards lie; null for memory
+     * @param memory for whole parameters and gradients
      * @param number of the unit
      * @param neighbours the group that gathers in the backward pass; null for all ranks that share the model
      */
@@ -35,25 +40,28 @@ final class FsdpUnit {
             @Nullable ProcessGroup neighbours,
             MixedPrecisionPolicy precision,
             @Nullable ShardOffload offload,
+            TransferMemory memory,
             int number,
             Consumer<CommunicationSpan> spans) {
         this.name = name;
         this.groups = groups;
         this.spans = spans;
         this.layout = UnitParameters.layout(parameters, groups.shards().size());
-        this.parameters =
-                new UnitParameters(parameters, layout, groups.shard(), precision.parameterType(), offload, number);
-        this.fromAll = new UnitGather(name, this.parameters, layout, groups.shards(), spans);
-        this.fromNeighbours = neighbours == null
+        this.memory = memory;
+        this.parameters = new UnitParameters(
+                parameters, layout, groups.shard(), precision.parameterType(), memory, offload, number);
+        this.fromAll = new UnitGather(name, this.parameters, groups.shards(), memory, spans);
+        this.fromNeighbours =
+                neighbours == null ? null : new UnitGather(name, this.parameters, neighbours, memory, spans);
+        this.rowsForNeighbours = fromNeighbours == null
                 ? null
-                : new UnitGather(
-                        name,
-                        this.parameters,
-                        new ShardLayout(this.parameters.shapes(), neighbours.size()),
-                        neighbours,
-                        spans);
+                : new PaddedMemory(
+                        IntStream.range(0, this.parameters.count())
+                                .mapToObj(i -> new long[] {fromNeighbours.elements(i)})
+                                .toList(),
+                        this.parameters.type());
         DataType reduce = precision.reduceType();
-        this.reduceType = reduce == null ? this.parameters.type() : TensorTypes.scalarType(reduce);
+        this.reduceType = reduce == null ? this.parameters.dataType() : reduce;
     }
 
     String name() {
@@ -65,22 +73,45 @@ final class FsdpUnit {
     }
 
     boolean isWhole() {
-        return parameters.whole().isAllocated();
+        return parameters.whole().isAllocated() && !isGathering();
+    }
+
+    private boolean isGathering() {
+        return fromAll.isRunning() || (fromNeighbours != null && fromNeighbours.isRunning());
     }
 
     /** Begins to gather, if the unit is not whole and not being gathered. */
     void beginGather() {
-        if (isWhole() || fromAll.isRunning() || (fromNeighbours != null && fromNeighbours.isRunning())) {
+        if (parameters.whole().isAllocated()) {
             return;
         }
-        Tensor kept = neighbourPart;
-        if (fromNeighbours != null && kept != null) {
-            fromNeighbours.begin(kept);
-            kept.close();
-            neighbourPart = null;
-        } else {
-            try (Tensor part = fromAll.partOfShards()) {
-                fromAll.begin(part);
+        PaddedMemory kept = rowsForNeighbours;
+        if (fromNeighbours != null && kept != null && kept.isAllocated()) {
+            fromNeighbours.begin((target, parameter) ->
+                    target.copyFrom(kept.segment(parameter, 0, fromNeighbours.elements(parameter))));
+            kept.free();
+            return;
+        }
+        parameters.loadShards();
+        try {
+            fromAll.begin(this::copyShard);
+        } finally {
+            parameters.releaseShards();
+        }
+    }
+
+    private void copyShard(MemorySegment target, int parameter) {
+        Tensor shard = parameters.shard(parameter);
+        if (shard.numel() == 0) {
+            return;
+        }
+        try (PointerScope _ = new PointerScope();
+                NoGradGuard _ = new NoGradGuard()) {
+            Tensor rows = TensorMemory.tensor(target, parameters.type(), TensorMemory.sizes(shard));
+            if (shard.scalar_type().intern() == parameters.type()) {
+                TensorMemory.copy(shard, rows);
+            } else {
+                rows.copy_(shard);
             }
         }
     }
@@ -100,21 +131,23 @@ final class FsdpUnit {
 
     /** Frees the whole parameters, and keeps a part for the neighbours if the backward pass gathers from them. */
     void reshardAfterForward() {
-        if (fromNeighbours != null && isWhole()) {
-            neighbourPart = fromNeighbours.partOfWhole();
+        if (fromNeighbours != null && rowsForNeighbours != null && isWhole()) {
+            rowsForNeighbours.allocate();
+            for (int i = 0; i < parameters.count(); i++) {
+                rowsForNeighbours.segment(i, 0, fromNeighbours.elements(i)).copyFrom(fromNeighbours.ownRows(i));
+            }
         }
         free();
     }
 
     /** Frees the whole parameters; a gather under way ends first. */
     void reshard() {
-        if (fromAll.isRunning() || (fromNeighbours != null && fromNeighbours.isRunning())) {
+        if (isGathering()) {
             gather();
         }
         free();
-        if (neighbourPart != null) {
-            neighbourPart.close();
-            neighbourPart = null;
+        if (rowsForNeighbours != null) {
+            rowsForNeighbours.free();
         }
     }
 
@@ -124,6 +157,6 @@ final class FsdpUnit {
     }
 
     UnitReduction reduce() {
-        return new UnitReduction(name, parameters, layout, groups, reduceType, spans);
+        return new UnitReduction(name, parameters, layout, groups, reduceType, memory, spans);
     }
 }

@@ -48,6 +48,7 @@ public final class FullyShardedDataParallel implements ModuleWrapper {
     private final FsdpGroups groups;
     private final FsdpOptions options;
     private final @Nullable ProcessGroup neighbours;
+    private final TransferMemory memory;
     private final FsdpPass pass;
     private final ParameterShards shards;
     private final ShardGradients gradients;
@@ -84,6 +85,7 @@ public final class FullyShardedDataParallel implements ModuleWrapper {
         this.options = options;
         this.offload = offload;
         this.neighbours = groups.neighbours(options.reshardAfterForward());
+        this.memory = new TransferMemory(groups.shards());
         this.pass = new FsdpPass(groups, options);
         this.shards = new ParameterShards(pass);
         this.gradients = new ShardGradients(groups, pass, offload);
@@ -130,7 +132,8 @@ public final class FullyShardedDataParallel implements ModuleWrapper {
 
     private FsdpUnit unit(String name, Map<String, Tensor> parameters, @Nullable ProcessGroup gathering) {
         int number = pass.units().size();
-        return new FsdpUnit(name, parameters, groups, gathering, options.precision(), offload, number, spans::add);
+        return new FsdpUnit(
+                name, parameters, groups, gathering, options.precision(), offload, memory, number, spans::add);
     }
 
     private Map<String, Tensor> unsharded(Map<String, Tensor> used) {

@@ -4,10 +4,13 @@ import io.jrun.train.tensor.TensorMemory;
 import java.lang.foreign.MemorySegment;
 import java.util.Arrays;
 import java.util.List;
+import org.bytedeco.javacpp.Pointer;
 import org.bytedeco.pytorch.DataPtr;
+import org.bytedeco.pytorch.Device;
 import org.bytedeco.pytorch.StorageImpl;
 import org.bytedeco.pytorch.Tensor;
 import org.bytedeco.pytorch.global.torch;
+import org.jspecify.annotations.Nullable;
 
 /**
  * One piece of host memory for several tensors of one type, which can be freed and allocated again while the tensors
@@ -23,10 +26,18 @@ final class PaddedMemory {
     private final long bytes;
     private final Tensor all;
     private final StorageImpl storage;
+    private final @Nullable TransferMemory source;
+    private MemorySegment taken = MemorySegment.NULL;
     private boolean isAllocated;
 
-    /** Free memory for tensors of these shapes. */
+    /** Free memory for tensors of these shapes, from libtorch's allocator. */
     PaddedMemory(List<long[]> shapes, torch.ScalarType type) {
+        this(shapes, type, null);
+    }
+
+    /** Free memory for tensors of these shapes, from {@code source}; null for libtorch's allocator. */
+    PaddedMemory(List<long[]> shapes, torch.ScalarType type, @Nullable TransferMemory source) {
+        this.source = source;
         elementBytes = torch.elementSize(type);
         offsets = new long[shapes.size()];
         elements = new long[shapes.size()];
@@ -57,14 +68,27 @@ final class PaddedMemory {
 
     /** Takes memory, with any values. */
     void allocate() {
-        if (!isAllocated) {
-            isAllocated = true;
+        if (isAllocated) {
+            return;
+        }
+        isAllocated = true;
+        if (source == null) {
             storage.set_data_ptr_noswap(torch.GetAllocator(torch.DeviceType.CPU)._allocate(bytes));
+            return;
+        }
+        taken = source.take(bytes);
+        try (Pointer place = TensorMemory.pointer(taken);
+                Device host = new Device("cpu");
+                DataPtr memory = new DataPtr(place, host)) {
+            storage.set_data_ptr_noswap(memory);
         }
     }
 
     /** Gives the memory back. */
     void free() {
+        if (isAllocated && source != null) {
+            source.give(taken);
+        }
         isAllocated = false;
         try (DataPtr nothing = new DataPtr()) {
             storage.set_data_ptr_noswap(nothing);

@@ -1,120 +1,146 @@
 package io.jrun.train.fsdp;
 
+import io.jrun.comm.DataType;
 import io.jrun.comm.ProcessGroup;
 import io.jrun.comm.Work;
-import io.jrun.train.tensor.TensorCollectives;
-import io.jrun.train.tensor.TensorMemory;
 import java.lang.foreign.MemorySegment;
+import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.List;
 import java.util.function.Consumer;
-import org.bytedeco.javacpp.PointerScope;
-import org.bytedeco.pytorch.NoGradGuard;
-import org.bytedeco.pytorch.Tensor;
-import org.bytedeco.pytorch.global.torch;
+import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 
-/** Gathers the whole parameters of a unit from the parts of the ranks of one group. Confined to the training thread. */
+/**
+ * Gathers the whole parameters of a unit from the rows of the ranks of one group. Each large parameter is one
+ * collective in its place in the whole memory: the rows of the ranks lie one behind the other there. The small
+ * parameters travel together and are then copied to their places. Confined to the training thread.
+ */
 final class UnitGather {
+    /** The bytes from which a collective of its own costs less than copies of the parameter. */
+    private static final long LARGE_BYTES = 128 << 10;
+
     private final String unit;
     private final UnitParameters parameters;
     private final ShardLayout layout;
     private final ProcessGroup group;
+    private final TransferMemory memory;
     private final Consumer<CommunicationSpan> spans;
+    private final DataType type;
+    private final int[] large;
+    private final int[] small;
+    private final ShardLayout smallLayout;
+    private MemorySegment packed = MemorySegment.NULL;
     private @Nullable UnitTransfer running;
 
     UnitGather(
             String unit,
             UnitParameters parameters,
-            ShardLayout layout,
             ProcessGroup group,
+            TransferMemory memory,
             Consumer<CommunicationSpan> spans) {
         this.unit = unit;
         this.parameters = parameters;
-        this.layout = layout;
+        this.layout = new ShardLayout(parameters.shapes(), group.size());
         this.group = group;
+        this.memory = memory;
         this.spans = spans;
+        this.type = parameters.dataType();
+        this.large =
+                IntStream.range(0, parameters.count()).filter(this::isLarge).toArray();
+        this.small =
+                IntStream.range(0, parameters.count()).filter(i -> !isLarge(i)).toArray();
+        this.smallLayout =
+                new ShardLayout(Arrays.stream(small).mapToObj(parameters::shape).toList(), group.size());
+    }
+
+    private boolean isLarge(int parameter) {
+        return wholeElements(parameter) * type.sizeBytes() >= LARGE_BYTES;
+    }
+
+    private long wholeElements(int parameter) {
+        return Arrays.stream(parameters.shape(parameter)).reduce(1, (a, b) -> a * b);
+    }
+
+    /** Writes this rank's rows of a parameter. */
+    @FunctionalInterface
+    interface OwnRows {
+        void copyTo(MemorySegment target, int parameter);
     }
 
     boolean isRunning() {
         return running != null;
     }
 
-    /**
-     * Begins. {@code part} holds this rank's elements in the order of the layout; the gather takes a reference to it.
-     */
-    void begin(Tensor part) {
-        try (Tensor all = empty(layout.allElements())) {
-            running = new UnitTransfer(unit, CommunicationSpan.Kind.GATHER, part, all, this::start, spans);
+    /** The number of elements in this rank's rows of a parameter. */
+    long elements(int parameter) {
+        return layout.elements(parameter, rank());
+    }
+
+    /** This rank's rows of a parameter, in the whole memory. */
+    MemorySegment ownRows(int parameter) {
+        return parameters.whole().segment(parameter, layout.firstElement(parameter, rank()), elements(parameter));
+    }
+
+    /** Takes memory for the whole parameters and begins to fill it. */
+    void begin(OwnRows own) {
+        long launched = System.nanoTime();
+        parameters.whole().allocate();
+        List<Work> works = new ArrayList<>();
+        for (int parameter : large) {
+            MemorySegment whole = parameters.whole().segment(parameter, 0, wholeElements(parameter));
+            long[] counts = IntStream.range(0, group.size())
+                    .mapToLong(rank -> layout.elements(parameter, rank))
+                    .toArray();
+            MemorySegment mine = ownRows(parameter);
+            own.copyTo(mine, parameter);
+            works.add(start(mine, whole, counts));
         }
+        if (small.length > 0) {
+            packed = memory.take(bytes(smallLayout.allElements()));
+            long[] counts = smallLayout.partElements();
+            smallLayout.forEachPieceOf(
+                    rank(),
+                    smallLayout.partBegin(rank()),
+                    (index, _, inParts, count) -> own.copyTo(slice(packed, inParts, count), small[index]));
+            works.add(start(slice(packed, smallLayout.partBegin(rank()), counts[rank()]), packed, counts));
+        }
+        running = new UnitTransfer(
+                unit, CommunicationSpan.Kind.GATHER, bytes(layout.allElements()), launched, works, spans);
     }
 
-    private Work start(Tensor input, Tensor output) {
-        TensorCollectives collectives = new TensorCollectives(group);
-        long[] parts = layout.partElements();
-        return Arrays.stream(parts).distinct().count() == 1
-                ? collectives.allGatherAsync(input, output)
-                : collectives.allGatherVAsync(input, output, parts);
+    private Work start(MemorySegment mine, MemorySegment whole, long[] counts) {
+        return Arrays.stream(counts).distinct().count() == 1
+                ? group.allGatherAsync(mine, whole, type, counts[0])
+                : group.allGatherVAsync(mine, whole, type, counts);
     }
 
-    /** Waits, and puts every element in its place in the whole parameters. */
+    /** Waits until the whole parameters are in their places. */
     void finish() {
         UnitTransfer transfer = running;
         if (transfer == null) {
             throw new IllegalStateException("no gather of unit '" + unit + "' has begun");
         }
-        MemorySegment all = TensorMemory.segment(transfer.await());
-        PaddedMemory whole = parameters.whole();
-        whole.allocate();
-        long width = torch.elementSize(parameters.type());
-        layout.forEachPiece(
-                (parameter, inParameter, inParts, elements) -> whole.segment(parameter, inParameter, elements)
-                        .copyFrom(all.asSlice(inParts * width, elements * width)));
-        transfer.free();
+        transfer.await();
+        if (small.length > 0) {
+            smallLayout.forEachPiece((index, inParameter, inParts, count) -> parameters
+                    .whole()
+                    .segment(small[index], inParameter, count)
+                    .copyFrom(slice(packed, inParts, count)));
+            memory.give(packed);
+        }
         running = null;
     }
 
-    /** This rank's elements, taken from the shards. */
-    Tensor partOfShards() {
-        parameters.loadShards();
-        try {
-            return part((parameter, _, _) -> {
-                Tensor shard = parameters.shard(parameter);
-                return shard.scalar_type().intern() == parameters.type() ? shard : shard.to(parameters.type());
-            });
-        } finally {
-            parameters.releaseShards();
-        }
+    private int rank() {
+        return group.groupRank();
     }
 
-    /** This rank's elements, taken from the whole parameters. */
-    Tensor partOfWhole() {
-        return part((parameter, first, elements) ->
-                parameters.module(parameter).detach().view(-1).narrow(0, first, elements));
+    private long bytes(long elements) {
+        return elements * type.sizeBytes();
     }
 
-    private Tensor part(PieceSource source) {
-        long width = torch.elementSize(parameters.type());
-        long begin = layout.partBegin(group.groupRank());
-        Tensor part = empty(layout.partElements()[group.groupRank()]);
-        try (PointerScope _ = new PointerScope();
-                NoGradGuard _ = new NoGradGuard()) {
-            layout.forEachPieceOf(group.groupRank(), begin, (parameter, inParameter, inParts, elements) -> {
-                Tensor piece = source.piece(parameter, inParameter, elements);
-                TensorMemory.segment(part)
-                        .asSlice((inParts - begin) * width, elements * width)
-                        .copyFrom(TensorMemory.segment(piece));
-            });
-        }
-        return part;
-    }
-
-    /** Gives elements of a parameter, contiguous and of the unit's type. */
-    @FunctionalInterface
-    private interface PieceSource {
-        Tensor piece(int parameter, long first, long elements);
-    }
-
-    private Tensor empty(long elements) {
-        return TransientTensor.of(parameters.type(), elements);
+    private MemorySegment slice(MemorySegment all, long first, long count) {
+        return all.asSlice(bytes(first), bytes(count));
     }
 }

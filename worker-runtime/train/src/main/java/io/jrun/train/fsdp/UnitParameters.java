@@ -35,6 +35,7 @@ final class UnitParameters {
      * Keeps {@code shard}'s rows of the parameters and frees the rest, one parameter after the other.
      *
      * @param layout of the parameters in their order
+     * @param memory for the whole parameters
      * @param offload null if the shards stay in memory
      * @param unit the number of the unit
      */
@@ -43,12 +44,13 @@ final class UnitParameters {
             ShardLayout layout,
             int shard,
             @Nullable DataType computeType,
+            TransferMemory memory,
             @Nullable ShardOffload offload,
             int unit) {
         shapes = shapes(parameters);
         torch.ScalarType own = commonType(parameters);
         type = computeType == null ? own : TensorTypes.scalarType(computeType);
-        whole = new PaddedMemory(shapes, type);
+        whole = new PaddedMemory(shapes, type, memory);
         try (PointerScope _ = new PointerScope();
                 NoGradGuard _ = new NoGradGuard()) {
             Tensor nothing = UnreadableTensor.of(
@@ -186,6 +188,10 @@ final class UnitParameters {
         return type;
     }
 
+    DataType dataType() {
+        return TensorTypes.of(modules.getFirst()).orElseThrow();
+    }
+
     /** Makes the values of the shards readable until {@link #releaseShards}. */
     void loadShards() {
         if (offloaded != null) {
@@ -223,7 +229,7 @@ final class UnitParameters {
         if (gradient.defined()) {
             gradient.add_(rows);
         } else {
-            shardGradients.get(index).copy_(rows);
+            TensorMemory.copy(rows, shardGradients.get(index));
             gradient.put(shardGradients.get(index));
         }
     }

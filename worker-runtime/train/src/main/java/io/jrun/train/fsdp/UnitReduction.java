@@ -1,18 +1,19 @@
 package io.jrun.train.fsdp;
 
+import io.jrun.comm.DataType;
 import io.jrun.comm.ProcessGroup;
 import io.jrun.comm.ReduceOp;
 import io.jrun.comm.Work;
-import io.jrun.train.tensor.TensorCollectives;
 import io.jrun.train.tensor.TensorMemory;
+import io.jrun.train.tensor.TensorTypes;
 import java.lang.foreign.MemorySegment;
 import java.util.Arrays;
+import java.util.List;
 import java.util.function.Consumer;
 import org.bytedeco.javacpp.PointerScope;
 import org.bytedeco.pytorch.NoGradGuard;
 import org.bytedeco.pytorch.Scalar;
 import org.bytedeco.pytorch.Tensor;
-import org.bytedeco.pytorch.global.torch;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -24,8 +25,13 @@ final class UnitReduction {
     private final UnitParameters parameters;
     private final ShardLayout layout;
     private final FsdpGroups groups;
-    private final torch.ScalarType type;
+    private final DataType type;
+    private final TransferMemory memory;
     private final Consumer<CommunicationSpan> spans;
+    private final MemorySegment taken;
+    /** This rank's rows of all gradients, within the gradients of all ranks' rows. */
+    private final MemorySegment part;
+
     private UnitTransfer running;
     private boolean isScattered;
 
@@ -35,36 +41,41 @@ final class UnitReduction {
             UnitParameters parameters,
             ShardLayout layout,
             FsdpGroups groups,
-            torch.ScalarType type,
+            DataType type,
+            TransferMemory memory,
             Consumer<CommunicationSpan> spans) {
         this.unit = unit;
         this.parameters = parameters;
         this.layout = layout;
         this.groups = groups;
         this.type = type;
+        this.memory = memory;
         this.spans = spans;
-        try (Tensor all = empty(layout.allElements());
-                Tensor part = empty(layout.partElements()[groups.shard()])) {
-            collect(all);
-            running = new UnitTransfer(unit, CommunicationSpan.Kind.REDUCE, all, part, this::scatter, spans);
-        }
+        long bytes = layout.allElements() * type.sizeBytes();
+        // As much as the whole parameters have, so that both use one piece of memory after another.
+        taken = memory.take(Math.max(bytes, parameters.whole().bytes()));
+        part = taken.asSlice(
+                layout.partBegin(groups.shard()) * type.sizeBytes(),
+                layout.partElements()[groups.shard()] * type.sizeBytes());
+        collect();
+        running = new UnitTransfer(
+                unit, CommunicationSpan.Kind.REDUCE, bytes, System.nanoTime(), List.of(scatter()), spans);
     }
 
-    private void collect(Tensor all) {
-        MemorySegment target = TensorMemory.segment(all);
-        long width = torch.elementSize(type);
+    private void collect() {
+        long width = type.sizeBytes();
         try (PointerScope _ = new PointerScope();
                 NoGradGuard _ = new NoGradGuard()) {
             @Nullable Tensor[] gradients = new Tensor[parameters.count()];
             for (int i = 0; i < gradients.length; i++) {
                 Tensor gradient = parameters.module(i).mutable_grad();
                 if (gradient.defined()) {
-                    gradients[i] = gradient.to(type).contiguous();
+                    gradients[i] = gradient.to(TensorTypes.scalarType(type)).contiguous();
                     gradient.reset();
                 }
             }
             layout.forEachPiece((parameter, inParameter, inParts, elements) -> {
-                MemorySegment piece = target.asSlice(inParts * width, elements * width);
+                MemorySegment piece = taken.asSlice(inParts * width, elements * width);
                 Tensor gradient = gradients[parameter];
                 if (gradient == null) {
                     piece.fill((byte) 0);
@@ -75,13 +86,12 @@ final class UnitReduction {
         }
     }
 
-    private Work scatter(Tensor input, Tensor output) {
+    private Work scatter() {
         ReduceOp op = groups.replicas() == null ? ReduceOp.AVG : ReduceOp.SUM;
-        TensorCollectives collectives = new TensorCollectives(groups.shards());
         long[] parts = layout.partElements();
         return Arrays.stream(parts).distinct().count() == 1
-                ? collectives.reduceScatterAsync(input, output, op)
-                : collectives.reduceScatterVAsync(input, output, op, parts);
+                ? groups.shards().reduceScatterAsync(taken, part, type, parts[0], op)
+                : groups.shards().reduceScatterVAsync(taken, part, type, op, parts);
     }
 
     /** Waits for the sum over the shard group, and begins the sum over the replicas. */
@@ -90,46 +100,38 @@ final class UnitReduction {
         if (isScattered || replicas == null) {
             return;
         }
-        Tensor part = running.await();
-        UnitTransfer scattered = running;
+        running.await();
+        long launched = System.nanoTime();
+        Work sum = replicas.allReduceAsync(part, type, part.byteSize() / type.sizeBytes(), ReduceOp.SUM);
         running = new UnitTransfer(
-                unit,
-                CommunicationSpan.Kind.REPLICATE,
-                part,
-                part,
-                (_, sum) -> new TensorCollectives(replicas).allReduceAsync(sum, ReduceOp.SUM),
-                spans);
-        scattered.free();
+                unit, CommunicationSpan.Kind.REPLICATE, part.byteSize(), launched, List.of(sum), spans);
         isScattered = true;
     }
 
     /** Waits, and adds the means to the gradients of the shards. */
     void finish() {
         continueOverReplicas();
-        Tensor part = running.await();
+        running.await();
         long begin = layout.partBegin(groups.shard());
         try (PointerScope _ = new PointerScope();
                 NoGradGuard _ = new NoGradGuard()) {
+            Tensor sums = TensorMemory.tensor(part, TensorTypes.scalarType(type), part.byteSize() / type.sizeBytes());
             if (groups.replicas() != null) {
-                part.div_(new Scalar((double) groups.ranks()));
+                sums.div_(new Scalar((double) groups.ranks()));
             }
             parameters.loadGradients();
             layout.forEachPieceOf(
                     groups.shard(),
                     begin,
-                    (parameter, _, inParts, elements) -> add(parameter, part.narrow(0, inParts - begin, elements)));
+                    (parameter, _, inParts, elements) -> add(parameter, sums.narrow(0, inParts - begin, elements)));
             parameters.releaseGradients();
         }
-        running.free();
+        memory.give(taken);
     }
 
     private void add(int parameter, Tensor rows) {
         if (parameters.shard(parameter).requires_grad()) {
             parameters.addGradient(parameter, rows.view(TensorMemory.sizes(parameters.shard(parameter))));
         }
-    }
-
-    private Tensor empty(long elements) {
-        return TransientTensor.of(type, elements);
     }
 }

@@ -58,6 +58,11 @@ public final class TensorMemory {
         }
     }
 
+    /** A pointer of libtorch to native memory, which does not own the memory. */
+    public static Pointer pointer(MemorySegment memory) {
+        return new Address(memory);
+    }
+
     /** libtorch's options for new tensors of a type on a device. */
     public static TensorOptions options(Device device, torch.ScalarType type) {
         TensorOptions options = new TensorOptions(type);
