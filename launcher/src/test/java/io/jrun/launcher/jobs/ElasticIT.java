@@ -105,8 +105,9 @@ class ElasticIT extends RealJobs {
     void killedWorkersOfAShardedModelLeaveNoTrace() {
         int kills = Boolean.getBoolean("jrun.soak") ? 50 : 2;
         String[] steps = {"--steps=" + (40 + 30 * kills)};
+        long seconds = 120 + 10L * kills;
         assertThat(sharded("whole", List.of("--nproc-per-node=4"), steps)
-                        .await()
+                        .await(seconds)
                         .exitCode())
                 .isZero();
 
@@ -121,7 +122,7 @@ class ElasticIT extends RealJobs {
                     "KILL",
                     Beginning.pids(all, (RunSeed.offset(4) + 3 * kill) % 4).getLast());
         }
-        Result result = job.await();
+        Result result = job.await(seconds);
         assertThat(result.exitCode()).as(result.err()).isZero();
         assertThat(result.err()).contains("restart " + kills + " of " + kills);
         assertThat(Beginning.in(result.out()).subList(4, 4 * (kills + 1)))

@@ -154,7 +154,12 @@ final class JRun {
 
         /** Waits for the end, and checks that nothing of the job is left. */
         Result await() {
-            Result result = awaitExit();
+            return await(DEADLINE_SECONDS);
+        }
+
+        /** As {@link #await()}, for jobs that take longer. */
+        Result await(long seconds) {
+            Result result = awaitExit(seconds);
             awaitNothingLeft();
             return result;
         }
@@ -167,8 +172,12 @@ final class JRun {
 
         /** Waits for the end of jrun alone, which may have left a job to itself. */
         Result awaitExit() {
+            return awaitExit(DEADLINE_SECONDS);
+        }
+
+        private Result awaitExit(long seconds) {
             try {
-                if (!process.waitFor(DEADLINE_SECONDS, TimeUnit.SECONDS)) {
+                if (!process.waitFor(seconds, TimeUnit.SECONDS)) {
                     signal("QUIT");
                     process.waitFor(2, TimeUnit.SECONDS);
                     process.destroyForcibly();
