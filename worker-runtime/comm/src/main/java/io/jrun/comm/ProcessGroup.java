@@ -3,6 +3,7 @@ package io.jrun.comm;
 import java.lang.foreign.MemorySegment;
 import java.time.Duration;
 import java.util.List;
+import java.util.Optional;
 
 /**
  * An ordered set of ranks that communicate. Every member calls the same collectives with the same arguments in the same
@@ -41,6 +42,12 @@ public interface ProcessGroup extends BufferCollectives, AutoCloseable {
 
     /** The world rank of a member. */
     int worldRank(int groupRank);
+
+    /**
+     * How a member has left the job, such as "ended by SIGKILL"; empty while its process runs, and until this rank is
+     * told. Also after a failure of the group.
+     */
+    Optional<String> departure(int groupRank);
 
     /**
      * Returns a view of this group with another timeout for each operation. A view shares everything else with the

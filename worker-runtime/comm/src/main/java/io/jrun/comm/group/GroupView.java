@@ -105,6 +105,11 @@ final class GroupView implements ProcessGroup {
     }
 
     @Override
+    public Optional<String> departure(int groupRank) {
+        return Optional.ofNullable(runtime.health().departure(groupRank));
+    }
+
+    @Override
     public ProcessGroup withTimeout(Duration timeout) {
         return view(callOptions.withTimeout(timeout));
     }

@@ -41,6 +41,7 @@ record DeepSpeedKey(Treatment treatment, String words) {
                 "optimizer.params.eps",
                 "optimizer.params.weight_decay",
                 "optimizer.params.momentum",
+                "optimizer.params.adam_w_mode",
                 "scheduler.type",
                 "scheduler.params.warmup_num_steps",
                 "scheduler.params.warmup_max_lr",
@@ -115,11 +116,7 @@ record DeepSpeedKey(Treatment treatment, String words) {
                 "fp16.hysteresis",
                 "fp16.consecutive_hysteresis",
                 "fp16.min_loss_scale");
-        ignored(
-                keys,
-                "fused kernels are chosen with optimizer.type",
-                "optimizer.params.torch_adam",
-                "optimizer.params.adam_w_mode");
+        ignored(keys, "fused kernels are chosen with optimizer.type", "optimizer.params.torch_adam");
         refused(keys, "this program has no float16: use bf16", "fp16.enabled");
         refused(
                 keys,

@@ -105,6 +105,11 @@ final class DeepSpeedOptions {
         }
         switch (type.toString()) {
             case "AdamW", "Adam" -> {
+                if (type.equals("Adam") && Boolean.FALSE.equals(values.get("optimizer.params.adam_w_mode"))) {
+                    throw refused(
+                            "optimizer.params.adam_w_mode",
+                            "this program has AdamW, not Adam with the decay in the gradient: give true");
+                }
                 options.add("--optimizer=fused");
                 require("optimizer.params.betas", List.of(0.9, 0.999));
                 require("optimizer.params.eps", 1e-8);

@@ -70,6 +70,7 @@ class DeepSpeedConfigTest {
                 "'train_batch_size':4,'fp16':{'enabled':true} | fp16.enabled: this program has no float16: use bf16",
                 "'train_batch_size':4,'optimizer':{'type':'Lamb'} | optimizer.type: this program has AdamW and SGD, not Lamb",
                 "'train_batch_size':4,'optimizer':{'type':'AdamW','params':{'eps':1e-6}} | eps: this program has 1.0E-8, not 1.0E-6",
+                "'train_batch_size':4,'optimizer':{'type':'Adam','params':{'adam_w_mode':false}} | adam_w_mode: this program has AdamW",
                 "'train_batch_size':4,'zero_optimization':{'stage':3,'offload_param':{'device':'nvme'}} | nvme needs nvme_path",
                 "'train_batch_size':'four' | train_batch_size: expected a whole number, not four",
             })

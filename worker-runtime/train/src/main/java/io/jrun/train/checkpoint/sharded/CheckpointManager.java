@@ -11,6 +11,7 @@ import java.io.IOException;
 import java.time.Duration;
 import java.util.List;
 import java.util.NavigableSet;
+import java.util.Optional;
 import java.util.OptionalLong;
 import java.util.TreeSet;
 import java.util.UUID;
@@ -18,6 +19,7 @@ import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
+import java.util.function.IntFunction;
 import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 
@@ -139,7 +141,7 @@ public final class CheckpointManager implements AutoCloseable {
      * @param limit the longest time of the whole save
      * @throws CheckpointException if a rank fails, or has made another number of steps; earlier checkpoints are as they
      *     were
-     * @throws CommException if a rank does not come; earlier checkpoints are as they were
+     * @throws CommException if a rank does not come, or has left the job; earlier checkpoints are as they were
      */
     public void saveWithoutGroup(long step, StateDict state, Duration meeting, Duration limit) {
         try {
@@ -147,8 +149,10 @@ public final class CheckpointManager implements AutoCloseable {
         } catch (CommException | CheckpointException _) {
             // The save in the background has failed. This save may succeed.
         }
-        RankExchange all =
-                RankExchange.through(new StorageExchange(storage, token, ranks.rank(), ranks.size(), meeting, limit));
+        ProcessGroup group = ownGroup;
+        IntFunction<Optional<String>> departure = group == null ? _ -> Optional.empty() : group::departure;
+        RankExchange all = RankExchange.through(
+                new StorageExchange(storage, token, ranks.rank(), ranks.size(), departure, meeting, limit));
         List<String> steps = all.run("say its step", () -> Long.toString(step));
         if (steps.stream().distinct().count() > 1) {
             throw new CheckpointException("the ranks were stopped after different steps " + steps

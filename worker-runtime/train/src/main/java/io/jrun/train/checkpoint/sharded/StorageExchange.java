@@ -15,6 +15,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.TimeUnit;
+import java.util.function.IntFunction;
 
 /**
  * Texts of all ranks through objects of a storage, for ranks whose groups have ended. The objects lie in the folder of
@@ -22,12 +23,14 @@ import java.util.concurrent.TimeUnit;
  */
 final class StorageExchange {
     private static final Duration POLL = Duration.ofMillis(50);
+    private static final String UNCHANGED = ". The last committed checkpoint is unchanged.";
 
     private final Storage storage;
     private final String folder;
     private final String prefix;
     private final int rank;
     private final int size;
+    private final IntFunction<Optional<String>> departure;
     private final long meetingNanos;
     private final long deadlineNanos;
     private int round;
@@ -36,15 +39,24 @@ final class StorageExchange {
      * An exchange that has not begun.
      *
      * @param token equal on all ranks, and new for each exchange
+     * @param departure how a rank has left the job; empty if the rank has not left
      * @param meeting for the first round
      * @param limit for all rounds together
      */
-    StorageExchange(Storage storage, String token, int rank, int size, Duration meeting, Duration limit) {
+    StorageExchange(
+            Storage storage,
+            String token,
+            int rank,
+            int size,
+            IntFunction<Optional<String>> departure,
+            Duration meeting,
+            Duration limit) {
         this.storage = storage;
         this.folder = CheckpointFolder.of(0);
         this.prefix = folder + "exchange-" + token + "-";
         this.rank = rank;
         this.size = size;
+        this.departure = departure;
         long now = System.nanoTime();
         this.meetingNanos = now + meeting.toNanos();
         this.deadlineNanos = now + limit.toNanos();
@@ -94,10 +106,16 @@ final class StorageExchange {
     private String await(int other) throws IOException {
         String name = name(round, other);
         while (true) {
+            Optional<String> how = departure.apply(other); // first: a rank leaves after its text
             try {
                 if (storage.list(folder).contains(name)) {
                     return read(name);
                 }
+                how.ifPresent(left -> {
+                    throw new CommException(
+                            ErrorCode.PEER_LOST,
+                            "rank " + other + " " + left + " before it saved its part in " + storage + UNCHANGED);
+                });
             } catch (NoSuchFileException | FileNotFoundException _) {
                 // Another rank has deleted an object of an earlier round.
             }
@@ -117,8 +135,7 @@ final class StorageExchange {
         if (System.nanoTime() - (round == 0 ? meetingNanos : deadlineNanos) > 0) {
             throw new CommException(
                     ErrorCode.COLLECTIVE_TIMEOUT,
-                    "rank " + other + " has not come to save its part in " + storage
-                            + ". The last committed checkpoint is unchanged.");
+                    "rank " + other + " has not come to save its part in " + storage + UNCHANGED);
         }
         try {
             TimeUnit.NANOSECONDS.sleep(POLL.toNanos());

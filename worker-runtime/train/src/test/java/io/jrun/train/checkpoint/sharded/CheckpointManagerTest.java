@@ -3,6 +3,7 @@ package io.jrun.train.checkpoint.sharded;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.jrun.comm.CommException;
 import io.jrun.comm.World;
 import io.jrun.comm.local.LocalWorld;
 import io.jrun.train.Libtorch;
@@ -132,6 +133,24 @@ class CheckpointManagerTest {
             manager.save(6, state(6));
         }
         assertThat(files()).noneMatch(name -> name.contains("exchange"));
+    }
+
+    @Test
+    void aRankThatHasLeftEndsTheSaveOfTheOthers() {
+        LocalWorld.run(2, world -> {
+            try (CheckpointManager manager =
+                    CheckpointManager.open(folder.toString(), world.group(), world.runId(), Retention.DEFAULT)) {
+                StateDict state = part(world, 5);
+                if (world.rank() == 0) {
+                    assertThatThrownBy(() ->
+                                    manager.saveWithoutGroup(5, state, Duration.ofMinutes(2), Duration.ofMinutes(2)))
+                            .isInstanceOf(CommException.class)
+                            .hasMessageContaining("rank 1 ")
+                            .hasMessageContaining(" before it saved its part in ");
+                    assertThat(manager.steps()).isEmpty();
+                }
+            }
+        });
     }
 
     @Test

@@ -26,7 +26,8 @@ class StorageExchangeTest {
     void aCachedAbsenceOfAFileDelaysNobody() {
         LocalWorld.run(2, world -> {
             Storage storage = withCachedAbsences(FileStorage.at(folder));
-            StorageExchange exchange = new StorageExchange(storage, "t", world.rank(), 2, DEADLINE, DEADLINE);
+            StorageExchange exchange =
+                    new StorageExchange(storage, "t", world.rank(), 2, world.group()::departure, DEADLINE, DEADLINE);
             for (int round = 0; round < 3; round++) {
                 assertThat(exchange.allGather(round + " of " + world.rank()))
                         .containsExactly(round + " of 0", round + " of 1");
