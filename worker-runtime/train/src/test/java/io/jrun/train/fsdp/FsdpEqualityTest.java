@@ -2,11 +2,13 @@ package io.jrun.train.fsdp;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.within;
+import static org.assertj.core.api.Assertions.withinPercentage;
 import static org.junit.jupiter.params.provider.Arguments.arguments;
 
 import io.jrun.comm.World;
 import io.jrun.comm.local.LocalWorld;
 import io.jrun.train.DrawnCases;
+import io.jrun.train.LinearStack;
 import io.jrun.train.ShardedTraining;
 import io.jrun.train.ShardedTraining.Trainer;
 import io.jrun.train.UnevenNet;
@@ -16,6 +18,7 @@ import io.jrun.train.optim.GradientClipping;
 import io.jrun.train.tensor.ModuleTensors;
 import java.util.List;
 import java.util.Map;
+import org.bytedeco.pytorch.Tensor;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.Arguments;
@@ -92,6 +95,43 @@ class FsdpEqualityTest {
                     assertThat(fsdp.clipByGlobalNorm(norm / 2)).isCloseTo(norm, within(1e-6));
                     assertThat(fsdp.gradientNorm()).isCloseTo(norm / 2, within(1e-6));
                 }
+            }
+        });
+    }
+
+    /** The samples of both passes are equal, so that each gradient is exactly twice the gradient of one pass. */
+    @Test
+    void gradientsOfTwoPassesAddUp() {
+        LocalWorld.run(2, world -> {
+            var fsdp = new FullyShardedDataParallel(world.group(), FsdpOptions.DEFAULT);
+            UnevenNet net = new UnevenNet(fsdp);
+            fsdp.shardRest(net);
+            try (var step = fsdp.step()) {
+                step.backward(net.loss(3, 3));
+                double once = fsdp.gradientNorm();
+                step.backward(net.loss(3, 3));
+                assertThat(fsdp.gradientNorm()).isEqualTo(2 * once);
+            }
+        });
+    }
+
+    /** Parameters that have a collective of their own, with rows that the ranks cannot share equally. */
+    @Test
+    void largeParametersAreGatheredInTheirPlaces() {
+        long width = 257;
+        LinearStack serial = new LinearStack(2, width, ModuleWrapper.NONE);
+        serial.loss().backward();
+        Map<String, Tensor> parameters = ModuleTensors.parameters(serial);
+        double norm = GradientClipping.clipByGlobalNorm(parameters.values(), Double.MAX_VALUE);
+        LocalWorld.run(3, world -> {
+            var fsdp = new FullyShardedDataParallel(world.group(), FsdpOptions.DEFAULT);
+            LinearStack stack = new LinearStack(2, width, fsdp);
+            assertThat(fsdp.wholeParameters((name, tensor) -> tensor.equal(parameters.get(name))))
+                    .hasSize(2)
+                    .doesNotContainValue(false);
+            try (var step = fsdp.step()) {
+                step.backward(stack.loss());
+                assertThat(fsdp.gradientNorm()).isCloseTo(norm, withinPercentage(0.01));
             }
         });
     }

@@ -1,11 +1,22 @@
 package io.jrun.train.zero;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.within;
 
+import io.jrun.comm.local.LocalWorld;
 import io.jrun.train.DrawnCases;
 import io.jrun.train.ShardedTraining;
+import io.jrun.train.UnevenNet;
+import io.jrun.train.ddp.DistributedDataParallel;
+import io.jrun.train.module.ModuleWrapper;
+import io.jrun.train.optim.FusedAdamW;
+import io.jrun.train.optim.GradientClipping;
+import io.jrun.train.optim.LearningRateSchedule;
+import io.jrun.train.optim.ParameterGroup;
+import io.jrun.train.tensor.ModuleTensors;
 import java.util.List;
 import java.util.Map;
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
@@ -24,5 +35,29 @@ class ZeroEqualityTest {
                 .allSatisfy(rank -> assertThat(ShardedTraining.bits(rank)).isEqualTo(ShardedTraining.bits(expected)));
         assertThat(ShardedTraining.run(ranks, ShardedTraining::zeroTwo))
                 .allSatisfy(rank -> assertThat(ShardedTraining.bits(rank)).isEqualTo(ShardedTraining.bits(expected)));
+    }
+
+    /** All ranks have the same samples, so the mean gradients are the serial ones. */
+    @Test
+    void clippingTakesTheNormOfAllParts() {
+        UnevenNet serial = new UnevenNet(ModuleWrapper.NONE);
+        serial.loss(3, 3).backward();
+        double norm = GradientClipping.clipByGlobalNorm(
+                ModuleTensors.parameters(serial).values(), Double.MAX_VALUE);
+        LocalWorld.run(2, world -> {
+            UnevenNet net = new UnevenNet(ModuleWrapper.NONE);
+            try (var model = new DistributedDataParallel<>(net, world.group());
+                    ZeroOptimizer optimizer = ZeroOptimizer.stageOne(
+                            model,
+                            world.group(),
+                            FusedAdamW.DEFAULT,
+                            ParameterGroup.all(0),
+                            LearningRateSchedule.constant(1e-3));
+                    var step = model.step()) {
+                step.backward(net.loss(3, 3));
+                assertThat(optimizer.clipByGlobalNorm(norm / 2)).isCloseTo(norm, within(1e-6));
+                assertThat(optimizer.clipByGlobalNorm(norm)).isCloseTo(norm / 2, within(1e-6));
+            }
+        });
     }
 }
