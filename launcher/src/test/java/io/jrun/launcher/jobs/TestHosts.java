@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
@@ -63,10 +64,17 @@ final class TestHosts implements AutoCloseable {
 
     @Override
     public void close() {
-        List<String> last = list();
-        run("down", "--id", ID);
+        assertThat(list()).isNotEmpty();
+        try {
+            // A process that was killed, or whose connection was closed, needs a moment to end.
+            JRun.waitFor(
+                    () -> list().stream().allMatch(line -> line.endsWith(" 0 processes")),
+                    Duration.ofMinutes(1),
+                    () -> "end of all processes: " + list());
+        } finally {
+            run("down", "--id", ID);
+        }
         assertThat(list()).isEmpty();
-        assertThat(last).isNotEmpty().allMatch(line -> line.endsWith(" 0 processes"));
     }
 
     /** The names belong to this testbed alone: other tests may be running. */
