@@ -55,14 +55,14 @@ final class JobContainers {
      * @param progress receives sentences for the user while the image is prepared
      */
     void begin(Path folder, Map<String, String> environment, AgentOptions options, Consumer<String> progress) {
-        maker = spec.map(asked -> Thread.ofVirtual().name("jrun-containers").start(() -> {
+        maker = spec.map(requested -> Thread.ofVirtual().name("jrun-containers").start(() -> {
             try {
                 if (isJava) {
                     new NativeLibraries(options.runtimeClassPath(), NativeLibraries.folderOf(UserId.ofThisProcess()))
                             .fill(progress);
                 }
                 NodeContainers made =
-                        make(asked, new NodeRequest(folder.resolve("containers"), NAMED, environment), progress);
+                        make(requested, new NodeRequest(folder.resolve("containers"), NAMED, environment), progress);
                 if (!started.complete(Optional.of(made))) {
                     made.close(); // The job has ended meanwhile.
                 }
@@ -75,17 +75,18 @@ final class JobContainers {
         }));
     }
 
-    private static NodeContainers make(ContainerSpec asked, NodeRequest node, Consumer<String> progress)
+    private static NodeContainers make(ContainerSpec requested, NodeRequest node, Consumer<String> progress)
             throws ContainerException, InterruptedException {
-        ContainerSpec ready = prepared(asked, node.environment(), progress);
+        ContainerSpec ready = prepared(requested, node.environment(), progress);
         try {
-            return ContainerEngines.of(asked.engine()).start(ready, node);
+            return ContainerEngines.of(requested.engine()).start(ready, node);
         } catch (ContainerException e) {
-            if (ready.equals(asked) || isThere(ready)) {
+            if (ready.equals(requested) || isThere(ready)) {
                 throw e;
             }
             // a command has removed the image from the cache since the lookup
-            return ContainerEngines.of(asked.engine()).start(prepared(asked, node.environment(), progress), node);
+            return ContainerEngines.of(requested.engine())
+                    .start(prepared(requested, node.environment(), progress), node);
         }
     }
 
@@ -97,14 +98,14 @@ final class JobContainers {
 
     /** The same container, of an image that engines can mount. */
     private static ContainerSpec prepared(
-            ContainerSpec asked, Map<String, String> environment, Consumer<String> progress)
+            ContainerSpec requested, Map<String, String> environment, Consumer<String> progress)
             throws ContainerException, InterruptedException {
-        if (asked.image().isEmpty()) {
-            return asked;
+        if (requested.image().isEmpty()) {
+            return requested;
         }
         ImagePreparer preparer = new ImagePreparer(ImagePreparer.installedClassPath(), environment, progress);
-        Path image = preparer.prepare(asked.image().get());
-        return asked.withImage(new ImageReference.Local(image.toString()));
+        Path image = preparer.prepare(requested.image().get());
+        return requested.withImage(new ImageReference.Local(image.toString()));
     }
 
     /** Completes when workers can start, or completes exceptionally with the reason why no worker can start. */
@@ -160,35 +161,35 @@ final class JobContainers {
         }
     }
 
-    private static ContainerSpec spec(Container asked) {
+    private static ContainerSpec spec(Container requested) {
         return new ContainerSpec(
-                optional(asked.getImage()).map(ImageReference::parse),
-                asked.getMountsList().stream().map(JobContainers::mount).toList(),
-                asked.getWorkdir(),
-                optional(asked.getName()).map(ContainerName::parse),
-                asked.getSave(),
-                asked.getMountHome(),
-                asked.getRemapRoot(),
-                !asked.getReadOnly(),
-                asked.getEntrypoint(),
-                asked.getEntrypointLog(),
-                asked.getEnvList(),
-                asked.getUnshareList().isEmpty()
+                optional(requested.getImage()).map(ImageReference::parse),
+                requested.getMountsList().stream().map(JobContainers::mount).toList(),
+                requested.getWorkdir(),
+                optional(requested.getName()).map(ContainerName::parse),
+                requested.getSave(),
+                requested.getMountHome(),
+                requested.getRemapRoot(),
+                !requested.getReadOnly(),
+                requested.getEntrypoint(),
+                requested.getEntrypointLog(),
+                requested.getEnvList(),
+                requested.getUnshareList().isEmpty()
                         ? List.of()
-                        : UnsharedNamespace.parseAll(String.join(",", asked.getUnshareList())),
-                JavaChoice.parse(asked.getJava()),
-                EngineChoice.parse(asked.getEngine()));
+                        : UnsharedNamespace.parseAll(String.join(",", requested.getUnshareList())),
+                JavaChoice.parse(requested.getJava()),
+                EngineChoice.parse(requested.getEngine()));
     }
 
     private static Optional<String> optional(String text) {
         return Optional.of(text).filter(given -> !given.isEmpty());
     }
 
-    private static ContainerMount mount(io.jrun.agent.proto.ContainerMountEntry asked) {
+    private static ContainerMount mount(io.jrun.agent.proto.ContainerMountEntry requested) {
         return new ContainerMount(
-                ContainerMount.Kind.valueOf(asked.getKind()),
-                asked.getSource(),
-                asked.getTarget(),
-                asked.getFlagsList());
+                ContainerMount.Kind.valueOf(requested.getKind()),
+                requested.getSource(),
+                requested.getTarget(),
+                requested.getFlagsList());
     }
 }

@@ -82,8 +82,7 @@ final class EnterCommand {
         if (entry.isEmpty()) {
             words.addAll(change.words(worker));
         } else {
-            words.addAll(entry.get()
-                    .words(new RootEntry.PreparedRoot(root, folder + "/engine", account.isRoot(), spec), worker, node));
+            words.addAll(entry.get().words(new RootEntry.PreparedRoot(root, folder + "/engine", spec), worker, node));
         }
         return words;
     }

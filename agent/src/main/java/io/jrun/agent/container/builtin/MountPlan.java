@@ -14,8 +14,9 @@ import java.util.List;
 import java.util.Set;
 
 /**
- * The mounts of one worker, in order: the overlay, the node's /proc, /sys and /dev, a folder of the worker's own at /run,
- * a folder of the job at /tmp, the user's mounts, and the files of jrun. Makes each mount point before the mount. Confined to one thread.
+ * The mounts of one worker, in order: the overlay, the node's /proc, /sys and /dev, a folder of the worker's own at
+ * /run, a folder of the job at /tmp, the user's mounts, and the files of jrun. Makes each mount point before the mount.
+ * Confined to one thread.
  */
 final class MountPlan {
     private static final List<String> NODE_FOLDERS = List.of("/proc", "/sys", "/dev");
@@ -91,7 +92,7 @@ final class MountPlan {
             root.mount(inside, Path.of(path), true, false);
             fstab.add(path, base + "/root" + inside, "none", List.of("rbind"));
         }
-        memory("/run", folder + "/run", view.resolve("run"));
+        bindFolder("/run", folder + "/run", view.resolve("run"));
     }
 
     /**
@@ -100,10 +101,10 @@ final class MountPlan {
      * @param shared the folder, which all workers of the job on this node see
      */
     void temporary(String shared, Path sharedView) throws ContainerException {
-        memory("/tmp", shared, sharedView);
+        bindFolder("/tmp", shared, sharedView);
     }
 
-    private void memory(String path, String source, Path sourceView) throws ContainerException {
+    private void bindFolder(String path, String source, Path sourceView) throws ContainerException {
         String inside = root.resolve(path, false);
         root.mount(inside, sourceView, true, true);
         fstab.add(source, base + "/root" + inside, "none", List.of("bind"));

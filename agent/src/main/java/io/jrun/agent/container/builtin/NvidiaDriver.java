@@ -61,11 +61,11 @@ record NvidiaDriver(String devices, List<String> capabilities) {
         if (devices.isEmpty() || devices.equals("void") || !Files.exists(Path.of(CONTROL_DEVICE))) {
             return Optional.empty();
         }
-        String asked = worker.getOrDefault("NVIDIA_DRIVER_CAPABILITIES", "");
-        if (asked.isEmpty()) {
+        String requested = worker.getOrDefault("NVIDIA_DRIVER_CAPABILITIES", "");
+        if (requested.isEmpty()) {
             return Optional.of(new NvidiaDriver(devices, BY_DEFAULT));
         }
-        List<String> words = List.of(asked.split(",", -1));
+        List<String> words = List.of(requested.split(",", -1));
         return Optional.of(new NvidiaDriver(devices, words.contains("all") ? ALL : words));
     }
 

@@ -16,9 +16,8 @@ public interface RootEntry {
      *
      * @param folder absolute path in the mount namespace of the worker
      * @param scratch an empty folder that only this worker uses; the folder ends with the container
-     * @param isRoot whether the user of the agent is root
      */
-    record PreparedRoot(String folder, String scratch, boolean isRoot, ContainerSpec spec) {}
+    record PreparedRoot(String folder, String scratch, ContainerSpec spec) {}
 
     /**
      * Finds the programs that the engine needs on this node.

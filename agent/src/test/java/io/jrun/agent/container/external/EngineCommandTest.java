@@ -49,7 +49,7 @@ class EngineCommandTest {
     }
 
     private List<String> words(RootEntry entry) throws ContainerException {
-        return entry.words(new RootEntry.PreparedRoot("/c/root", "/c/w/engine", false, SPEC), WORKER, node).stream()
+        return entry.words(new RootEntry.PreparedRoot("/c/root", "/c/w/engine", SPEC), WORKER, node).stream()
                 .map(word -> word.replace(tools + "/", "").replaceFirst("^/(usr/)?bin/(env|mount)$", "$2"))
                 .toList();
     }

@@ -152,7 +152,7 @@ final class Checkpoints implements AutoCloseable {
     void saveIfDue(long step) {
         if (manager == null) {
             if (world.checkpointRequested()) {
-                progress.say("a checkpoint was asked for, but there is no --checkpoint=LOCATION");
+                progress.say("a checkpoint was requested, but there is no --checkpoint=LOCATION");
             }
             return;
         }
@@ -218,7 +218,7 @@ final class Checkpoints implements AutoCloseable {
                     lastStep = step;
                     position = loader.state();
                     if (guard.isTerminating()) {
-                        throw new CommException(ErrorCode.ABORTED, "the process was asked to end");
+                        throw new CommException(ErrorCode.ABORTED, "the process received a stop signal");
                     }
                 });
             } catch (CommException e) {

@@ -35,8 +35,8 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * The ranks along the axis pp share the layers as stages of a pipeline, the ranks along tp share each layer, and the
- * ranks along cp share each sequence. A model without --pp is a pipeline of one stage. The ranks along dp have copies. The ranks
- * along shard and cp may share the states of a copy.
+ * ranks along cp share each sequence. A model without --pp is a pipeline of one stage. The ranks along dp have copies.
+ * The ranks along shard and cp may share the states of a copy.
  */
 final class MeshModel implements TrainedModel {
     private final LanguageModel module;

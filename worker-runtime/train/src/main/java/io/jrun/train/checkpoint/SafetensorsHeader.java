@@ -32,11 +32,6 @@ record SafetensorsHeader(Map<String, String> metadata, List<TensorEntry> entries
         entries = List.copyOf(entries);
     }
 
-    /** Bytes of the data section. */
-    long dataBytes() {
-        return entries.isEmpty() ? 0 : entries.getLast().endBytes();
-    }
-
     byte[] encode() {
         List<String> members = new ArrayList<>();
         if (!metadata.isEmpty()) {

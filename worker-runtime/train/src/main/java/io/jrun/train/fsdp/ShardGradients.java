@@ -1,5 +1,6 @@
 package io.jrun.train.fsdp;
 
+import io.jrun.train.optim.GradientClipping;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
 import java.util.List;
@@ -33,7 +34,7 @@ final class ShardGradients {
             return norm.clip(inMemory(), maximum);
         }
         double before = norm();
-        offload.scaleGradients(ShardedGradientNorm.factor(before, maximum));
+        offload.scaleGradients(Math.min(1, GradientClipping.factor(before, maximum)));
         return before;
     }
 

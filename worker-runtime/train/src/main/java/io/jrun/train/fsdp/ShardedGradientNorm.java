@@ -3,12 +3,12 @@ package io.jrun.train.fsdp;
 import io.jrun.comm.DataType;
 import io.jrun.comm.ProcessGroup;
 import io.jrun.comm.ReduceOp;
+import io.jrun.train.optim.GradientClipping;
 import java.lang.foreign.MemorySegment;
 import java.util.Collection;
 import java.util.List;
 import org.bytedeco.javacpp.PointerScope;
 import org.bytedeco.pytorch.NoGradGuard;
-import org.bytedeco.pytorch.Scalar;
 import org.bytedeco.pytorch.Tensor;
 import org.bytedeco.pytorch.global.torch;
 
@@ -19,9 +19,6 @@ import org.bytedeco.pytorch.global.torch;
  * @param group the ranks that share the gradients
  */
 public record ShardedGradientNorm(ProcessGroup group) {
-    /** torch's constant, against division by zero. */
-    private static final double EPSILON = 1e-6;
-
     /** The norm over all ranks; {@code gradients} are this rank's. Squares are added in float64. */
     public double of(Collection<Tensor> gradients) {
         return ofSquares(gradients.stream().map(ShardedGradientNorm::square).toList());
@@ -47,14 +44,6 @@ public record ShardedGradientNorm(ProcessGroup group) {
         }
     }
 
-    /** The factor that bounds gradients of this norm. */
-    static double factor(double norm, double maximum) {
-        if (!(maximum > 0)) {
-            throw new IllegalArgumentException("the largest norm must be more than 0, not " + maximum);
-        }
-        return Math.min(1, maximum / (norm + EPSILON));
-    }
-
     /**
      * Multiplies the gradients by {@code maximum / (norm + 1e-6)} if this is less than 1.
      *
@@ -63,13 +52,7 @@ public record ShardedGradientNorm(ProcessGroup group) {
      */
     public double clip(Collection<Tensor> gradients, double maximum) {
         double norm = of(gradients);
-        double factor = factor(norm, maximum);
-        if (factor < 1) {
-            try (Scalar scalar = new Scalar(factor);
-                    NoGradGuard _ = new NoGradGuard()) {
-                gradients.forEach(gradient -> gradient.mul_(scalar));
-            }
-        }
+        GradientClipping.scaleToNorm(gradients, norm, maximum);
         return norm;
     }
 }

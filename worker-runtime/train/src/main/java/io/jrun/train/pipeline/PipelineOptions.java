@@ -16,15 +16,13 @@ import java.util.function.Supplier;
  * @param replicas the ranks that hold the same stages and train on other samples
  * @param shards the parameters that tensor parallel ranks share; empty if each rank has whole layers
  * @param autocast opens a scope of reduced precision around each forward pass
- * @param freesOthers whether the memory of parameters that no stage of this rank uses is freed
  */
 public record PipelineOptions(
         PipelineSchedule schedule,
         Optional<StageCut> cut,
         StageReplicas replicas,
         Optional<TensorShards> shards,
-        Optional<Supplier<Autocast>> autocast,
-        boolean freesOthers) {
+        Optional<Supplier<Autocast>> autocast) {
 
     /**
      * The options for a schedule of jrun's.
@@ -41,12 +39,12 @@ public record PipelineOptions(
     /** The options for any schedule. */
     public static PipelineOptions of(PipelineSchedule schedule) {
         return new PipelineOptions(
-                schedule, Optional.empty(), new ReplicaGradients(null), Optional.empty(), Optional.empty(), true);
+                schedule, Optional.empty(), new ReplicaGradients(null), Optional.empty(), Optional.empty());
     }
 
     /** These options with other layers for each stage. */
     public PipelineOptions withCut(StageCut newCut) {
-        return new PipelineOptions(schedule, Optional.of(newCut), replicas, shards, autocast, freesOthers);
+        return new PipelineOptions(schedule, Optional.of(newCut), replicas, shards, autocast);
     }
 
     /** These options with data parallelism: each rank of the group has whole stages. */
@@ -56,21 +54,16 @@ public record PipelineOptions(
 
     /** These options with another kind of data parallelism. */
     public PipelineOptions withReplicas(StageReplicas newReplicas) {
-        return new PipelineOptions(schedule, cut, newReplicas, shards, autocast, freesOthers);
+        return new PipelineOptions(schedule, cut, newReplicas, shards, autocast);
     }
 
     /** These options for layers that tensor parallel ranks share. The norm of the gradients then includes all parts. */
     public PipelineOptions withShards(TensorShards newShards) {
-        return new PipelineOptions(schedule, cut, replicas, Optional.of(newShards), autocast, freesOthers);
+        return new PipelineOptions(schedule, cut, replicas, Optional.of(newShards), autocast);
     }
 
     /** These options with forward passes in reduced precision. */
     public PipelineOptions withAutocast(Supplier<Autocast> newAutocast) {
-        return new PipelineOptions(schedule, cut, replicas, shards, Optional.of(newAutocast), freesOthers);
-    }
-
-    /** These options, and each rank keeps the whole model in memory. */
-    public PipelineOptions keepingOthers() {
-        return new PipelineOptions(schedule, cut, replicas, shards, autocast, false);
+        return new PipelineOptions(schedule, cut, replicas, shards, Optional.of(newAutocast));
     }
 }

@@ -82,9 +82,7 @@ public final class PipelineParallel implements AutoCloseable {
         schedule.stagesOf(pipeline.groupRank()).forEach(stage -> mine.put(stage, layersOfStages.get(stage)));
         this.parameters = collect(mine);
         this.tied = TiedParameters.of(layersOfStages, schedule, pipeline);
-        if (options.freesOthers()) {
-            freeOthers();
-        }
+        freeOthers();
         this.replicas = options.replicas();
         this.stages = new ModelStages(
                 replicas.takeOver(mine, tied::contains),

@@ -40,7 +40,9 @@ final class EarlyFlush {
         running = task;
     }
 
-    /** Waits for the fsync that is running. The kernel reports an error of the disk only once, so the error is thrown. */
+    /**
+     * Waits for the fsync that is running. The kernel reports an error of the disk only once, so the error is thrown.
+     */
     void end() throws IOException {
         FutureTask<?> last = running;
         running = null;

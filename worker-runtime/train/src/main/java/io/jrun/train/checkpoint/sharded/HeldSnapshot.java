@@ -128,10 +128,6 @@ final class HeldSnapshot implements AutoCloseable {
                 chunk.shape().stream().mapToLong(Long::longValue).toArray());
     }
 
-    List<Chunk> chunks() {
-        return chunks;
-    }
-
     Map<String, String> texts() {
         return Map.copyOf(texts);
     }
