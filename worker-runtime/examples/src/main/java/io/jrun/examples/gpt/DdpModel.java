@@ -15,6 +15,7 @@ import io.jrun.train.module.ModuleWrapper;
 import io.jrun.train.optim.GradientClipping;
 import io.jrun.train.tensor.ModuleTensors;
 import java.time.Duration;
+import java.util.HashMap;
 import java.util.Map;
 import java.util.function.Consumer;
 import org.bytedeco.pytorch.Tensor;
@@ -27,10 +28,12 @@ final class DdpModel implements TrainedModel {
     private final ShardedState state;
     private final @Nullable PowerSgdHook powerSgd;
     private final @Nullable LocalSgd localSgd;
+    private final @Nullable Float8Layers float8;
 
     DdpModel(GptOptions options, DeviceMesh mesh, Consumer<LanguageModel> built) {
         ProcessGroup group = ParallelOptions.dataGroup(mesh);
         LanguageModel module = TrainedModel.build(options, ModuleWrapper.NONE);
+        float8 = options.recipe().precision() == GptRecipe.Precision.FP8 ? new Float8Layers(module) : null;
         built.accept(module);
         model = new DistributedDataParallel<>(module, group, options.recipe().ddp());
         CommunicationHook hook = options.recipe().communicationHook().orElse(null);
@@ -70,20 +73,30 @@ final class DdpModel implements TrainedModel {
         if (optimizer instanceof ZeroStates) {
             return Holding.PARTS_OF_GROUP;
         }
-        return powerSgd == null ? Holding.ALL : Holding.PARTS;
+        return powerSgd == null && float8 == null ? Holding.ALL : Holding.PARTS;
     }
 
     @Override
     public Map<String, Tensor> ownState() {
-        return powerSgd == null ? Map.of() : powerSgd.state();
+        Map<String, Tensor> own = new HashMap<>();
+        if (powerSgd != null) {
+            own.putAll(powerSgd.state());
+        }
+        if (float8 != null) {
+            own.putAll(float8.state());
+        }
+        return own;
     }
 
     @Override
     public void loadOwnState(Map<String, Tensor> own) {
-        if (powerSgd == null) {
-            TrainedModel.super.loadOwnState(own);
-        } else {
-            powerSgd.load(own);
+        if (powerSgd != null) {
+            Map<String, Tensor> errors = new HashMap<>(own);
+            errors.keySet().removeIf(Float8Layers::owns);
+            powerSgd.load(errors);
+        }
+        if (float8 != null) {
+            float8.load(own);
         }
     }
 

@@ -33,10 +33,8 @@ interface TrainedModel extends AutoCloseable {
         return Map.of();
     }
 
-    /** Takes a state of {@link #ownState}. Called before the first step. */
-    default void loadOwnState(Map<String, Tensor> state) {
-        throw new IllegalStateException("the model has no state of its own, but got " + state.keySet());
-    }
+    /** Takes a state of {@link #ownState}, and ignores unknown names. Called before the first step. */
+    default void loadOwnState(Map<String, Tensor> state) {}
 
     /** The part of the state that a rank can save when the groups of the job have ended. */
     Holding holding();
@@ -153,9 +151,6 @@ interface TrainedModel extends AutoCloseable {
         ModuleWrapper recompute = options.recipe().recompute().wrapper();
         LanguageModel model = options.model().build(wrapper.around(recompute.around(values)));
         values.fillRest(model);
-        if (options.recipe().precision() == GptRecipe.Precision.FP8) {
-            Float8Layers.replaceIn(model);
-        }
         return model;
     }
 }

@@ -146,7 +146,7 @@ class GptRecipeTest {
     }
 
     @ParameterizedTest
-    @ValueSource(strings = {"--precision=f32", "--precision=f16 --ema=0.5"})
+    @ValueSource(strings = {"--precision=f32", "--precision=f16 --ema=0.5", "--precision=fp8"})
     void aResumedTrainingHasTheSameBits(String recipe) throws IOException {
         String[] fused = with(recipe.split(" ", -1), "--optimizer=fused");
         Path whole = folder.resolve("whole.safetensors");

@@ -3,6 +3,9 @@ package io.jrun.train.precision;
 import io.jrun.train.autograd.AutogradBridge;
 import io.jrun.train.autograd.AutogradFunction;
 import io.jrun.train.autograd.FunctionContext;
+import io.jrun.train.tensor.TensorMemory;
+import java.lang.foreign.ValueLayout;
+import java.nio.FloatBuffer;
 import java.util.Arrays;
 import java.util.List;
 import org.bytedeco.pytorch.Tensor;
@@ -40,9 +43,35 @@ public final class Float8Linear {
         gradients = new Float8Scaling(Float8.E5M2, historyLength, margin);
     }
 
-    /** The scales of inputs, weights and gradients, to save and to load. */
+    /** The scales of inputs, weights and gradients. */
     public List<Float8Scaling> scalings() {
         return List.of(inputs, weights, gradients);
+    }
+
+    /**
+     * The scales and the histories, to save. The caller frees the tensor.
+     *
+     * @return float32, [3, 1 + history length]: a row for inputs, weights and gradients; the scale is the first element
+     */
+    public Tensor state() {
+        int width = 1 + inputs.history().length;
+        FloatBuffer rows = FloatBuffer.allocate(3 * width);
+        scalings().forEach(scaling -> rows.put(scaling.scale()).put(scaling.history()));
+        return TensorMemory.own(Tensor.create(rows.array(), 3, width));
+    }
+
+    /**
+     * Loads scales and histories.
+     *
+     * @param state from {@link #state} of a product with the same history length
+     * @throws IllegalArgumentException if the history length differs
+     */
+    public void load(Tensor state) {
+        float[] rows = TensorMemory.segment(state).toArray(ValueLayout.JAVA_FLOAT);
+        int width = rows.length / 3;
+        for (int row = 0; row < 3; row++) {
+            scalings().get(row).load(rows[row * width], Arrays.copyOfRange(rows, row * width + 1, (row + 1) * width));
+        }
     }
 
     /**

@@ -71,6 +71,10 @@ class Float8LinearTest {
         assertThat(floats(weight.grad())).containsExactly(1, 1.125f, 1.25f, 1.40625f);
         assertThat(linear.scalings().stream().map(Float8Scaling::scale))
                 .containsExactly(448f / 1.125f, 448f, 57_344f / 1.25f);
+        Float8Linear resumed = new Float8Linear(4, 0);
+        resumed.load(linear.state());
+        assertThat(resumed.scalings()).hasToString(linear.scalings().toString());
+        assertThatThrownBy(() -> new Float8Linear(5, 0).load(linear.state())).hasMessageContaining("4 magnitudes");
     }
 
     /** The relative error of an e4m3 number is at most 1/16; with delayed scales a small tensor is not lost. */
