@@ -12,9 +12,9 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * Prints "NAME MILLISECONDS" for each start of a JVM that prints one line: without a container, in each image with the builtin engine,
- * and with a command. The time of NAME begins before the image is mounted and ends when the program has ended. The time of NAME-next is
- * that of a second worker of the same job: the image is mounted already.
+ * Prints "NAME MILLISECONDS" for each start of a JVM that prints one line: without a container, in each image with the
+ * builtin engine, and with a command. The time of NAME begins before the image is mounted and ends when the program has
+ * ended. The time of NAME-next is the time of a second worker of the same job: the image is mounted already.
  * Arguments: TURNS FOLDER HELLO_JAR NODE_JAVA IMAGE_JAVA NAME=IMAGE... [-- COMMAND...]
  */
 public class ContainerStart {

@@ -1,4 +1,6 @@
-"""The GPT of `jrun bench ddp --mode pp` by torch.distributed.pipelining over Gloo: 1F1B, 8 micro-batches, one thread a rank.
+"""The GPT of `jrun bench ddp --mode pp` by torch.distributed.pipelining over Gloo.
+
+1F1B with 8 micro-batches, and one thread for each rank.
 
 Start with: python3 -m torch.distributed.run --nproc-per-node=2 pipeline_gloo.py [options]
 Prints one JSON object: medianMillis and minMillis of the slowest rank's steps.

@@ -1,4 +1,6 @@
-"""The GPT of `jrun bench ddp --mode tp` by torch's DTensor over Gloo: shared blocks, a head on each rank, one thread a rank.
+"""The GPT of `jrun bench ddp --mode tp` by torch's DTensor over Gloo.
+
+The ranks share the blocks. Each rank has a head of its own, and one thread.
 
 Start with: python3 -m torch.distributed.run --nproc-per-node=2 tensor_gloo.py [options]
 Prints one JSON object: medianMillis and minMillis of the slowest rank's steps.
@@ -18,7 +20,10 @@ import ddp_gloo as peer
 
 
 class Block(nn.Module):
-    """The block of ddp_gloo with one layer each for queries, keys and values: DTensor cuts the joint layer across heads."""
+    """The block of ddp_gloo with separate layers for queries, keys and values.
+
+    DTensor would cut a joint layer across heads.
+    """
 
     def __init__(self, whole, ranks):
         super().__init__()

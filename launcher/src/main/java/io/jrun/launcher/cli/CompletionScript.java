@@ -24,7 +24,7 @@ final class CompletionScript {
                 esac
             }
 
-            # What the value of an option is: words, or @files, @folders, @nothing.
+            # The value of an option: words, or @files, @folders, @nothing.
             _jrun_value() {
                 case $1 in
             @VALUES@

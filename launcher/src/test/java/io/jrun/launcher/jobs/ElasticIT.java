@@ -45,7 +45,7 @@ class ElasticIT extends RealJobs {
                 .containsOnly(second.getFirst().step());
         assertThat(folder.resolve("replaced")).hasSameBinaryContentAs(folder.resolve("whole"));
 
-        // Who goes on writes into the files that it began with.
+        // A worker that continues writes into the files with which it began.
         String survivor = Files.readString(jrun.logs().resolve("attempt-0/rank-0003/stdout.log"));
         assertThat(survivor.lines().filter(line -> line.contains("begins at step")))
                 .hasSize(2);

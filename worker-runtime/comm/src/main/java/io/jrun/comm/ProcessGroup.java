@@ -44,8 +44,8 @@ public interface ProcessGroup extends BufferCollectives, AutoCloseable {
     int worldRank(int groupRank);
 
     /**
-     * How a member has left the job, such as "ended by SIGKILL"; empty while its process runs, and until this rank is
-     * told. Also after a failure of the group.
+     * How a member has left the job, such as "ended by SIGKILL"; empty while its process runs, and until this rank
+     * has received the notice. The method also works after a failure of the group.
      */
     Optional<String> departure(int groupRank);
 

@@ -146,7 +146,7 @@ class HierarchicalCollectivesIT {
         Throwable thrown = catchThrowable(() -> LocalWorld.run(options("2+2"), world -> {
             MemorySegment buffer = MemorySegment.ofArray(new float[100]);
             try {
-                world.group().barrier(); // Which may still be under way on one node when another fails.
+                world.group().barrier(); // The barrier may still run on one node when another node fails.
                 if (world.rank() == deviating) {
                     world.group().allToAll(buffer, MemorySegment.ofArray(new float[100]), DataType.F32, 25);
                 } else {

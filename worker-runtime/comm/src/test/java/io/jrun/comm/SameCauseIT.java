@@ -140,7 +140,7 @@ class SameCauseIT {
         CountDownLatch failed = new CountDownLatch(options.size() - 1);
         Map<Integer, CommException> failures = new ConcurrentHashMap<>();
         LocalWorld.run(options, world -> {
-            world.group().withTimeout(Duration.ofSeconds(60)).barrier(); // Which makes the connections.
+            world.group().withTimeout(Duration.ofSeconds(60)).barrier(); // The barrier makes the connections.
             if (world.rank() == 1) {
                 failed.await();
                 return;

@@ -2,6 +2,7 @@ package io.jrun.train.ddp;
 
 import java.util.List;
 import java.util.Set;
+import java.util.TreeSet;
 
 /**
  * Options of DDP: the sizes of buckets, and the parameters that a step may leave out.
@@ -59,9 +60,19 @@ public record DdpOptions(
         return new DdpOptions(bucketBytes, findUnusedParameters, staticGraph, newSyncBuffers, ignored);
     }
 
-    /** A copy that ignores parameters and buffers with these names. All other names count. */
+    /** A copy that ignores parameters and buffers with these names. A tied parameter has its first name only. */
     public DdpOptions withIgnored(Set<String> newIgnored) {
         return new DdpOptions(bucketBytes, findUnusedParameters, staticGraph, syncBuffers, newIgnored);
+    }
+
+    /** Throws {@link DdpException} if an ignored name is none of the names of a module's parameters and buffers. */
+    void requireIgnoredIn(Set<String> names) {
+        Set<String> unknown = new TreeSet<>(ignored);
+        unknown.removeAll(names);
+        if (!unknown.isEmpty()) {
+            throw new DdpException("DDP cannot ignore " + unknown + ": the module has no parameter or buffer of this"
+                    + " name. The names are those of ModuleTensors.all(module).");
+        }
     }
 
     /**

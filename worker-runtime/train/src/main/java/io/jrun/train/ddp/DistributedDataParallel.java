@@ -60,7 +60,9 @@ public final class DistributedDataParallel<M extends Module> implements AutoClos
         this.module = module;
         this.options = options;
         this.group = group;
-        Map<String, Tensor> state = without(options.ignored(), ModuleTensors.all(module));
+        Map<String, Tensor> all = ModuleTensors.all(module);
+        options.requireIgnoredIn(all.keySet());
+        Map<String, Tensor> state = without(options.ignored(), all);
         this.buffers = without(options.ignored(), ModuleTensors.buffers(module));
         StateAgreement.verify(group, state);
         List<Parameter> trained = Parameter.trained(without(options.ignored(), ModuleTensors.parameters(module)));

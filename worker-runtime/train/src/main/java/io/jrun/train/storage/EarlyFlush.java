@@ -8,7 +8,7 @@ import java.util.concurrent.FutureTask;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Writes the pages of a file to the disk while the program writes further pages. Without it the disk would have no work
+ * Writes the pages of a file to the disk while the program writes further pages. Otherwise the disk would have no work
  * before the final fsync. Confined to one thread; the fsyncs run on threads of their own, one at a time.
  */
 final class EarlyFlush {

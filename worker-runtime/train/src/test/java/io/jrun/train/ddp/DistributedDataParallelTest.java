@@ -15,6 +15,7 @@ import java.lang.foreign.MemorySegment;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import java.util.Set;
 import java.util.concurrent.atomic.AtomicReferenceArray;
 import org.assertj.core.data.Offset;
 import org.bytedeco.javacpp.PointerScope;
@@ -97,6 +98,19 @@ class DistributedDataParallelTest {
                 }))
                 .isInstanceOf(DdpException.class)
                 .hasMessageContaining("'b' Float[1] on rank 0 but nothing more on rank 1");
+    }
+
+    @Test
+    void anUnknownIgnoredNameIsNamed() {
+        DdpOptions options = DdpOptions.DEFAULT.withIgnored(Set.of("a", "wrong"));
+        assertThatThrownBy(() -> LocalWorld.run(1, world -> {
+                    Module model = new Module();
+                    model.register_parameter("a", torch.ones(1));
+                    model.register_parameter("b", torch.ones(1));
+                    new DistributedDataParallel<>(model, world.group(), options);
+                }))
+                .isInstanceOf(DdpException.class)
+                .hasMessageContaining("cannot ignore [wrong]");
     }
 
     @Test
