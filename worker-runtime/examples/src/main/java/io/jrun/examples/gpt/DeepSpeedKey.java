@@ -117,7 +117,7 @@ record DeepSpeedKey(Treatment treatment, String words) {
                 "fp16.consecutive_hysteresis",
                 "fp16.min_loss_scale");
         ignored(keys, "fused kernels are chosen with optimizer.type", "optimizer.params.torch_adam");
-        refused(keys, "this program has no float16: use bf16", "fp16.enabled");
+        refused(keys, "use bf16, or --precision=f16 instead", "fp16.enabled");
         refused(
                 keys,
                 "use --recompute=N",

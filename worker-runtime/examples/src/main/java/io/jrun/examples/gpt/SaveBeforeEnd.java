@@ -28,7 +28,7 @@ record SaveBeforeEnd(CheckpointManager manager, int rank, CheckpointOptions opti
             case PARTS -> saveParts(step, state);
             case PARTS_OF_GROUP ->
                 progress.say("no checkpoint of step " + step
-                        + ": with --zero=1, --zero=2 or --tp the ranks save together only, as after USR1");
+                        + ": with --zero=1, --zero=2 or --tp a save needs the group of the ranks, as after USR1");
         }
     }
 

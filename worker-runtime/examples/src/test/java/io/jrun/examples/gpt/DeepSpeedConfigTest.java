@@ -67,7 +67,7 @@ class DeepSpeedConfigTest {
                 "'zero_optimization':{'stage':1} | train_batch_size: give train_batch_size or",
                 "'train_batch_size':4,'zero_optimisation':{'stage':1} | zero_optimisation.stage: this program does not know the key",
                 "'train_batch_size':4,'zero_optimization':{'stage':4} | the stages are 0 to 3, not 4",
-                "'train_batch_size':4,'fp16':{'enabled':true} | fp16.enabled: this program has no float16: use bf16",
+                "'train_batch_size':4,'fp16':{'enabled':true} | fp16.enabled: use bf16, or --precision=f16 instead",
                 "'train_batch_size':4,'optimizer':{'type':'Lamb'} | optimizer.type: this program has AdamW and SGD, not Lamb",
                 "'train_batch_size':4,'optimizer':{'type':'AdamW','params':{'eps':1e-6}} | eps: this program has 1.0E-8, not 1.0E-6",
                 "'train_batch_size':4,'optimizer':{'type':'Adam','params':{'adam_w_mode':false}} | adam_w_mode: this program has AdamW",
