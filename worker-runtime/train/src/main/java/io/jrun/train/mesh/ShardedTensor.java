@@ -8,7 +8,6 @@ import java.util.Arrays;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
-import org.bytedeco.javacpp.PointerScope;
 import org.bytedeco.pytorch.NoGradGuard;
 import org.bytedeco.pytorch.Tensor;
 import org.bytedeco.pytorch.TensorVector;
@@ -60,20 +59,6 @@ public record ShardedTensor(
         }
     }
 
-    /** Copies this rank's part of a whole tensor to the local part. */
-    public void takePart(Tensor whole, MeshAxis... axes) {
-        try (PointerScope _ = new PointerScope();
-                NoGradGuard _ = new NoGradGuard()) {
-            Tensor part = whole.detach();
-            for (MeshAxis axis : axes) {
-                if (placement(axis.name()) instanceof Shard shard) {
-                    part = part(part, shard, axis);
-                }
-            }
-            local.detach().copy_(part);
-        }
-    }
-
     /** This rank's part of a whole tensor; a view if the shard has one section. */
     static Tensor part(Tensor whole, Shard shard, MeshAxis axis) {
         long section = whole.size(shard.dim()) / shard.sections();
@@ -102,19 +87,11 @@ public record ShardedTensor(
     }
 
     /**
-     * The indices of the first local element in the whole tensor, for each dimension. With sections: in the first
-     * section.
+     * The local part as boxes of the whole tensor: one box, or one for each section that has its part. A part without
+     * elements is one box. The boxes are views of the part.
      */
-    public long[] offsets(MeshAxis... axes) {
-        long[] offsets = new long[globalShape.size()];
-        long[] shape = shape();
-        for (MeshAxis axis : axes) {
-            if (placement(axis.name()) instanceof Shard shard) {
-                offsets[shard.dim()] += range(shape, shard, axis).offset();
-            }
-            shape = partShape(shape, axis);
-        }
-        return offsets;
+    public List<TensorBox> boxes(MeshAxis... axes) {
+        return TensorBox.of(this, List.of(axes));
     }
 
     /** A copy of the whole tensor. Collective on the axes. */

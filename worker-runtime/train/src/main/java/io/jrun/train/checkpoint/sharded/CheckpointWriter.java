@@ -16,7 +16,6 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
-import java.util.Objects;
 import java.util.TreeMap;
 import org.bytedeco.javacpp.PointerScope;
 import org.bytedeco.pytorch.NoGradGuard;
@@ -70,14 +69,13 @@ final class CheckpointWriter {
                 .map(CheckpointWriter::parse)
                 .map(json -> json.stream().map(ChunkJson::chunk).toList())
                 .toList());
-        String file = partName();
+        Map<String, List<Chunk>> files = new LinkedHashMap<>();
+        plan.filesOf(ranks.rank()).forEach(chunks -> files.put(partName(), chunks));
         List<String> receipts;
         try {
-            receipts = ranks.run(
-                    "write a part of " + place,
-                    () -> JsonWriter.write(List.of(writePart(folder + file, file, plan, state))));
+            receipts = ranks.run("write a part of " + place, () -> writeParts(folder, files, state));
         } catch (CheckpointException e) {
-            discard(folder + file, e);
+            files.keySet().forEach(file -> discard(folder + file, e));
             throw e;
         }
         // A commit that reports an error may have succeeded, so the parts stay.
@@ -118,24 +116,36 @@ final class CheckpointWriter {
                 HexFormat.of().formatHex(bytes));
     }
 
-    private Map<String, Object> writePart(String name, String file, SavePlan plan, StateDict state) throws IOException {
-        Map<String, StateEntry> entries = new TreeMap<>();
-        state.entries().forEach(entry -> entries.put(entry.name(), entry));
+    private String writeParts(String folder, Map<String, List<Chunk>> files, StateDict state) throws IOException {
+        Map<String, List<StateEntry>> entries = new TreeMap<>();
+        state.entries()
+                .forEach(entry -> entries.computeIfAbsent(entry.name(), _ -> new ArrayList<>())
+                        .add(entry));
+        List<Map<String, Object>> written = new ArrayList<>();
+        for (Map.Entry<String, List<Chunk>> file : files.entrySet()) {
+            written.add(writePart(folder, file.getKey(), file.getValue(), entries));
+        }
+        return JsonWriter.write(written);
+    }
+
+    private Map<String, Object> writePart(
+            String folder, String file, List<Chunk> chunks, Map<String, List<StateEntry>> entries) throws IOException {
         Map<String, Object> offsets = new TreeMap<>();
         Map<String, Tensor> tensors = new LinkedHashMap<>();
         Map<String, Object> receipt = new LinkedHashMap<>();
         try (PointerScope _ = new PointerScope();
                 NoGradGuard _ = new NoGradGuard()) {
-            for (Chunk chunk : plan.writesOf(ranks.rank())) {
-                tensors.put(chunk.name(), piece(Objects.requireNonNull(entries.get(chunk.name())), chunk));
+            for (Chunk chunk : chunks) {
+                StateEntry entry = entries.getOrDefault(chunk.name(), List.of()).stream()
+                        .filter(held -> Chunk.of(held).overlaps(chunk))
+                        .findFirst()
+                        .orElseThrow();
+                tensors.put(chunk.name(), piece(entry, chunk));
                 offsets.put(chunk.name(), Map.of("saved_offsets", chunk.offsets()));
-            }
-            if (tensors.isEmpty()) {
-                return receipt;
             }
             Map<String, String> metadata =
                     Map.of("format", FORMAT, "DCP_VERSION", "1.0", "DCP_SHARDING_INFO", JsonWriter.write(offsets));
-            try (ObjectWriter writer = storage.create(name)) {
+            try (ObjectWriter writer = storage.create(folder + file)) {
                 ChecksummedPart part = new ChecksummedPart(writer);
                 List<StoredTensor> stored = Safetensors.write(part, tensors, metadata);
                 writer.finish();
@@ -164,16 +174,16 @@ final class CheckpointWriter {
         List<SavedPart> parts = new ArrayList<>();
         Map<String, List<SavedChunk>> tensors = new TreeMap<>();
         for (int rank = 0; rank < receipts.size(); rank++) {
-            Map<?, ?> receipt = ChunkJson.object(parse(receipts.get(rank)).getFirst());
-            if (receipt.isEmpty()) {
-                continue;
+            List<?> written = parse(receipts.get(rank));
+            for (int file = 0; file < written.size(); file++) {
+                Map<?, ?> receipt = ChunkJson.object(written.get(file));
+                Map<?, ?> positions = ChunkJson.object(receipt.get("positions"));
+                for (Chunk chunk : plan.filesOf(rank).get(file)) {
+                    tensors.computeIfAbsent(chunk.name(), _ -> new ArrayList<>())
+                            .add(new SavedChunk(chunk, parts.size(), ChunkJson.whole(positions.get(chunk.name()))));
+                }
+                parts.add(ChunkJson.part(receipt.get("part")));
             }
-            Map<?, ?> positions = ChunkJson.object(receipt.get("positions"));
-            for (Chunk chunk : plan.writesOf(rank)) {
-                tensors.computeIfAbsent(chunk.name(), _ -> new ArrayList<>())
-                        .add(new SavedChunk(chunk, parts.size(), ChunkJson.whole(positions.get(chunk.name()))));
-            }
-            parts.add(ChunkJson.part(receipt.get("part")));
         }
         plan.tensors().forEach((name, chunk) -> {
             if (!tensors.containsKey(name)) {

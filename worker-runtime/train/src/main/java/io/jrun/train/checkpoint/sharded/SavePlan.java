@@ -2,6 +2,7 @@ package io.jrun.train.checkpoint.sharded;
 
 import io.jrun.train.checkpoint.CheckpointException;
 import java.util.ArrayList;
+import java.util.Collection;
 import java.util.Comparator;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -18,18 +19,18 @@ final class SavePlan {
     /** A smaller chunk is not cut: the piece would cost more in the index than the balance is worth. */
     private static final long MIN_CUT_BYTES = 1 << 20;
 
-    private final List<List<Chunk>> writes;
+    private final List<List<List<Chunk>>> files;
     private final Map<String, Chunk> tensors;
 
-    private SavePlan(List<List<Chunk>> writes, Map<String, Chunk> tensors) {
-        this.writes = writes;
+    private SavePlan(List<List<List<Chunk>>> files, Map<String, Chunk> tensors) {
+        this.files = files;
         this.tensors = tensors;
     }
 
     /**
      * The plan for these ranks.
      *
-     * @param held the chunks of each rank, at most one chunk of each name
+     * @param held the chunks of each rank
      * @throws CheckpointException if ranks do not agree on type or shape of a tensor, or if parts overlap or leave a
      *     hole
      */
@@ -49,9 +50,9 @@ final class SavePlan {
         return new SavePlan(assign(cut(holders, held.size()), held.size()), tensors);
     }
 
-    /** The chunks that a rank writes; at most one of each name. */
-    List<Chunk> writesOf(int rank) {
-        return writes.get(rank);
+    /** The files that a rank writes. The first file has one chunk of each name, the second file the second chunks. */
+    List<List<Chunk>> filesOf(int rank) {
+        return files.get(rank);
     }
 
     /** One chunk of each tensor, for its type and global shape; sorted by name. */
@@ -111,9 +112,9 @@ final class SavePlan {
         return pieces;
     }
 
-    private static List<List<Chunk>> assign(Map<Chunk, List<Integer>> holders, int ranks) {
+    private static List<List<List<Chunk>>> assign(Map<Chunk, List<Integer>> holders, int ranks) {
         long[] load = new long[ranks];
-        List<Map<String, Chunk>> writes = new ArrayList<>();
+        List<Map<String, List<Chunk>>> writes = new ArrayList<>();
         for (int rank = 0; rank < ranks; rank++) {
             writes.add(new TreeMap<>());
         }
@@ -124,12 +125,33 @@ final class SavePlan {
                 .thenComparing(chunk -> chunk.offsets().toString()));
         for (Chunk chunk : largestFirst) {
             int writer = holders.getOrDefault(chunk, List.of()).stream()
-                    .filter(rank -> !writes.get(rank).containsKey(chunk.name()))
-                    .min(Comparator.comparingLong(rank -> load[rank]))
+                    .min(Comparator.<Integer>comparingInt(rank ->
+                                    chunksOf(chunk.name(), writes.get(rank)).size())
+                            .thenComparingLong(rank -> load[rank]))
                     .orElseThrow();
             load[writer] += chunk.bytes();
-            writes.get(writer).put(chunk.name(), chunk);
+            writes.get(writer)
+                    .computeIfAbsent(chunk.name(), _ -> new ArrayList<>())
+                    .add(chunk);
         }
-        return writes.stream().map(own -> List.copyOf(own.values())).toList();
+        return writes.stream().map(own -> files(own.values())).toList();
+    }
+
+    private static List<Chunk> chunksOf(String name, Map<String, List<Chunk>> writes) {
+        return writes.getOrDefault(name, List.of());
+    }
+
+    /** A file has at most one chunk of a name: its format gives each tensor one place. */
+    private static List<List<Chunk>> files(Collection<List<Chunk>> chunksOfNames) {
+        List<List<Chunk>> files = new ArrayList<>();
+        for (List<Chunk> chunks : chunksOfNames) {
+            for (int i = 0; i < chunks.size(); i++) {
+                if (i == files.size()) {
+                    files.add(new ArrayList<>());
+                }
+                files.get(i).add(chunks.get(i));
+            }
+        }
+        return files;
     }
 }

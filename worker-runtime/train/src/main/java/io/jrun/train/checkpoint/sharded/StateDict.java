@@ -3,7 +3,7 @@ package io.jrun.train.checkpoint.sharded;
 import io.jrun.train.mesh.MeshAxis;
 import io.jrun.train.mesh.Partial;
 import io.jrun.train.mesh.ShardedTensor;
-import java.util.Arrays;
+import io.jrun.train.mesh.TensorBox;
 import java.util.Collection;
 import java.util.Collections;
 import java.util.LinkedHashMap;
@@ -24,10 +24,10 @@ public final class StateDict {
     /**
      * Adds a part of a tensor.
      *
-     * @throws IllegalArgumentException if the dictionary has an entry of this name
+     * @throws IllegalArgumentException if the dictionary has an entry of this name and these offsets
      */
     public StateDict put(StateEntry entry) {
-        if (entries.putIfAbsent(entry.name(), entry) != null) {
+        if (entries.putIfAbsent(entry.key(), entry) != null) {
             throw new IllegalArgumentException("the state has two tensors of the name '" + entry.name() + "'");
         }
         return this;
@@ -56,11 +56,15 @@ public final class StateDict {
             throw new IllegalArgumentException("tensor '" + tensor.name() + "' is partial on the axis " + axis.name()
                     + ". Reduce it before it is saved.");
         }
-        return put(new StateEntry(
-                prefix + tensor.name(),
-                tensor.globalShape(),
-                Arrays.stream(tensor.offsets(axis)).boxed().toList(),
-                tensor.local()));
+        return putPart(prefix + tensor.name(), tensor, axis);
+    }
+
+    /** Adds this rank's part of a tensor under a name. */
+    StateDict putPart(String name, ShardedTensor tensor, MeshAxis... axes) {
+        for (TensorBox box : tensor.boxes(axes)) {
+            put(new StateEntry(name, tensor.globalShape(), box.offsets(), box.local()));
+        }
+        return this;
     }
 
     /** Adds a text, such as the configuration or a counter. The text of rank 0 is saved. */

@@ -9,7 +9,7 @@ import org.bytedeco.pytorch.Tensor;
 /**
  * One rank's part of a tensor: a box in the whole tensor. A full tensor is the box of all elements.
  *
- * @param name unique in the state dictionary, equal on all ranks
+ * @param name of the tensor, equal on all ranks; a rank may hold several boxes of one tensor
  * @param globalShape the shape of the whole tensor
  * @param offsets the indices of the first local element in the whole tensor, one for each dimension
  * @param local the elements of the box; may have no elements
@@ -34,6 +34,11 @@ public record StateEntry(String name, List<Long> globalShape, List<Long> offsets
     public static StateEntry full(String name, Tensor tensor) {
         List<Long> shape = shapeOf(tensor);
         return new StateEntry(name, shape, Collections.nCopies(shape.size(), 0L), tensor);
+    }
+
+    /** Name and place, unique in the state dictionary. */
+    String key() {
+        return name + offsets;
     }
 
     /** The shape of the local part. */

@@ -19,7 +19,7 @@ final class StateSnapshot implements AutoCloseable {
         state.texts().forEach(copy::putText);
         memory.entrySet().removeIf(kept -> {
             boolean isGone =
-                    state.entries().stream().noneMatch(entry -> entry.name().equals(kept.getKey()));
+                    state.entries().stream().noneMatch(entry -> entry.key().equals(kept.getKey()));
             if (isGone) {
                 kept.getValue().close();
             }
@@ -34,7 +34,7 @@ final class StateSnapshot implements AutoCloseable {
     }
 
     private Tensor copy(StateEntry entry) {
-        Tensor kept = memory.get(entry.name());
+        Tensor kept = memory.get(entry.key());
         if (kept != null && TensorMemory.form(kept).equals(TensorMemory.form(entry.local()))) {
             TensorMemory.copy(entry.local(), kept);
             return kept;
@@ -47,7 +47,7 @@ final class StateSnapshot implements AutoCloseable {
                 Tensor contiguous = host.contiguous()) {
             boolean isShared = TensorMemory.address(contiguous) == TensorMemory.address(entry.local());
             Tensor fresh = TensorMemory.own(isShared ? contiguous.clone() : contiguous);
-            memory.put(entry.name(), fresh);
+            memory.put(entry.key(), fresh);
             return fresh;
         }
     }

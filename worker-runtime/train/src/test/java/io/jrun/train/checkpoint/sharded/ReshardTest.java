@@ -66,6 +66,8 @@ class ReshardTest {
         OptimizerState.of(optimizer, ModuleTensors.parameters(model))
                 .forEach((name, tensor) -> all.put("optimizer." + name, tensor));
         all.put("uneven", whole(5, 7, 3));
+        all.put("joint.weight", whole(9, 6));
+        all.put("joint.bias", whole(9));
         all.put("fewerRowsThanRanks", whole(2, 3));
         all.put("empty", whole(0, 3));
         all.put("half", whole(7, 5).to(torch.ScalarType.Half));
@@ -86,6 +88,9 @@ class ReshardTest {
     private static TensorPlacement placement(String name, int shift) {
         Tensor tensor = Objects.requireNonNull(wholes.get(name));
         int choice = Math.floorMod(name.hashCode() + shift, 3);
+        if (name.startsWith("joint") && choice < tensor.dim()) {
+            return new Shard(choice, 3); // three boxes on a rank
+        }
         return choice < Math.min(2, tensor.dim()) ? new Shard(choice) : new Replicate();
     }
 
@@ -138,7 +143,7 @@ class ReshardTest {
         Map<String, byte[]> bits = new LinkedHashMap<>();
         state.entries()
                 .forEach(entry -> bits.put(
-                        entry.name(),
+                        entry.key(),
                         TensorMemory.segment(entry.local().contiguous()).toArray(ValueLayout.JAVA_BYTE)));
         return bits;
     }
