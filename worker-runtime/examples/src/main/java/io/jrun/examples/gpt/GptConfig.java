@@ -10,8 +10,10 @@ import io.jrun.models.transformer.ExpertLayers;
 import io.jrun.models.transformer.LanguageModel;
 import io.jrun.models.transformer.RotaryEmbedding.Pairs;
 import io.jrun.train.module.ModuleWrapper;
+import io.jrun.train.tensorparallel.ParallelStyle;
 import java.util.List;
 import java.util.Locale;
+import java.util.Map;
 import java.util.Optional;
 
 /**
@@ -73,31 +75,39 @@ record GptConfig(
     /** The model, whose layers go to {@code wrapper} one at a time. */
     LanguageModel build(ModuleWrapper wrapper) {
         return switch (kind) {
-            case GPT ->
-                new Gpt2(
-                        new Gpt2Config(vocabulary, context, width, layers, heads, 4L * width, EPSILON, isTied),
-                        experts,
-                        wrapper);
-            case LLAMA ->
-                new Llama(
-                        new LlamaConfig(
-                                vocabulary,
-                                context,
-                                width,
-                                layers,
-                                heads,
-                                heads,
-                                width / heads,
-                                Math.ceilDiv(8L * width / 3, INNER_MULTIPLE) * INNER_MULTIPLE,
-                                EPSILON,
-                                ROTARY_BASE,
-                                isTied,
-                                false,
-                                Pairs.HALVES,
-                                Optional.empty()),
-                        experts,
-                        wrapper);
+            case GPT -> new Gpt2(gpt(), experts, wrapper);
+            case LLAMA -> new Llama(llama(), experts, wrapper);
         };
+    }
+
+    /** The plan by which tensor parallel ranks share the layers. */
+    Map<String, ParallelStyle> tensorParallelPlan() {
+        return switch (kind) {
+            case GPT -> gpt().tensorParallelPlan();
+            case LLAMA -> llama().tensorParallelPlan();
+        };
+    }
+
+    private Gpt2Config gpt() {
+        return new Gpt2Config(vocabulary, context, width, layers, heads, 4L * width, EPSILON, isTied);
+    }
+
+    private LlamaConfig llama() {
+        return new LlamaConfig(
+                vocabulary,
+                context,
+                width,
+                layers,
+                heads,
+                heads,
+                width / heads,
+                Math.ceilDiv(8L * width / 3, INNER_MULTIPLE) * INNER_MULTIPLE,
+                EPSILON,
+                ROTARY_BASE,
+                isTied,
+                false,
+                Pairs.HALVES,
+                Optional.empty());
     }
 
     /** The shape in words; a checkpoint of another shape cannot be resumed. */

@@ -17,6 +17,8 @@ import io.jrun.train.module.ModuleWrapper;
 import io.jrun.train.pipeline.PipelineException;
 import io.jrun.train.pipeline.PipelineOptions;
 import io.jrun.train.pipeline.PipelineParallel;
+import io.jrun.train.pipeline.StageCut;
+import io.jrun.train.pipeline.StageLayers;
 import io.jrun.train.pipeline.TensorShards;
 import io.jrun.train.precision.Autocast;
 import io.jrun.train.tensorparallel.TensorParallel;
@@ -59,29 +61,29 @@ final class MeshModel implements TrainedModel {
         contextAxis = axis(mesh, ParallelOptions.CONTEXT_AXIS);
         ProcessGroup stages = mesh.group(ParallelOptions.PIPELINE_AXIS);
         checkSizes(options);
-        module = TrainedModel.build(options, ModuleWrapper.NONE);
-        parameterCount = TrainingReport.parameters(module);
+        sharded = parallel.sharesParameters() ? sharded(parallel, mesh) : null;
+        TensorParallel tensor = parallel.tensor() == 1
+                ? null
+                : new TensorParallel(
+                        tensorAxis,
+                        parallel.isSequenceParallel(),
+                        options.model().tensorParallelPlan());
         try {
+            PipelineOptions how = pipelineOptions(options, mesh);
+            // Each block is built, gets its values and is shared before the next block is built.
+            ModuleWrapper ofStage = new StageLayers(
+                    how.cut().orElseThrow(), how.schedule(), stages, 1, sharded == null ? ModuleWrapper.NONE : sharded);
+            module = TrainedModel.build(options, tensor == null ? ofStage : ofStage.around(tensor));
             context = ContextParallel.apply(module, contextAxis, contextAxis.group(), parallel.contextExchange());
             checkLength(options);
-            Map<String, ShardedTensor> parameters = parallel.tensor() == 1
-                    ? WholeParameters.of(module)
-                    : TensorParallel.parallelize(
-                            module, tensorAxis, parallel.isSequenceParallel(), module.tensorParallelPlan());
-            PipelineOptions whole = PipelineOptions.of(
-                            parallel.schedule(), stages.size(), parallel.virtualStages(), microBatches)
-                    .withShards(new TensorShards(tensorAxis, parameters.values()));
-            sharded = parallel.sharesParameters() ? sharded(parallel, mesh) : null;
-            PipelineOptions plain = sharded == null
-                    ? whole.withReplicas(ParallelOptions.gradientGroup(mesh))
-                    : whole.withReplicas(new ShardedStages(sharded));
+            Map<String, ShardedTensor> parameters =
+                    tensor == null ? WholeParameters.of(module) : tensor.shareRest(module);
+            parameterCount = WholeParameters.elements(module, parameters);
             pipeline = new PipelineParallel(
                     module.pipelineLayers(),
                     module::logitsLoss,
                     stages,
-                    options.recipe().precision() == GptRecipe.Precision.BF16
-                            ? plain.withAutocast(Autocast::cpuBfloat16)
-                            : plain);
+                    how.withShards(new TensorShards(tensorAxis, parameters.values())));
             MeshAxis shardAxis = ParallelOptions.shardAxis(mesh);
             state = new ShardedState(ofThisRank(parameters, shardAxis.name()), List.of(tensorAxis, shardAxis));
         } catch (IllegalArgumentException | PipelineException e) {
@@ -90,6 +92,21 @@ final class MeshModel implements TrainedModel {
         optimizer = sharded == null
                 ? GptOptimizer.of(options.recipe().optimizer(), pipeline.parameters(), List.of())
                 : GptOptimizer.of(options.recipe().optimizer(), sharded.parameters(), sharded.gradientMemory());
+    }
+
+    private PipelineOptions pipelineOptions(GptOptions options, DeviceMesh mesh) {
+        ParallelOptions parallel = options.parallel();
+        PipelineOptions order =
+                PipelineOptions.of(parallel.schedule(), parallel.pipeline(), parallel.virtualStages(), microBatches);
+        int layers = options.model().layers() + 2; // with the embedding and the output layer
+        PipelineOptions cut =
+                order.withCut(StageCut.byCount(layers, order.schedule().stages()));
+        PipelineOptions replicated = sharded == null
+                ? cut.withReplicas(ParallelOptions.gradientGroup(mesh))
+                : cut.withReplicas(new ShardedStages(sharded));
+        return options.recipe().precision() == GptRecipe.Precision.BF16
+                ? replicated.withAutocast(Autocast::cpuBfloat16)
+                : replicated;
     }
 
     private static FullyShardedDataParallel sharded(ParallelOptions parallel, DeviceMesh mesh) {
@@ -183,10 +200,8 @@ final class MeshModel implements TrainedModel {
     }
 
     private static Holding holding(ParallelOptions parallel) {
-        if (parallel.tensor() > 1) {
-            return Holding.PARTS_OF_GROUP;
-        }
-        return parallel.pipeline() > 1 || parallel.sharesParameters() ? Holding.PARTS : Holding.ALL;
+        boolean hasParts = parallel.tensor() * parallel.pipeline() > 1 || parallel.sharesParameters();
+        return hasParts ? Holding.PARTS : Holding.ALL;
     }
 
     @Override

@@ -28,7 +28,7 @@ record SaveBeforeEnd(CheckpointManager manager, int rank, CheckpointOptions opti
             case PARTS -> saveParts(step, state);
             case PARTS_OF_GROUP ->
                 progress.say("no checkpoint of step " + step
-                        + ": with --zero=1, --zero=2 or --tp a save needs the group of the ranks, as after USR1");
+                        + ": with --zero=1 or --zero=2 a save needs the group of the ranks, as after USR1");
         }
     }
 

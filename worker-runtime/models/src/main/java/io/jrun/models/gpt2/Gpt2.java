@@ -16,7 +16,6 @@ import io.jrun.train.pipeline.PipelineLayer;
 import io.jrun.train.tensorparallel.ParallelStyle;
 import io.jrun.train.weights.NameMapping;
 import java.util.ArrayList;
-import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.function.UnaryOperator;
@@ -128,20 +127,7 @@ public final class Gpt2 extends LanguageModel {
     @Override
     public Map<String, ParallelStyle> tensorParallelPlan() {
         experts.requireNone("tensor parallel plan");
-        Map<String, ParallelStyle> plan = new LinkedHashMap<>();
-        plan.put("loss", ParallelStyle.VOCABULARY);
-        plan.put("transformer.wte", ParallelStyle.VOCABULARY);
-        if (head != null) {
-            plan.put("lm_head", ParallelStyle.VOCABULARY);
-        }
-        plan.put("transformer.wpe", ParallelStyle.SEQUENCE);
-        plan.put("transformer.h.*.ln_*", ParallelStyle.SEQUENCE);
-        plan.put("transformer.ln_f", ParallelStyle.SEQUENCE);
-        plan.put("transformer.h.*.attn.c_attn", ParallelStyle.jointHeads(config.heads()));
-        plan.put("transformer.h.*.attn.c_proj", ParallelStyle.ROW);
-        plan.put("transformer.h.*.mlp.c_fc", ParallelStyle.COLUMN);
-        plan.put("transformer.h.*.mlp.c_proj", ParallelStyle.ROW);
-        return plan;
+        return config.tensorParallelPlan();
     }
 
     /** Files of OpenAI's sizes lack the prefix. Masks are buffers of older versions. */

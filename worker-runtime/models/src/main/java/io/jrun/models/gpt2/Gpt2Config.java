@@ -1,6 +1,9 @@
 package io.jrun.models.gpt2;
 
 import io.jrun.train.json.JsonObject;
+import io.jrun.train.tensorparallel.ParallelStyle;
+import java.util.LinkedHashMap;
+import java.util.Map;
 
 /**
  * The sizes of a GPT-2, with the names and defaults of Hugging Face's config.json.
@@ -44,6 +47,24 @@ public record Gpt2Config(
                 json.integer("n_inner", 4 * width),
                 json.number("layer_norm_epsilon", 1e-5),
                 json.flag("tie_word_embeddings", true));
+    }
+
+    /** The plan by which tensor parallel ranks share the layers of a model without experts. */
+    public Map<String, ParallelStyle> tensorParallelPlan() {
+        Map<String, ParallelStyle> plan = new LinkedHashMap<>();
+        plan.put("loss", ParallelStyle.VOCABULARY);
+        plan.put("transformer.wte", ParallelStyle.VOCABULARY);
+        if (!isTied) {
+            plan.put("lm_head", ParallelStyle.VOCABULARY);
+        }
+        plan.put("transformer.wpe", ParallelStyle.SEQUENCE);
+        plan.put("transformer.h.*.ln_*", ParallelStyle.SEQUENCE);
+        plan.put("transformer.ln_f", ParallelStyle.SEQUENCE);
+        plan.put("transformer.h.*.attn.c_attn", ParallelStyle.jointHeads(heads));
+        plan.put("transformer.h.*.attn.c_proj", ParallelStyle.ROW);
+        plan.put("transformer.h.*.mlp.c_fc", ParallelStyle.COLUMN);
+        plan.put("transformer.h.*.mlp.c_proj", ParallelStyle.ROW);
+        return plan;
     }
 
     String toJson() {

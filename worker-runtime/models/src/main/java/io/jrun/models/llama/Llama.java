@@ -15,7 +15,6 @@ import io.jrun.train.pipeline.PipelineLayer;
 import io.jrun.train.tensorparallel.ParallelStyle;
 import io.jrun.train.weights.NameMapping;
 import java.util.ArrayList;
-import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.function.UnaryOperator;
@@ -114,22 +113,7 @@ public final class Llama extends LanguageModel {
     @Override
     public Map<String, ParallelStyle> tensorParallelPlan() {
         experts.requireNone("tensor parallel plan");
-        Map<String, ParallelStyle> plan = new LinkedHashMap<>();
-        plan.put("loss", ParallelStyle.VOCABULARY);
-        plan.put("model.embed_tokens", ParallelStyle.VOCABULARY);
-        if (head != null) {
-            plan.put("lm_head", ParallelStyle.VOCABULARY);
-        }
-        plan.put("model.norm", ParallelStyle.SEQUENCE);
-        plan.put("model.layers.*.*_layernorm", ParallelStyle.SEQUENCE);
-        plan.put("model.layers.*.self_attn.q_proj", ParallelStyle.heads(config.heads()));
-        plan.put("model.layers.*.self_attn.k_proj", ParallelStyle.heads(config.keyHeads()));
-        plan.put("model.layers.*.self_attn.v_proj", ParallelStyle.heads(config.keyHeads()));
-        plan.put("model.layers.*.self_attn.o_proj", ParallelStyle.ROW);
-        plan.put("model.layers.*.mlp.gate_proj", ParallelStyle.COLUMN);
-        plan.put("model.layers.*.mlp.up_proj", ParallelStyle.COLUMN);
-        plan.put("model.layers.*.mlp.down_proj", ParallelStyle.ROW);
-        return plan;
+        return config.tensorParallelPlan();
     }
 
     /**

@@ -4,6 +4,9 @@ import io.jrun.models.transformer.RotaryEmbedding;
 import io.jrun.models.transformer.RotaryEmbedding.Pairs;
 import io.jrun.models.transformer.RotaryScaling;
 import io.jrun.train.json.JsonObject;
+import io.jrun.train.tensorparallel.ParallelStyle;
+import java.util.LinkedHashMap;
+import java.util.Map;
 import java.util.Optional;
 
 /**
@@ -99,6 +102,26 @@ public record LlamaConfig(
 
     RotaryEmbedding rotary() {
         return new RotaryEmbedding(headWidth, theta, pairs, scaling);
+    }
+
+    /** The plan by which tensor parallel ranks share the layers of a model without experts. */
+    public Map<String, ParallelStyle> tensorParallelPlan() {
+        Map<String, ParallelStyle> plan = new LinkedHashMap<>();
+        plan.put("loss", ParallelStyle.VOCABULARY);
+        plan.put("model.embed_tokens", ParallelStyle.VOCABULARY);
+        if (!isTied) {
+            plan.put("lm_head", ParallelStyle.VOCABULARY);
+        }
+        plan.put("model.norm", ParallelStyle.SEQUENCE);
+        plan.put("model.layers.*.*_layernorm", ParallelStyle.SEQUENCE);
+        plan.put("model.layers.*.self_attn.q_proj", ParallelStyle.heads(heads));
+        plan.put("model.layers.*.self_attn.k_proj", ParallelStyle.heads(keyHeads));
+        plan.put("model.layers.*.self_attn.v_proj", ParallelStyle.heads(keyHeads));
+        plan.put("model.layers.*.self_attn.o_proj", ParallelStyle.ROW);
+        plan.put("model.layers.*.mlp.gate_proj", ParallelStyle.COLUMN);
+        plan.put("model.layers.*.mlp.up_proj", ParallelStyle.COLUMN);
+        plan.put("model.layers.*.mlp.down_proj", ParallelStyle.ROW);
+        return plan;
     }
 
     String toJson() {

@@ -14,6 +14,7 @@ import java.util.Map;
 import java.util.Objects;
 import java.util.Set;
 import java.util.function.UnaryOperator;
+import org.bytedeco.javacpp.PointerScope;
 import org.bytedeco.pytorch.Module;
 import org.bytedeco.pytorch.NoGradGuard;
 import org.bytedeco.pytorch.Tensor;
@@ -69,9 +70,11 @@ public final class ExpertParallel implements ModuleWrapper {
     }
 
     private void shard(String name, Tensor parameter) {
-        try (NoGradGuard _ = new NoGradGuard()) {
+        try (PointerScope _ = new PointerScope(); // frees the whole tensor now
+                NoGradGuard _ = new NoGradGuard()) {
             ShardedTensor part = ShardedTensor.distribute(name, parameter, new Shard(0), axis);
             parameter.set_data(part.local());
+            part.local().close();
             experts.put(name, new ShardedTensor(name, part.globalShape(), part.placements(), parameter));
         }
     }

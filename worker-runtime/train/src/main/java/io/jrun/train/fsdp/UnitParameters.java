@@ -3,6 +3,7 @@ package io.jrun.train.fsdp;
 import io.jrun.comm.DataType;
 import io.jrun.train.tensor.TensorMemory;
 import io.jrun.train.tensor.TensorTypes;
+import io.jrun.train.tensor.UnreadableTensor;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
 import java.util.List;

@@ -15,10 +15,7 @@ import java.util.Map;
 import java.util.Set;
 import java.util.function.BinaryOperator;
 import java.util.stream.IntStream;
-import org.bytedeco.javacpp.PointerScope;
-import org.bytedeco.pytorch.NoGradGuard;
 import org.bytedeco.pytorch.Tensor;
-import org.bytedeco.pytorch.global.torch;
 
 /**
  * Trains a model whose layers are spread over the ranks of a group. A step runs the micro-batches through all stages,
@@ -136,15 +133,12 @@ public final class PipelineParallel implements AutoCloseable {
         parameters
                 .values()
                 .forEach(tensor -> kept.add(tensor.unsafeGetTensorImpl().address()));
-        try (PointerScope _ = new PointerScope();
-                NoGradGuard _ = new NoGradGuard()) {
-            for (PipelineLayer layer : layers) {
-                for (Tensor tensor : layer.parameters().values()) {
-                    if (!kept.contains(tensor.unsafeGetTensorImpl().address())) {
-                        tensor.set_data(torch.zeros(new long[] {0}, tensor.options()));
-                    }
+        for (PipelineLayer layer : layers) {
+            layer.parameters().forEach((name, tensor) -> {
+                if (!kept.contains(tensor.unsafeGetTensorImpl().address())) {
+                    StageLayers.free(name, tensor);
                 }
-            }
+            });
         }
     }
 

@@ -90,4 +90,13 @@ public record StageCut(List<Integer> starts, int layers) {
     public <T> List<T> of(int stage, List<T> all) {
         return all.subList(starts.get(stage), stage + 1 < stages() ? starts.get(stage + 1) : layers);
     }
+
+    /** The stage of a layer. */
+    int stageOf(int layer) {
+        int stage = 0;
+        while (stage + 1 < stages() && starts.get(stage + 1) <= layer) {
+            stage++;
+        }
+        return stage;
+    }
 }

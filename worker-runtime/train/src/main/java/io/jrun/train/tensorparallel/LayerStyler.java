@@ -17,6 +17,7 @@ import io.jrun.train.tensorparallel.ParallelStyle.Sequence;
 import io.jrun.train.tensorparallel.ParallelStyle.Vocabulary;
 import java.util.LinkedHashMap;
 import java.util.Map;
+import org.bytedeco.javacpp.PointerScope;
 import org.bytedeco.pytorch.Module;
 import org.bytedeco.pytorch.NoGradGuard;
 import org.bytedeco.pytorch.Tensor;
@@ -159,9 +160,11 @@ final class LayerStyler {
     }
 
     private void shard(String name, Tensor parameter, Shard placement) {
-        try (NoGradGuard _ = new NoGradGuard()) {
+        try (PointerScope _ = new PointerScope(); // frees the whole tensor now
+                NoGradGuard _ = new NoGradGuard()) {
             ShardedTensor part = ShardedTensor.distribute(name, parameter, placement, axis);
             parameter.set_data(part.local());
+            part.local().close();
             sharded.put(name, new ShardedTensor(name, part.globalShape(), part.placements(), parameter));
         }
     }

@@ -4,17 +4,20 @@ import io.jrun.train.layer.CompositeModule;
 import io.jrun.train.mesh.MeshAxis;
 import io.jrun.train.mesh.ShardedNorm;
 import io.jrun.train.mesh.ShardedTensor;
+import io.jrun.train.module.ModuleWrapper;
 import io.jrun.train.optim.GradientClipping;
 import io.jrun.train.tensor.ModuleTensors;
 import io.jrun.train.tensor.TensorMemory;
 import java.util.Arrays;
 import java.util.Collection;
+import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Set;
+import java.util.function.UnaryOperator;
 import java.util.regex.Pattern;
 import org.bytedeco.javacpp.PointerScope;
 import org.bytedeco.pytorch.Module;
@@ -35,40 +38,85 @@ import org.bytedeco.pytorch.Tensor;
  * <p>The model consists of the layers of {@code io.jrun.train.layer} and is equal on all ranks before the call. Each
  * layer keeps its name and its parameters as objects; the elements become this rank's part. Make optimizers and wrap
  * the model afterwards.
+ *
+ * <p>As a {@link ModuleWrapper} the object shares each part of a model as soon as the part is built:
+ *
+ * <pre>{@code
+ * var parallel = new TensorParallel(tp, true, plan);
+ * var model = new Model(parallel);
+ * Map<String, ShardedTensor> parameters = parallel.shareRest(model);
+ * }</pre>
  */
-public final class TensorParallel {
-    private TensorParallel() {}
+public final class TensorParallel implements ModuleWrapper {
+    private final Map<String, ParallelStyle> plan;
+    private final LayerStyler styler;
+    private final Set<String> shared = new HashSet<>();
 
     /**
-     * Replaces layers by parallel ones. The method sends nothing. If a size does not divide, the model is unchanged.
+     * Ranks that share the layers of one model.
      *
      * @param axis the ranks that share the layers
      * @param isSequenceParallel whether each rank has a part of the sequence between the layers of the styles COLUMN
      *     and ROW. The forward pass then gets whole sequences, of a length that is a multiple of the number of ranks
      * @param plan styles by the dotted names of layers; {@code *} stands for any part of one word
-     * @return all parameters of the model by their names, with their placements on the axis
-     * @throws IllegalArgumentException if a name fits no layer, if a style does not fit a layer, or if a size does not
-     *     divide; the message names the layer, the size and the number of ranks
+     */
+    public TensorParallel(MeshAxis axis, boolean isSequenceParallel, Map<String, ParallelStyle> plan) {
+        this.plan = new LinkedHashMap<>(plan);
+        this.styler = new LayerStyler(axis, isSequenceParallel);
+    }
+
+    /**
+     * Replaces layers by parallel ones, as {@link #TensorParallel} and {@link #shareRest} do. If a size does not
+     * divide, the model is unchanged.
      */
     public static Map<String, ShardedTensor> parallelize(
             CompositeModule model, MeshAxis axis, boolean isSequenceParallel, Map<String, ParallelStyle> plan) {
-        Map<String, Module> modules = model.descendants();
-        Map<String, ParallelStyle> styles = new LinkedHashMap<>();
-        plan.forEach((pattern, style) -> names(pattern, modules.keySet()).forEach(name -> {
-            ParallelStyle other = styles.put(name, style);
-            if (other != null && !other.equals(style)) {
-                throw new IllegalArgumentException("layer '" + name + "' has two styles in the plan");
-            }
-        }));
-        LayerStyler styler = new LayerStyler(axis, isSequenceParallel);
-        styles.forEach((name, style) -> styler.check(name, Objects.requireNonNull(modules.get(name)), style));
-        styler.checkTogether();
-        styles.forEach((name, style) -> styler.apply(name, Objects.requireNonNull(modules.get(name)), style));
+        return new TensorParallel(axis, isSequenceParallel, plan).shareRest(model);
+    }
+
+    @Override
+    public UnaryOperator<Tensor> wrap(String name, Module part, UnaryOperator<Tensor> forward) {
+        Map<String, Module> layers = new LinkedHashMap<>(Map.of(name, part));
+        if (part instanceof CompositeModule composite) {
+            composite.descendants().forEach((inner, module) -> layers.put(name + "." + inner, module));
+        }
+        share(layers, () -> {});
+        return forward;
+    }
+
+    /**
+     * Replaces the layers that are in no wrapped part. The method sends nothing.
+     *
+     * @return all parameters of the model by their names, with their placements on the axis
+     * @throws IllegalArgumentException if a name of the plan fits no layer, if a style does not fit a layer, or if a
+     *     size does not divide; the message names the layer, the size and the number of ranks. {@link #wrap} throws the
+     *     exception too
+     */
+    public Map<String, ShardedTensor> shareRest(CompositeModule model) {
+        Map<String, Module> layers = model.descendants();
+        plan.keySet().forEach(pattern -> requireLayer(pattern, layers.keySet()));
+        share(layers, styler::checkTogether);
         Map<String, ShardedTensor> parameters = new LinkedHashMap<>();
         ModuleTensors.parameters(model)
                 .forEach((name, tensor) ->
                         parameters.put(name, styler.sharded().getOrDefault(name, replicated(name, tensor))));
         return parameters;
+    }
+
+    /** Checks all layers before the first is changed. */
+    private void share(Map<String, Module> layers, Runnable lastCheck) {
+        Map<String, ParallelStyle> styles = new LinkedHashMap<>();
+        plan.forEach((pattern, style) -> names(pattern, layers.keySet()).forEach(name -> {
+            ParallelStyle other = styles.put(name, style);
+            if (other != null && !other.equals(style)) {
+                throw new IllegalArgumentException("layer '" + name + "' has two styles in the plan");
+            }
+        }));
+        styles.keySet().removeAll(shared);
+        styles.forEach((name, style) -> styler.check(name, Objects.requireNonNull(layers.get(name)), style));
+        lastCheck.run();
+        styles.forEach((name, style) -> styler.apply(name, Objects.requireNonNull(layers.get(name)), style));
+        shared.addAll(styles.keySet());
     }
 
     /**
@@ -102,14 +150,17 @@ public final class TensorParallel {
                 name, Arrays.stream(TensorMemory.sizes(tensor)).boxed().toList(), Map.of(), tensor);
     }
 
-    private static Set<String> names(String pattern, Set<String> modules) {
+    private static Set<String> names(String pattern, Set<String> layers) {
         Pattern expression = Pattern.compile(Pattern.quote(pattern).replace("*", "\\E[^.]*\\Q"));
-        Set<String> found = new LinkedHashSet<>(modules);
+        Set<String> found = new LinkedHashSet<>(layers);
         found.removeIf(name -> !expression.matcher(name).matches());
-        if (found.isEmpty()) {
-            throw new IllegalArgumentException("the plan names '" + pattern
-                    + "', but the model has no such layer. Its layers are " + String.join(", ", modules));
-        }
         return found;
+    }
+
+    private static void requireLayer(String pattern, Set<String> layers) {
+        if (names(pattern, layers).isEmpty()) {
+            throw new IllegalArgumentException("the plan names '" + pattern
+                    + "', but the model has no such layer. Its layers are " + String.join(", ", layers));
+        }
     }
 }

@@ -1,4 +1,4 @@
-package io.jrun.train.fsdp;
+package io.jrun.train.tensor;
 
 import org.bytedeco.javacpp.BytePointer;
 import org.bytedeco.pytorch.MemoryFormatOptional;
@@ -8,11 +8,11 @@ import org.bytedeco.pytorch.TensorOptions;
 import org.bytedeco.pytorch.global.torch;
 
 /** Tensors that have a type and a shape, and no values. */
-final class UnreadableTensor {
+public final class UnreadableTensor {
     private UnreadableTensor() {}
 
     /** A scalar; libtorch throws an exception with {@code why} when an operation reads the value. */
-    static Tensor of(torch.ScalarType type, String why) {
+    public static Tensor of(torch.ScalarType type, String why) {
         Tensor scalar = torch.empty(new long[0], new TensorOptions(type), new MemoryFormatOptional());
         scalar.unsafeGetTensorImpl()
                 .storage()

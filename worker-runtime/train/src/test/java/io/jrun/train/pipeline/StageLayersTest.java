@@ -1,0 +1,80 @@
+package io.jrun.train.pipeline;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.jrun.comm.World;
+import io.jrun.comm.local.LocalWorld;
+import io.jrun.train.Libtorch;
+import io.jrun.train.LiveMemory;
+import io.jrun.train.layer.CompositeModule;
+import io.jrun.train.layer.LinearLayer;
+import io.jrun.train.mesh.DeviceMesh;
+import io.jrun.train.mesh.MeshAxis;
+import io.jrun.train.module.ModuleWrapper;
+import io.jrun.train.pipeline.schedule.ScheduleKind;
+import io.jrun.train.tensorparallel.ParallelStyle;
+import io.jrun.train.tensorparallel.TensorParallel;
+import java.util.Map;
+import java.util.concurrent.atomic.AtomicLong;
+import org.bytedeco.pytorch.Tensor;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Test;
+
+/** A model is built on ranks that share the layers and each layer. */
+class StageLayersTest {
+    private static final int RANKS = 4;
+    private static final long WIDTH = 1024;
+    private static final long BLOCK_BYTES = 2 * WIDTH * WIDTH * Float.BYTES;
+
+    @BeforeAll
+    static void load() {
+        Libtorch.setThreads(1);
+    }
+
+    private static final class Block extends CompositeModule {
+        private final LinearLayer up = add("up", new LinearLayer(WIDTH, WIDTH, false));
+        private final LinearLayer down = add("down", new LinearLayer(WIDTH, WIDTH, false));
+
+        private Tensor forward(Tensor x) {
+            return down.forward(up.forward(x));
+        }
+    }
+
+    private static CompositeModule build(World world, int blocks, ModuleWrapper probe) {
+        try (DeviceMesh mesh = DeviceMesh.of(world, "pp", 2, "tp", 2)) {
+            var schedule = ScheduleKind.ONE_FORWARD_ONE_BACKWARD.schedule(2, 1, 2);
+            var stages =
+                    new StageLayers(StageCut.byCount(blocks, 2), schedule, mesh.group("pp"), 0, ModuleWrapper.NONE);
+            var tensor = new TensorParallel(
+                    new MeshAxis("tp", mesh.group("tp")),
+                    false,
+                    Map.of("block*.up", ParallelStyle.COLUMN, "block*.down", ParallelStyle.ROW));
+            ModuleWrapper wrapper = stages.around(tensor).around(probe);
+            CompositeModule model = new CompositeModule();
+            for (int i = 0; i < blocks; i++) {
+                Block block = model.add("block" + i, new Block());
+                var _ = wrapper.wrap("block" + i, block, block::forward);
+            }
+            assertThat(tensor.shareRest(model)).hasSize(2 * blocks);
+            return model;
+        }
+    }
+
+    /** Each rank holds half of each of its blocks, and one whole block. The probe runs when a block is whole. */
+    @Test
+    void noRankHoldsTheWholeModelWhileTheModelIsBuilt() {
+        int blocks = 12;
+        LocalWorld.run(RANKS, world -> build(world, 2, ModuleWrapper.NONE)); // first use of all
+        AtomicLong peak = new AtomicLong();
+        long before = LiveMemory.bytes();
+        LocalWorld.run(
+                RANKS,
+                world -> build(world, blocks, (_, _, forward) -> {
+                    peak.accumulateAndGet(LiveMemory.bytes() - before, Math::max);
+                    return forward;
+                }));
+        double held = peak.get() / (double) BLOCK_BYTES / RANKS;
+        System.out.printf("peak of a model of %d blocks on %d ranks: %.2f blocks a rank%n", blocks, RANKS, held);
+        assertThat(held).isBetween(1.0, blocks / 4.0 + 2);
+    }
+}
