@@ -65,15 +65,15 @@ final class HandshakeFilter {
 
     /** Reports the first bytes of a connection, then leaves the pipeline. */
     private static final class FirstBytes extends ChannelInboundHandlerAdapter {
-        private final Runnable heard;
+        private final Runnable onFirstBytes;
 
-        FirstBytes(Runnable heard) {
-            this.heard = heard;
+        FirstBytes(Runnable onFirstBytes) {
+            this.onFirstBytes = onFirstBytes;
         }
 
         @Override
         public void channelRead(ChannelHandlerContext context, Object bytes) {
-            heard.run();
+            onFirstBytes.run();
             context.fireChannelRead(bytes);
             context.pipeline().remove(this);
         }

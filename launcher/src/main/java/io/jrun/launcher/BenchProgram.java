@@ -65,7 +65,7 @@ final class BenchProgram {
                     .getMethod(method, String[].class)
                     .invoke(null, (Object) args.toArray(String[]::new));
         } catch (ReflectiveOperationException e) {
-            throw new IllegalStateException("the benchmark program of this installation cannot be asked", e);
+            throw new IllegalStateException("the benchmark program of this installation cannot run " + method, e);
         }
     }
 }

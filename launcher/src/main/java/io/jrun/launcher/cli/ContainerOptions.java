@@ -24,7 +24,7 @@ final class ContainerOptions {
     }
 
     /**
-     * Empty if no image is asked for.
+     * The container of the options; empty if the options name no container.
      *
      * @param severalNodes whether the job may have workers on several nodes
      */

@@ -64,7 +64,7 @@ enum ForeignOption implements CommandLineOption {
                     + " 'jrun submit --cpus-per-task={N}' asks Slurm for CPUs"),
     GPUS(
             "--gres --gpus -G --gpus-per-node --gpus-per-task --gpu-ids",
-            "the GPUs that Slurm is asked for",
+            "the GPUs that a job requests from Slurm",
             "use --nproc-per-node=gpu for a worker on each GPU; 'jrun submit --gpus-per-node=N' asks Slurm for GPUs"),
     BOUND(
             "--cpu-bind --numa-binding --binding-args --bind-cores-to-rank --thread-affinity",

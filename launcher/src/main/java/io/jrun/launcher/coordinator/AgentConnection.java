@@ -50,7 +50,7 @@ final class AgentConnection {
     private @Nullable ClientCallStreamObserver<ControlRequest> control;
     private final AtomicInteger missed = new AtomicInteger();
     private final AtomicBoolean broken = new AtomicBoolean();
-    private volatile boolean heard;
+    private volatile boolean hasReceived;
     private volatile boolean held;
     private @Nullable LogReceiver logs;
     private long unsent;
@@ -264,7 +264,7 @@ final class AgentConnection {
         @Override
         public void onNext(ControlResponse message) {
             missed.set(0);
-            heard = true;
+            hasReceived = true;
             if (message.hasPong() || broken.get()) {
                 readOn();
             } else {
@@ -284,7 +284,7 @@ final class AgentConnection {
         @Override
         public void onError(Throwable error) {
             Status status = Status.fromThrowable(error);
-            if (!route.isOpenedByAgent() && !heard && !broken.get() && ErrorCauses.isDropped(status)) {
+            if (!route.isOpenedByAgent() && !hasReceived && !broken.get() && ErrorCauses.isDropped(status)) {
                 mailbox.add(new CoordinatorMessage.ConnectionDropped(id, reason(status)));
                 return;
             }

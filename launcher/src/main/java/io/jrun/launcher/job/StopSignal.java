@@ -11,9 +11,9 @@ public enum StopSignal {
     INT(2, true),
     /** A scheduler, or {@code kill}, ends the job. */
     TERM(15, true),
-    /** A checkpoint is asked for. */
+    /** The user or a scheduler requests a checkpoint. */
     USR1(10, false),
-    /** A checkpoint is asked for. */
+    /** The user or a scheduler requests a checkpoint. */
     USR2(12, false);
 
     private final int number;

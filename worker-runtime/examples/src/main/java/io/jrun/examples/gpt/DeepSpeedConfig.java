@@ -72,7 +72,7 @@ record DeepSpeedConfig(List<String> options, List<String> notes) {
             if (key == null) {
                 throw refused(source, path, "this program does not know the key");
             }
-            if (key.treatment() == DeepSpeedKey.Treatment.REFUSED && asksForSomething(value)) {
+            if (key.treatment() == DeepSpeedKey.Treatment.REFUSED && hasEffect(value)) {
                 throw refused(source, path, key.words());
             }
             if (key.treatment() == DeepSpeedKey.Treatment.IGNORED) {
@@ -86,7 +86,7 @@ record DeepSpeedConfig(List<String> options, List<String> notes) {
         return new InvalidArgumentException("--deepspeed: " + source + ": " + path + ": " + why);
     }
 
-    private static boolean asksForSomething(Object value) {
+    private static boolean hasEffect(Object value) {
         return !(value.equals(false) || value.equals("none") || value.equals("None") || isNeutral(value));
     }
 

@@ -17,12 +17,7 @@ public record SequenceSplit(int ranks, boolean isZigzag) {
      *
      * @param isCausal whether query i sees the keys up to i only; the numbers of queries and keys are then equal
      */
-    record Block(long queryOffset, long queries, long keyOffset, long keys, boolean isCausal) {
-        /** Pairs of a query and a key that the block computes. */
-        long pairs() {
-            return isCausal ? queries * (queries + 1) / 2 : queries * keys;
-        }
-    }
+    record Block(long queryOffset, long queries, long keyOffset, long keys, boolean isCausal) {}
 
     /**
      * The number of tokens of each rank.
@@ -76,16 +71,5 @@ public record SequenceSplit(int ranks, boolean isZigzag) {
             blocks.add(new Block(half, half, 0, local, false)); // the first chunk of the queries comes before all keys
         }
         return blocks;
-    }
-
-    /** The pairs of a query and a key that a rank computes: its work. */
-    long pairs(int rank, long length, boolean isCausal) {
-        long pairs = 0;
-        for (int other = 0; other < ranks; other++) {
-            pairs += blocks(rank, other, localLength(length), isCausal).stream()
-                    .mapToLong(Block::pairs)
-                    .sum();
-        }
-        return pairs;
     }
 }

@@ -202,10 +202,19 @@ class ContextParallelTest {
         assertThat(LongStream.of(all).sorted()).containsExactly(0L, 1L, 2L, 3L, 4L, 5L, 6L, 7L);
     }
 
+    /** The pairs of a query and a key that each rank computes for 16 tokens. */
     private static long[] pairs(SequenceSplit split) {
         return IntStream.range(0, split.ranks())
-                .mapToLong(rank -> split.pairs(rank, 16, true))
+                .mapToLong(rank -> IntStream.range(0, split.ranks())
+                        .boxed()
+                        .flatMap(other -> split.blocks(rank, other, split.localLength(16), true).stream())
+                        .mapToLong(ContextParallelTest::pairs)
+                        .sum())
                 .toArray();
+    }
+
+    private static long pairs(SequenceSplit.Block block) {
+        return block.isCausal() ? block.queries() * (block.queries() + 1) / 2 : block.queries() * block.keys();
     }
 
     @Test
