@@ -7,6 +7,8 @@ all ranks in each step instead. worker-runtime/bench/src/test/resources/io/jrun/
 import argparse
 import json
 import math
+import os
+import sys
 import time
 
 import torch
@@ -128,3 +130,5 @@ def main():
 
 if __name__ == "__main__":
     main()
+    sys.stdout.flush()
+    os._exit(0)  # torch 2.13 sometimes aborts when its threads are destroyed at the end

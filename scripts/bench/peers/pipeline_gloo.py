@@ -7,6 +7,8 @@ Prints one JSON object: medianMillis and minMillis of the slowest rank's steps.
 """
 import argparse
 import json
+import os
+import sys
 import time
 
 import torch
@@ -88,3 +90,5 @@ def main():
 
 if __name__ == "__main__":
     main()
+    sys.stdout.flush()
+    os._exit(0)  # torch 2.13 sometimes aborts when its threads are destroyed at the end

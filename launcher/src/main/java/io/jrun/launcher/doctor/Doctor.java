@@ -29,6 +29,7 @@ public final class Doctor {
         checks.add(() -> MachineChecks.jrun(version, home));
         checks.add(MachineChecks::jdk);
         checks.add(() -> MachineChecks.node(version));
+        checks.add(new OpenBlasCheck(System.getenv(), Path.of("/")));
         checks.add(() -> SshCheck.here(System.getenv()));
         checks.add(new SlurmCheck(System.getenv()));
         checks.add(new ContainersCheck(container, System.getenv()));

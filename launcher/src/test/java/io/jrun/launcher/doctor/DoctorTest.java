@@ -6,10 +6,14 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.json.JsonMapper;
 import io.jrun.launcher.doctor.CheckResult.CheckState;
 import java.io.IOException;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.Map;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 
 /** The results of the checks for given facts, and the report of the results. */
 class DoctorTest {
@@ -60,5 +64,22 @@ class DoctorTest {
         List<CheckResult> findings = new BackendsCheck(folder).run();
         assertThat(findings.getLast().state()).isEqualTo(CheckState.PROBLEM);
         assertThat(findings.getLast().text()).contains("BackendCheck");
+    }
+
+    @ParameterizedTest
+    @CsvSource({
+        "Haswell, avx2 avx512f avx512bw avx512cd avx512dq avx512vl, ABSENT",
+        "Haswell, avx2, OK",
+        "SkylakeX, avx2 avx512f avx512bw avx512cd avx512dq avx512vl, OK"
+    })
+    void aChoiceOfKernelsThatIsSlowerThanTheCpuIsReported(String core, String flags, CheckState state)
+            throws IOException {
+        Files.createDirectories(folder.resolve("proc"));
+        Files.writeString(folder.resolve("proc/cpuinfo"), "processor\t: 0\nflags\t\t: fpu " + flags + "\n");
+        assertThat(new OpenBlasCheck(Map.of("OPENBLAS_CORETYPE", core), folder).run())
+                .singleElement()
+                .satisfies(found -> assertThat(found.state()).isEqualTo(state))
+                .satisfies(found -> assertThat(found.text()).contains("OPENBLAS_CORETYPE=" + core));
+        assertThat(new OpenBlasCheck(Map.of(), folder).run()).isEmpty();
     }
 }
