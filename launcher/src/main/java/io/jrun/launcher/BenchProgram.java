@@ -1,8 +1,8 @@
 package io.jrun.launcher;
 
-import io.jrun.launcher.cli.UsageException;
 import io.jrun.launcher.job.JobSpec;
 import io.jrun.launcher.job.Program.JavaProgram;
+import io.jrun.launcher.job.UsageException;
 import java.io.IOException;
 import java.net.URL;
 import java.net.URLClassLoader;

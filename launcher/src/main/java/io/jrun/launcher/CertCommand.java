@@ -1,7 +1,7 @@
 package io.jrun.launcher;
 
 import io.jrun.launcher.cli.CertRequest;
-import io.jrun.launcher.cli.UsageException;
+import io.jrun.launcher.job.UsageException;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.lang.reflect.InvocationTargetException;

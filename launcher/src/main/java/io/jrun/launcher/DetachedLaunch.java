@@ -1,7 +1,7 @@
 package io.jrun.launcher;
 
-import io.jrun.launcher.cli.UsageException;
 import io.jrun.launcher.job.JobSpec;
+import io.jrun.launcher.job.UsageException;
 import io.jrun.launcher.record.JobRecord;
 import io.jrun.launcher.record.JobRecord.RecordedState;
 import io.jrun.launcher.record.JobRecordReader;

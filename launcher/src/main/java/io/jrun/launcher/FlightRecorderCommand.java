@@ -2,11 +2,11 @@ package io.jrun.launcher;
 
 import io.jrun.comm.record.RankRecord;
 import io.jrun.launcher.cli.CommandContext;
-import io.jrun.launcher.cli.UsageException;
 import io.jrun.launcher.flight.DumpException;
 import io.jrun.launcher.flight.DumpFolder;
 import io.jrun.launcher.flight.DumpListing;
 import io.jrun.launcher.flight.FlightReport;
+import io.jrun.launcher.job.UsageException;
 import io.jrun.launcher.record.JobIndex;
 import java.nio.file.Files;
 import java.nio.file.Path;

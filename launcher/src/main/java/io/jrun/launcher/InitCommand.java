@@ -1,6 +1,6 @@
 package io.jrun.launcher;
 
-import io.jrun.launcher.cli.UsageException;
+import io.jrun.launcher.job.UsageException;
 import java.io.IOException;
 import java.io.InputStream;
 import java.nio.charset.StandardCharsets;

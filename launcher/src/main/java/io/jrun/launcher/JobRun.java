@@ -2,7 +2,6 @@ package io.jrun.launcher;
 
 import com.google.protobuf.ByteString;
 import io.jrun.agent.node.ProcessIdentity;
-import io.jrun.launcher.cli.UsageException;
 import io.jrun.launcher.console.EventConsole;
 import io.jrun.launcher.console.LogMultiplexer;
 import io.jrun.launcher.coordinator.Coordinator;
@@ -16,6 +15,7 @@ import io.jrun.launcher.job.Cluster;
 import io.jrun.launcher.job.ExitCode;
 import io.jrun.launcher.job.JobSpec;
 import io.jrun.launcher.job.StopSignal;
+import io.jrun.launcher.job.UsageException;
 import io.jrun.launcher.layout.LayoutException;
 import io.jrun.launcher.metrics.MetricsEndpoint;
 import io.jrun.launcher.process.SignalHandlers;

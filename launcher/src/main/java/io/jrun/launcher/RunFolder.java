@@ -1,7 +1,7 @@
 package io.jrun.launcher;
 
 import io.jrun.agent.files.PrivateFolder;
-import io.jrun.launcher.cli.UsageException;
+import io.jrun.launcher.job.UsageException;
 import java.io.IOException;
 import java.nio.channels.FileChannel;
 import java.nio.channels.FileLock;
@@ -41,7 +41,7 @@ final class RunFolder implements AutoCloseable {
      * hold secrets. The files of an earlier job with the same name move to {@code RUN_ID.1}, {@code RUN_ID.2} and so
      * on.
      *
-     * @param notices say receives the new folder of the earlier job's logs
+     * @param notices receives the new folder of the earlier job's logs
      * @throws UsageException if the folder cannot be written, or another job writes there
      */
     static RunFolder claim(Path folder, Consumer<String> notices) {

@@ -3,7 +3,7 @@ package io.jrun.launcher;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import io.jrun.launcher.cli.UsageException;
+import io.jrun.launcher.job.UsageException;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;

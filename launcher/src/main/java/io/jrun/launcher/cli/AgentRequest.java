@@ -1,6 +1,7 @@
 package io.jrun.launcher.cli;
 
 import io.jrun.agent.LauncherAddress;
+import io.jrun.launcher.job.UsageException;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.OptionalInt;

@@ -1,5 +1,6 @@
 package io.jrun.launcher.cli;
 
+import io.jrun.launcher.job.UsageException;
 import java.nio.file.Path;
 import java.util.List;
 

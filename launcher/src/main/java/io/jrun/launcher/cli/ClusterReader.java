@@ -4,6 +4,7 @@ import io.jrun.launcher.hostlist.HostFile;
 import io.jrun.launcher.hostlist.HostList;
 import io.jrun.launcher.hostlist.HostSyntaxException;
 import io.jrun.launcher.job.Cluster;
+import io.jrun.launcher.job.UsageException;
 import io.jrun.launcher.slurm.SrunPerTaskCheck;
 import java.nio.file.Files;
 import java.nio.file.Path;

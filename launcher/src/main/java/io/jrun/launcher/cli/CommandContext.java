@@ -1,6 +1,7 @@
 package io.jrun.launcher.cli;
 
 import io.jrun.launcher.job.TerminalStreams;
+import io.jrun.launcher.job.UsageException;
 import java.nio.file.InvalidPathException;
 import java.nio.file.Path;
 import java.util.Map;

@@ -8,6 +8,7 @@ import io.jrun.agent.container.EngineChoice;
 import io.jrun.agent.container.ImageReference;
 import io.jrun.agent.container.JavaChoice;
 import io.jrun.agent.container.UnsharedNamespace;
+import io.jrun.launcher.job.UsageException;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;

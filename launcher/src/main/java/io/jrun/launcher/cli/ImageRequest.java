@@ -1,6 +1,7 @@
 package io.jrun.launcher.cli;
 
 import io.jrun.agent.container.ImageReference;
+import io.jrun.launcher.job.UsageException;
 import java.nio.file.Path;
 import java.util.List;
 

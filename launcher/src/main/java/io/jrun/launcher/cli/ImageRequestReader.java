@@ -2,6 +2,7 @@ package io.jrun.launcher.cli;
 
 import io.jrun.agent.container.ContainerFormatException;
 import io.jrun.agent.container.ImageReference;
+import io.jrun.launcher.job.UsageException;
 import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.List;

@@ -5,6 +5,7 @@ import io.jrun.launcher.cli.JobFileValue.Mapping;
 import io.jrun.launcher.cli.JobFileValue.Scalar;
 import io.jrun.launcher.cli.JobFileValue.Sequence;
 import io.jrun.launcher.cli.ResolvedOptions.Setting;
+import io.jrun.launcher.job.UsageException;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Arrays;

@@ -10,6 +10,7 @@ import io.jrun.launcher.cli.JobFileValue.Kind;
 import io.jrun.launcher.cli.JobFileValue.Mapping;
 import io.jrun.launcher.cli.JobFileValue.Scalar;
 import io.jrun.launcher.cli.JobFileValue.Sequence;
+import io.jrun.launcher.job.UsageException;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;

@@ -1,6 +1,7 @@
 package io.jrun.launcher.cli;
 
 import io.jrun.launcher.job.JobSpec;
+import io.jrun.launcher.job.UsageException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;

@@ -12,6 +12,7 @@ import io.jrun.launcher.job.PlacementRules;
 import io.jrun.launcher.job.Program;
 import io.jrun.launcher.job.StopSignal;
 import io.jrun.launcher.job.TerminalStreams;
+import io.jrun.launcher.job.UsageException;
 import io.jrun.launcher.job.WorkerSettings;
 import io.jrun.launcher.job.WorkerSettings.GpuVisibility;
 import java.net.InetSocketAddress;

@@ -2,6 +2,7 @@ package io.jrun.launcher.cli;
 
 import io.jrun.launcher.job.Cluster;
 import io.jrun.launcher.job.NodePolicy;
+import io.jrun.launcher.job.UsageException;
 import java.time.Duration;
 import java.util.Optional;
 import java.util.regex.Matcher;

@@ -2,6 +2,7 @@ package io.jrun.launcher.cli;
 
 import io.jrun.agent.LauncherAddress;
 import io.jrun.launcher.cli.ResolvedOptions.Setting;
+import io.jrun.launcher.job.UsageException;
 import java.time.Duration;
 import java.util.List;
 import java.util.OptionalInt;

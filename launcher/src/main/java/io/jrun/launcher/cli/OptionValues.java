@@ -1,6 +1,7 @@
 package io.jrun.launcher.cli;
 
 import io.jrun.launcher.job.StreamChoice;
+import io.jrun.launcher.job.UsageException;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;

@@ -6,6 +6,7 @@ import io.jrun.launcher.job.BindTo;
 import io.jrun.launcher.job.Cluster.Host;
 import io.jrun.launcher.job.MapBy;
 import io.jrun.launcher.job.PlacementRules;
+import io.jrun.launcher.job.UsageException;
 import io.jrun.launcher.job.WorkerCount;
 import java.util.List;
 import java.util.Locale;

@@ -3,6 +3,7 @@ package io.jrun.launcher.cli;
 import io.jrun.agent.node.JdkRelease;
 import io.jrun.agent.node.SearchPath;
 import io.jrun.launcher.job.Program;
+import io.jrun.launcher.job.UsageException;
 import java.io.IOException;
 import java.io.InputStream;
 import java.nio.file.Files;

@@ -4,6 +4,7 @@ import io.jrun.agent.LauncherAddress;
 import io.jrun.launcher.job.Cluster;
 import io.jrun.launcher.job.RendezvousSettings;
 import io.jrun.launcher.job.RendezvousSettings.Hosting;
+import io.jrun.launcher.job.UsageException;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.NetworkInterface;

@@ -1,5 +1,6 @@
 package io.jrun.launcher.cli;
 
+import io.jrun.launcher.job.UsageException;
 import java.io.IOException;
 import java.io.InputStream;
 import java.nio.file.Files;

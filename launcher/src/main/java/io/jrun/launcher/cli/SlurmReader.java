@@ -2,6 +2,7 @@ package io.jrun.launcher.cli;
 
 import io.jrun.launcher.job.Cluster;
 import io.jrun.launcher.job.Cluster.Host;
+import io.jrun.launcher.job.UsageException;
 import io.jrun.launcher.slurm.Allocation;
 import io.jrun.launcher.slurm.AllocationException;
 import io.jrun.launcher.slurm.JobQuery;

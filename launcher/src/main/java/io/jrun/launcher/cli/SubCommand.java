@@ -77,7 +77,7 @@ public enum SubCommand {
             CommandOption.LISTEN,
             CommandOption.LAUNCHER,
             CommandOption.NODE),
-    /** Looks after the images of containers. */
+    /** Makes, lists and removes images of containers. */
     IMAGE(
             "list, pull, make and remove the images of containers on this node",
             "images container containers pull",

@@ -1,5 +1,6 @@
 package io.jrun.launcher.cli;
 
+import io.jrun.launcher.job.UsageException;
 import io.jrun.launcher.slurm.BatchScript;
 import java.util.ArrayList;
 import java.util.List;

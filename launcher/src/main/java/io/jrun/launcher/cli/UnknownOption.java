@@ -3,6 +3,7 @@ package io.jrun.launcher.cli;
 import io.jrun.launcher.hostlist.HostList;
 import io.jrun.launcher.hostlist.HostSyntaxException;
 import io.jrun.launcher.job.Cluster.Host;
+import io.jrun.launcher.job.UsageException;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;

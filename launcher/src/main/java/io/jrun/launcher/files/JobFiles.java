@@ -1,8 +1,8 @@
 package io.jrun.launcher.files;
 
-import io.jrun.launcher.cli.UsageException;
 import io.jrun.launcher.job.JobSpec;
 import io.jrun.launcher.job.Program;
+import io.jrun.launcher.job.UsageException;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.FileVisitOption;

@@ -9,7 +9,7 @@ import io.jrun.agent.image.ImagePreparer;
 import io.jrun.agent.worker.UserId;
 import io.jrun.launcher.cli.CommandContext;
 import io.jrun.launcher.cli.ImageRequest;
-import io.jrun.launcher.cli.UsageException;
+import io.jrun.launcher.job.UsageException;
 import io.jrun.launcher.json.JsonLine;
 import java.io.IOException;
 import java.io.OutputStream;

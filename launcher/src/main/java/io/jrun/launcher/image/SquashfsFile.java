@@ -1,7 +1,7 @@
 package io.jrun.launcher.image;
 
 import io.jrun.agent.container.ContainerException;
-import io.jrun.launcher.cli.UsageException;
+import io.jrun.launcher.job.UsageException;
 import java.io.IOException;
 import java.nio.file.DirectoryStream;
 import java.nio.file.Files;

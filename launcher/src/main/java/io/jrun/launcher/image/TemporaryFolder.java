@@ -61,7 +61,7 @@ record TemporaryFolder(Path path, FileChannel lock) implements AutoCloseable {
         }
     }
 
-    /** Deletes the lock last: what cannot be deleted now is for the next command. */
+    /** Deletes the lock last. The next command deletes the files that cannot be deleted now. */
     private static void delete(Path folder) throws IOException {
         FolderDeletion.delete(folder.resolve(ROOT));
         FolderDeletion.delete(folder);

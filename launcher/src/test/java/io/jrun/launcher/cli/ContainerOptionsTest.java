@@ -8,6 +8,7 @@ import io.jrun.agent.container.ContainerSpec;
 import io.jrun.agent.container.ImageReference;
 import io.jrun.launcher.job.JobSpec;
 import io.jrun.launcher.job.Program;
+import io.jrun.launcher.job.UsageException;
 import java.io.IOException;
 import java.nio.file.Path;
 import org.junit.jupiter.api.BeforeEach;

@@ -3,6 +3,7 @@ package io.jrun.launcher.cli;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.jrun.launcher.job.UsageException;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.Arrays;

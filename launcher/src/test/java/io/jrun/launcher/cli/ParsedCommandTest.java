@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.jrun.launcher.job.TerminalStreams;
+import io.jrun.launcher.job.UsageException;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;

@@ -2,6 +2,7 @@ package io.jrun.launcher.cli;
 
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.jrun.launcher.job.UsageException;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;

@@ -4,9 +4,9 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.jrun.launcher.cli.Requests;
-import io.jrun.launcher.cli.UsageException;
 import io.jrun.launcher.files.JobFiles.ListedFile;
 import io.jrun.launcher.files.JobFiles.Tree;
+import io.jrun.launcher.job.UsageException;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;

@@ -3,9 +3,9 @@ package io.jrun.launcher.metrics;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import io.jrun.launcher.cli.UsageException;
 import io.jrun.launcher.event.JobEvent.MetricReported;
 import io.jrun.launcher.event.JobEvent.RoundStarted;
+import io.jrun.launcher.job.UsageException;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;

@@ -1,4 +1,4 @@
-package io.jrun.launcher.cli;
+package io.jrun.launcher.job;
 
 import java.io.Serial;
 import java.util.regex.Matcher;
