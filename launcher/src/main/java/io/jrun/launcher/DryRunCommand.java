@@ -8,7 +8,7 @@ import io.jrun.agent.worker.CpuBinding;
 import io.jrun.agent.worker.LaunchContext;
 import io.jrun.agent.worker.Placeholders;
 import io.jrun.agent.worker.WorkerCommand;
-import io.jrun.launcher.coordinator.AgentMessages;
+import io.jrun.launcher.coordinator.JobMessages;
 import io.jrun.launcher.files.JobFiles;
 import io.jrun.launcher.job.BindTo;
 import io.jrun.launcher.job.Cluster;
@@ -122,7 +122,7 @@ final class DryRunCommand {
         Path logs = job.logDirectory().resolve(job.runId());
         LaunchContext context = new LaunchContext(
                 here, AgentOptions.ofHome(home, Version.TEXT), job.runId(), logs, logs.resolve("agent.sock"), Map.of());
-        LaunchRound launch = AgentMessages.launch(job, ranks, ranks.nodes().getFirst(), 1, 0, Map.of());
+        LaunchRound launch = JobMessages.launch(job, ranks, ranks.nodes().getFirst(), 1, 0, Map.of());
         return launch.getWorkersList().stream()
                 .map(worker -> WorkerCommand.compose(launch, worker, context))
                 .toList();
@@ -143,7 +143,7 @@ final class DryRunCommand {
         return job.cluster().isPresent()
                 ? List.of("taskset", "-c", "...")
                 : CpuBinding.words(
-                        AgentMessages.bindTo(job),
+                        JobMessages.bindTo(job),
                         place.localRank(),
                         ranks.onNode(place.nodeRank()).size(),
                         CpuMap.probe(Path.of("/")));

@@ -67,7 +67,7 @@ public final class Coordinator {
         this.failures = new FailureEvents(events);
         this.links = new AgentConnections(
                 mailbox,
-                id -> AgentMessages.open(
+                id -> JobMessages.open(
                         job,
                         options.version(),
                         options.secret(),
@@ -171,7 +171,7 @@ public final class Coordinator {
             case CoordinatorMessage.AgentResponse(int id, ControlResponse message) -> {
                 if (message.hasJobOpened()) {
                     AgentConnection link = links.get(id);
-                    JobClaim claim = AgentMessages.claim(job, options.secret());
+                    JobClaim claim = JobMessages.claim(job, options.secret());
                     output.follow(id, link, claim, message.getJobOpened().getHost());
                     options.files().ifPresent(files -> link.sendFiles(files, claim));
                 }
@@ -244,8 +244,8 @@ public final class Coordinator {
         for (Node node : membership.ranks().nodes()) {
             links.send(
                     membership.ids().get(node.nodeRank()),
-                    AgentMessages.launch(AgentMessages.launch(
-                            job, membership.ranks(), node, round, restartCount, membership.kept())));
+                    AgentMessages.launch(
+                            JobMessages.launch(job, membership.ranks(), node, round, restartCount, membership.kept())));
         }
     }
 }
