@@ -7,13 +7,14 @@ import java.nio.file.Path;
 import java.security.MessageDigest;
 import java.security.NoSuchAlgorithmException;
 
-/** The hash that identifies a file between launcher and agents. Stateless. */
+/** The hash SHA-256, by which launcher and agents name files. Stateless. */
 public final class Sha256 {
     private static final int BUFFER_BYTES = 1 << 16;
 
     private Sha256() {}
 
-    static MessageDigest start() {
+    /** A hash of no bytes yet. */
+    public static MessageDigest start() {
         try {
             return MessageDigest.getInstance("SHA-256");
         } catch (NoSuchAlgorithmException e) {

@@ -2,6 +2,8 @@ package io.jrun.agent.image;
 
 import io.jrun.agent.container.ContainerException;
 import io.jrun.agent.files.PrivateFolder;
+import io.jrun.agent.files.Sha256;
+import io.jrun.agent.node.UserId;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.DirectoryStream;
@@ -10,8 +12,6 @@ import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
 import java.nio.file.attribute.FileTime;
-import java.security.MessageDigest;
-import java.security.NoSuchAlgorithmException;
 import java.time.Instant;
 import java.util.ArrayList;
 import java.util.Comparator;
@@ -50,7 +50,7 @@ public final class ImageCache {
         Path folder = Path.of(environment.getOrDefault(VARIABLE, ""));
         try {
             if (folder.toString().isEmpty()) {
-                Path own = Path.of("/var/tmp/jrun-" + Files.getAttribute(Path.of("/proc/self"), "unix:uid"));
+                Path own = Path.of("/var/tmp/jrun-" + UserId.ofThisProcess());
                 PrivateFolder.claim(own);
                 folder = own.resolve("images");
             }
@@ -128,12 +128,7 @@ public final class ImageCache {
     }
 
     private static String fileName(String name) {
-        try {
-            byte[] digest = MessageDigest.getInstance("SHA-256").digest(name.getBytes(StandardCharsets.UTF_8));
-            return HexFormat.of().formatHex(digest);
-        } catch (NoSuchAlgorithmException e) {
-            throw new IllegalStateException("every JDK has SHA-256", e);
-        }
+        return HexFormat.of().formatHex(Sha256.start().digest(name.getBytes(StandardCharsets.UTF_8)));
     }
 
     /** All images, the last used first. */

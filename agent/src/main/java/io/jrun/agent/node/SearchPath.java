@@ -36,10 +36,15 @@ public record SearchPath(String text, Path directory) {
         return new SearchPath(text + STANDARD + ":/usr/sbin:/sbin", Path.of("/"));
     }
 
+    /** The folders in their order. */
+    public Stream<Path> folders() {
+        return Stream.of(text.split(":", -1)).map(directory::resolve);
+    }
+
     /** The first executable file called {@code program}. */
     public Optional<Path> find(String program) {
-        return Stream.of(text.split(":", -1))
-                .map(folder -> directory.resolve(folder).resolve(program))
+        return folders()
+                .map(folder -> folder.resolve(program))
                 .filter(SearchPath::isProgram)
                 .findFirst();
     }

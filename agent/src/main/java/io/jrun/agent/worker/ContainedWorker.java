@@ -7,6 +7,7 @@ import io.jrun.agent.container.HostFolder;
 import io.jrun.agent.container.HostFolder.Access;
 import io.jrun.agent.container.NodeContainers;
 import io.jrun.agent.container.WorkerRequest;
+import io.jrun.agent.node.UserId;
 import io.jrun.agent.proto.JavaProgramSpec;
 import io.jrun.agent.proto.LaunchRound;
 import io.jrun.agent.proto.WorkerSpec;

@@ -6,7 +6,7 @@ import io.jrun.agent.container.NamedContainers;
 import io.jrun.agent.image.CachedImage;
 import io.jrun.agent.image.ImageCache;
 import io.jrun.agent.image.ImagePreparer;
-import io.jrun.agent.worker.UserId;
+import io.jrun.agent.node.UserId;
 import io.jrun.launcher.cli.CommandContext;
 import io.jrun.launcher.cli.ImageRequest;
 import io.jrun.launcher.job.UsageException;

@@ -1,5 +1,6 @@
 package io.jrun.agent.container.builtin;
 
+import io.jrun.agent.node.UserId;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -11,7 +12,7 @@ record Account(int uid, int gid, String user, String group, String home) {
         Path self = Path.of("/proc/self");
         PosixFileAttributes attributes = Files.readAttributes(self, PosixFileAttributes.class);
         return new Account(
-                (int) Files.getAttribute(self, "unix:uid"),
+                UserId.ofThisProcess(),
                 (int) Files.getAttribute(self, "unix:gid"),
                 attributes.owner().getName(),
                 attributes.group().getName(),

@@ -2,6 +2,7 @@ package io.jrun.agent.container.builtin;
 
 import io.jrun.agent.container.ContainerException;
 import io.jrun.agent.container.WorkerRequest;
+import io.jrun.agent.node.SearchPath;
 import java.nio.file.Files;
 import java.nio.file.LinkOption;
 import java.nio.file.Path;
@@ -28,9 +29,9 @@ final class ProgramCheck {
             }
             return;
         }
-        for (String folder : worker.searchPath().split(":", -1)) {
-            String base = folder.startsWith("/") ? folder : worker.workdir() + "/" + folder;
-            if (isFile(root.find(base + "/" + program))) {
+        SearchPath path = new SearchPath(worker.searchPath(), Path.of(worker.workdir()));
+        for (Path folder : path.folders().toList()) {
+            if (isFile(root.find(folder + "/" + program))) {
                 return;
             }
         }

@@ -1,16 +1,16 @@
 package io.jrun.agent.image.pull;
 
+import io.jrun.agent.files.Sha256;
 import java.io.FilterInputStream;
 import java.io.IOException;
 import java.io.InputStream;
 import java.security.MessageDigest;
-import java.security.NoSuchAlgorithmException;
 import java.util.HexFormat;
 import java.util.function.LongConsumer;
 
 /** Counts and digests the bytes of another stream. For one thread. */
 final class Sha256Stream extends FilterInputStream {
-    private final MessageDigest sha256 = sha256();
+    private final MessageDigest sha256 = Sha256.start();
     private final LongConsumer counter;
     private long count;
 
@@ -49,14 +49,6 @@ final class Sha256Stream extends FilterInputStream {
 
     /** Returns the digest of an array, as sha256:... */
     static String digest(byte[] bytes) {
-        return "sha256:" + HexFormat.of().formatHex(sha256().digest(bytes));
-    }
-
-    private static MessageDigest sha256() {
-        try {
-            return MessageDigest.getInstance("SHA-256");
-        } catch (NoSuchAlgorithmException e) {
-            throw new IllegalStateException("every JDK has SHA-256", e);
-        }
+        return "sha256:" + HexFormat.of().formatHex(Sha256.start().digest(bytes));
     }
 }

@@ -1,4 +1,4 @@
-package io.jrun.agent.worker;
+package io.jrun.agent.node;
 
 import java.io.IOException;
 import java.nio.file.Files;
