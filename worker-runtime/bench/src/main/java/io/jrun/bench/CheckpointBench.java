@@ -2,6 +2,7 @@ package io.jrun.bench;
 
 import io.jrun.bench.collective.Benchmark;
 import io.jrun.bench.collective.ByteSize;
+import io.jrun.bench.collective.Decimals;
 import io.jrun.bench.collective.Samples;
 import io.jrun.comm.DataType;
 import io.jrun.comm.Distributed;
@@ -12,6 +13,7 @@ import io.jrun.train.checkpoint.sharded.CheckpointManager;
 import io.jrun.train.checkpoint.sharded.PeerSnapshots;
 import io.jrun.train.checkpoint.sharded.Retention;
 import io.jrun.train.checkpoint.sharded.StateDict;
+import io.jrun.train.json.JsonWriter;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.lang.foreign.MemorySegment;
@@ -133,30 +135,32 @@ final class CheckpointBench implements Benchmark {
     }
 
     private void print(int ranks) {
-        if (!json) {
-            System.out.printf("# %d ranks, %d MiB of state, medians of %d turns%n", ranks, bytes.bytes() >> 20, iters);
-            System.out.printf("%-20s %12s %12s %12s%n", "what", "median ms", "min ms", "MB/s");
+        if (json) {
+            System.out.println(object(ranks));
+            return;
         }
-        StringBuilder object = new StringBuilder(
-                String.format(Locale.ROOT, "{\"op\":\"checkpoint\",\"ranks\":%d,\"bytes\":%d", ranks, bytes.bytes()));
+        System.out.printf("# %d ranks, %d MiB of state, medians of %d turns%n", ranks, bytes.bytes() >> 20, iters);
+        System.out.printf("%-20s %12s %12s %12s%n", "what", "median ms", "min ms", "MB/s");
         nanos.forEach((name, each) -> {
             Samples samples = new Samples(each);
-            if (json) {
-                object.append(
-                        String.format(Locale.ROOT, ",\"%sMillis\":%.3f", camelCase(name), samples.medianNanos() / 1e6));
-            } else {
-                System.out.printf(
-                        Locale.ROOT,
-                        "%-20s %12.1f %12.1f %12.0f%n",
-                        name,
-                        samples.medianNanos() / 1e6,
-                        samples.minNanos() / 1e6,
-                        bytes.bytes() / 1e6 / (samples.medianNanos() / 1e9));
-            }
+            System.out.printf(
+                    Locale.ROOT,
+                    "%-20s %12.1f %12.1f %12.0f%n",
+                    name,
+                    samples.medianNanos() / 1e6,
+                    samples.minNanos() / 1e6,
+                    bytes.bytes() / 1e6 / (samples.medianNanos() / 1e9));
         });
-        if (json) {
-            System.out.println(object.append('}'));
-        }
+    }
+
+    private String object(int ranks) {
+        Map<String, @Nullable Object> object = new LinkedHashMap<>();
+        object.put("op", "checkpoint");
+        object.put("ranks", ranks);
+        object.put("bytes", bytes.bytes());
+        nanos.forEach((name, each) ->
+                object.put(camelCase(name) + "Millis", Decimals.millis(new Samples(each).medianNanos())));
+        return JsonWriter.write(object);
     }
 
     private static String camelCase(String words) {

@@ -1,17 +1,22 @@
 package io.jrun.bench;
 
 import io.jrun.bench.collective.Benchmark;
+import io.jrun.bench.collective.Decimals;
 import io.jrun.bench.collective.Samples;
 import io.jrun.comm.DataType;
 import io.jrun.comm.Distributed;
 import io.jrun.comm.ReduceOp;
 import io.jrun.comm.World;
 import io.jrun.train.Libtorch;
+import io.jrun.train.json.JsonWriter;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
+import java.util.Map;
 import java.util.stream.Collectors;
+import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
@@ -154,26 +159,34 @@ final class DdpBench implements Benchmark {
 
     private void print(List<double[][]> nanos, List<TrainingLoop> loops, int ranks) {
         if (!json) {
-            System.out.printf(
-                    "# %d ranks, 3.7M-parameter GPT, batch %d per rank, %s, %s;"
-                            + " phases are medians of the slowest rank%n",
-                    ranks, BenchData.BATCH, optimizer, precision);
-            System.out.printf("%-6s %12s %12s", "mode", "median ms", "min ms");
-            for (String phase : StepResult.PHASES) {
-                System.out.printf(" %12s", phase + " ms");
-            }
-            System.out.println();
+            printHeader(ranks);
         }
         for (int m = 0; m < modes.size(); m++) {
-            String overlap = loops.get(m).overlapPerBucket().stream()
-                    .map(part -> String.format(Locale.ROOT, "%.2f", part))
-                    .collect(Collectors.joining(json ? "," : " "));
-            System.out.println(
-                    json ? object(modes.get(m), nanos.get(m), overlap, ranks) : row(modes.get(m), nanos.get(m)));
-            if (!json && !overlap.isEmpty()) {
-                System.out.println("# overlap of each bucket with the backward pass, rank 0, last step: " + overlap);
+            List<Double> overlap = loops.get(m).overlapPerBucket();
+            if (json) {
+                System.out.println(object(modes.get(m), nanos.get(m), overlap, ranks));
+                continue;
+            }
+            System.out.println(row(modes.get(m), nanos.get(m)));
+            if (!overlap.isEmpty()) {
+                System.out.println("# overlap of each bucket with the backward pass, rank 0, last step: "
+                        + overlap.stream()
+                                .map(part -> String.format(Locale.ROOT, "%.2f", part))
+                                .collect(Collectors.joining(" ")));
             }
         }
+    }
+
+    private void printHeader(int ranks) {
+        System.out.printf(
+                "# %d ranks, 3.7M-parameter GPT, batch %d per rank, %s, %s;"
+                        + " phases are medians of the slowest rank%n",
+                ranks, BenchData.BATCH, optimizer, precision);
+        System.out.printf("%-6s %12s %12s", "mode", "median ms", "min ms");
+        for (String phase : StepResult.PHASES) {
+            System.out.printf(" %12s", phase + " ms");
+        }
+        System.out.println();
     }
 
     private static String row(Mode mode, double[][] nanos) {
@@ -186,28 +199,24 @@ final class DdpBench implements Benchmark {
         return row.toString();
     }
 
-    private String object(Mode mode, double[][] nanos, String overlap, int ranks) {
+    private String object(Mode mode, double[][] nanos, List<Double> overlap, int ranks) {
         Samples step = new Samples(nanos[0]);
-        StringBuilder object = new StringBuilder(String.format(
-                Locale.ROOT,
-                "{\"mode\":\"%s\",\"medianMillis\":%.3f,\"minMillis\":%.3f,\"ranks\":%d,\"optimizer\":\"%s\","
-                        + "\"precision\":\"%s\"",
-                mode,
-                step.medianNanos() / 1e6,
-                step.minNanos() / 1e6,
-                ranks,
-                optimizer,
-                precision));
+        Map<String, @Nullable Object> object = new LinkedHashMap<>();
+        object.put("mode", mode.toString());
+        object.put("medianMillis", Decimals.millis(step.medianNanos()));
+        object.put("minMillis", Decimals.millis(step.minNanos()));
+        object.put("ranks", ranks);
+        object.put("optimizer", optimizer.toString());
+        object.put("precision", precision.toString());
         for (int phase = 1; phase < nanos.length; phase++) {
-            object.append(String.format(
-                    Locale.ROOT,
-                    ",\"%sMillis\":%.3f",
-                    StepResult.PHASES[phase - 1],
-                    new Samples(nanos[phase]).medianNanos() / 1e6));
+            object.put(
+                    StepResult.PHASES[phase - 1] + "Millis", Decimals.millis(new Samples(nanos[phase]).medianNanos()));
         }
         if (!overlap.isEmpty()) {
-            object.append(",\"overlapPerBucket\":[").append(overlap).append(']');
+            object.put(
+                    "overlapPerBucket",
+                    overlap.stream().map(part -> Decimals.rounded(part, 2)).toList());
         }
-        return object.append('}').toString();
+        return JsonWriter.write(object);
     }
 }

@@ -6,13 +6,15 @@ import io.jrun.comm.Distributed;
 import io.jrun.comm.ProcessGroup;
 import io.jrun.comm.ReduceOp;
 import io.jrun.comm.World;
+import io.jrun.train.json.JsonWriter;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.lang.foreign.MemorySegment;
 import java.lang.management.ManagementFactory;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.util.Locale;
+import java.util.LinkedHashMap;
+import java.util.Map;
 import java.util.stream.Stream;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Option;
@@ -74,14 +76,13 @@ final class MemoryBench implements Benchmark {
             long[] most = {allocated / calls, taken};
             group.allReduce(MemorySegment.ofArray(most), DataType.I64, most.length, ReduceOp.MAX);
             if (world.rank() == 0) {
-                System.out.printf(
-                        Locale.ROOT,
-                        "{\"op\":\"allreduce\",\"ranks\":%d,\"bytes\":%d,"
-                                + "\"allocatedBytesPerCall\":%d,\"extraBytes\":%d}%n",
-                        world.size(),
-                        bytes.bytes(),
-                        most[0],
-                        most[1]);
+                Map<String, Object> object = new LinkedHashMap<>();
+                object.put("op", "allreduce");
+                object.put("ranks", world.size());
+                object.put("bytes", bytes.bytes());
+                object.put("allocatedBytesPerCall", most[0]);
+                object.put("extraBytes", most[1]);
+                System.out.println(JsonWriter.write(object));
             }
         }
     }

@@ -4,10 +4,14 @@ import io.jrun.bench.collective.Measurement.Result;
 import io.jrun.comm.DataType;
 import io.jrun.comm.ReduceOp;
 import io.jrun.comm.World;
+import io.jrun.train.json.JsonWriter;
 import java.io.PrintStream;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
+import java.util.Map;
 import java.util.stream.Collectors;
+import org.jspecify.annotations.Nullable;
 
 /** Prints results: a table as in nccl-tests with ratios at the end of the line, or one JSON object on each line. */
 final class Report {
@@ -100,25 +104,21 @@ final class Report {
     }
 
     private String object(Result result) {
-        return String.format(
-                Locale.ROOT,
-                "{\"op\":\"%s\",\"backend\":\"%s\",\"memory\":\"%s\",\"type\":\"%s\",\"reduction\":\"%s\",\"ranks\":%d,"
-                        + "\"nodes\":%d,\"bytes\":%d,\"medianMicros\":%.3f,\"minMicros\":%.3f,"
-                        + "\"algGBps\":%.4f,\"busGBps\":%.4f,"
-                        + "\"errors\":%d}",
-                operation.name(),
-                result.peer().backend(),
-                result.peer().memory(),
-                type.label(),
-                reduction(),
-                ranks,
-                nodes,
-                result.bytes(),
-                result.samples().medianNanos() / 1e3,
-                result.samples().minNanos() / 1e3,
-                algGBps(result),
-                algGBps(result) * operation.busFactor(ranks),
-                result.errors());
+        Map<String, @Nullable Object> object = new LinkedHashMap<>();
+        object.put("op", operation.name());
+        object.put("backend", result.peer().backend());
+        object.put("memory", result.peer().memory().toString());
+        object.put("type", type.label());
+        object.put("reduction", reduction());
+        object.put("ranks", ranks);
+        object.put("nodes", nodes);
+        object.put("bytes", result.bytes());
+        object.put("medianMicros", Decimals.rounded(result.samples().medianNanos() / 1e3, 3));
+        object.put("minMicros", Decimals.rounded(result.samples().minNanos() / 1e3, 3));
+        object.put("algGBps", Decimals.rounded(algGBps(result), 4));
+        object.put("busGBps", Decimals.rounded(algGBps(result) * operation.busFactor(ranks), 4));
+        object.put("errors", result.errors());
+        return JsonWriter.write(object);
     }
 
     /** Returns the bytes of the size per second, in GB/s (1e9). */

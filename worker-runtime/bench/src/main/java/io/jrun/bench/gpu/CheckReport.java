@@ -2,8 +2,11 @@ package io.jrun.bench.gpu;
 
 import io.jrun.comm.Codec;
 import io.jrun.comm.World;
+import io.jrun.train.json.JsonWriter;
 import java.util.ArrayList;
+import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.stream.IntStream;
 
 /** Runs checks on all ranks. Rank 0 prints a line for each check. Every rank runs the same checks in the same order. */
@@ -12,8 +15,8 @@ final class CheckReport {
     private static final String SKIPPED = "SKIPPED";
     private static final String FAIL = "FAIL";
 
-    /** A check. Returns its observation as text. */
-    interface Check {
+    /** A check on one rank. Returns the observation of the rank as text. */
+    interface RankCheck {
         String run() throws Exception;
     }
 
@@ -29,7 +32,7 @@ final class CheckReport {
     /**
      * Runs a check. If one rank fails, the check has failed. If no rank fails and one rank skips, the check is skipped.
      */
-    void check(String name, Check check) {
+    void check(String name, RankCheck check) {
         List<String> outcomes = world.group().objects().allGather(outcome(check), Codec.STRING);
         for (String status : List.of(FAIL, SKIPPED, PASS)) {
             List<String> details = details(outcomes, status);
@@ -48,7 +51,7 @@ final class CheckReport {
         return hasFailed;
     }
 
-    private static String outcome(Check check) {
+    private static String outcome(RankCheck check) {
         try {
             return PASS + " " + check.run();
         } catch (CheckSkippedException why) {
@@ -74,20 +77,10 @@ final class CheckReport {
     }
 
     private static String json(String name, String status, String detail) {
-        return "{\"check\":\"%s\",\"status\":\"%s\",\"detail\":\"%s\"}".formatted(name, status, escaped(detail));
-    }
-
-    private static String escaped(String text) {
-        StringBuilder out = new StringBuilder();
-        text.chars().forEach(c -> {
-            if (c == '"' || c == '\\') {
-                out.append('\\').append((char) c);
-            } else if (c < ' ') {
-                out.append("\\u%04x".formatted(c));
-            } else {
-                out.append((char) c);
-            }
-        });
-        return out.toString();
+        Map<String, Object> object = new LinkedHashMap<>();
+        object.put("check", name);
+        object.put("status", status);
+        object.put("detail", detail);
+        return JsonWriter.write(object);
     }
 }

@@ -1,12 +1,14 @@
 package io.jrun.bench.pipeline;
 
 import io.jrun.bench.collective.Benchmark;
+import io.jrun.bench.collective.Decimals;
 import io.jrun.bench.collective.Samples;
 import io.jrun.comm.DataType;
 import io.jrun.comm.Distributed;
 import io.jrun.comm.ReduceOp;
 import io.jrun.comm.World;
 import io.jrun.train.Libtorch;
+import io.jrun.train.json.JsonWriter;
 import io.jrun.train.pipeline.ActionSpan;
 import io.jrun.train.pipeline.PipelineExecutor;
 import io.jrun.train.pipeline.schedule.ActionCosts;
@@ -15,8 +17,11 @@ import io.jrun.train.pipeline.schedule.ScheduleException;
 import io.jrun.train.pipeline.schedule.ScheduleKind;
 import io.jrun.train.pipeline.schedule.ScheduleSimulation;
 import java.lang.foreign.MemorySegment;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
+import java.util.Map;
+import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
@@ -38,6 +43,8 @@ import picocli.CommandLine.Spec;
 public final class PipelineBench implements Benchmark {
     /** Steps that connect the ranks and let the JIT compile. A cold message takes a millisecond, a warm one 50 us. */
     private static final int WARMUP_STEPS = 60;
+
+    private static final int BUBBLE_DIGITS = 5;
 
     private static final long WARMUP_UNIT_NANOS = 1_000_000;
 
@@ -143,15 +150,18 @@ public final class PipelineBench implements Benchmark {
     }
 
     private void print(ScheduleKind kind, double millis, double bubble, double formula) {
-        System.out.printf(
-                Locale.ROOT,
-                json
-                        ? "{\"schedule\":\"%s\",\"stepMillis\":%.3f,\"bubble\":%.5f,\"formula\":%.5f,\"offBy\":%.5f}%n"
-                        : "%-12s %10.1f %12.4f %12.4f %12.4f%n",
-                kind.text(),
-                millis,
-                bubble,
-                formula,
-                (bubble - formula) / formula);
+        double offBy = (bubble - formula) / formula;
+        if (json) {
+            Map<String, @Nullable Object> object = new LinkedHashMap<>();
+            object.put("schedule", kind.text());
+            object.put("stepMillis", Decimals.rounded(millis, 3));
+            object.put("bubble", Decimals.rounded(bubble, BUBBLE_DIGITS));
+            object.put("formula", Decimals.rounded(formula, BUBBLE_DIGITS));
+            object.put("offBy", Decimals.rounded(offBy, BUBBLE_DIGITS));
+            System.out.println(JsonWriter.write(object));
+        } else {
+            System.out.printf(
+                    Locale.ROOT, "%-12s %10.1f %12.4f %12.4f %12.4f%n", kind.text(), millis, bubble, formula, offBy);
+        }
     }
 }

@@ -10,6 +10,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.TreeMap;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -33,25 +34,23 @@ record SafetensorsHeader(Map<String, String> metadata, List<TensorEntry> entries
     }
 
     byte[] encode() {
-        List<String> members = new ArrayList<>();
+        Map<String, Object> root = new LinkedHashMap<>();
         if (!metadata.isEmpty()) {
-            List<String> pairs = metadata.entrySet().stream()
-                    .sorted(Map.Entry.comparingByKey())
-                    .map(pair -> JsonWriter.quote(pair.getKey()) + ":" + JsonWriter.quote(pair.getValue()))
-                    .toList();
-            members.add(JsonWriter.quote(METADATA) + ":{" + String.join(",", pairs) + "}");
+            root.put(METADATA, new TreeMap<>(metadata));
         }
-        entries.forEach(entry -> members.add(encode(entry)));
-        byte[] text = ("{" + String.join(",", members) + "}").getBytes(StandardCharsets.UTF_8);
+        entries.forEach(entry -> root.put(entry.name(), json(entry)));
+        byte[] text = JsonWriter.write(root).getBytes(StandardCharsets.UTF_8);
         byte[] padded = Arrays.copyOf(text, (text.length + 7) / 8 * 8);
         Arrays.fill(padded, text.length, padded.length, (byte) ' ');
         return padded;
     }
 
-    private static String encode(TensorEntry entry) {
-        String shape = entry.shape().toString().replace(" ", "");
-        return JsonWriter.quote(entry.name()) + ":{\"dtype\":\"" + entry.type() + "\",\"shape\":" + shape
-                + ",\"data_offsets\":[" + entry.beginBytes() + "," + entry.endBytes() + "]}";
+    private static Map<String, Object> json(TensorEntry entry) {
+        Map<String, Object> object = new LinkedHashMap<>();
+        object.put("dtype", entry.type().name());
+        object.put("shape", entry.shape());
+        object.put("data_offsets", List.of(entry.beginBytes(), entry.endBytes()));
+        return object;
     }
 
     /**

@@ -1,6 +1,9 @@
 package io.jrun.train.data;
 
 import io.jrun.train.json.JsonObject;
+import io.jrun.train.json.JsonWriter;
+import java.util.LinkedHashMap;
+import java.util.Map;
 
 /**
  * The position of a {@link DataLoader} in its stream of samples. The position is equal on all ranks. A loader that
@@ -27,7 +30,11 @@ public record DataLoaderState(long seed, long epoch, long consumed) {
 
     /** One JSON object: {@code {"seed":1,"epoch":0,"consumed":256}}. */
     public String toJson() {
-        return "{\"seed\":" + seed + ",\"epoch\":" + epoch + ",\"consumed\":" + consumed + "}";
+        Map<String, Object> object = new LinkedHashMap<>();
+        object.put("seed", seed);
+        object.put("epoch", epoch);
+        object.put("consumed", consumed);
+        return JsonWriter.write(object);
     }
 
     /**

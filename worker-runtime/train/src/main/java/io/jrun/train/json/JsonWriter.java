@@ -1,5 +1,6 @@
 package io.jrun.train.json;
 
+import java.math.BigDecimal;
 import java.util.Iterator;
 import java.util.Locale;
 import java.util.Map;
@@ -10,7 +11,8 @@ public final class JsonWriter {
     private JsonWriter() {}
 
     /**
-     * The text of a value: a map with text keys, a list, a text, a whole number, a truth value or null.
+     * The text of a value: a map with text keys, a list, a text, a whole number, a decimal number, a truth value or
+     * null.
      *
      * @throws IllegalArgumentException for a value of another class
      */
@@ -33,6 +35,7 @@ public final class JsonWriter {
             case String text -> appendText(out, text);
             case Long number -> out.append(number.longValue());
             case Integer number -> out.append(number.intValue());
+            case BigDecimal number -> out.append(number.toPlainString());
             case Boolean flag -> out.append(flag.booleanValue());
             case Map<?, ?> map -> {
                 out.append('{');

@@ -28,6 +28,7 @@ import org.bytedeco.pytorch.Tensor;
 final class CheckpointWriter {
     private static final int RANDOM_BYTES = 8;
     private static final String FORMAT = "pt";
+    private static final String LIST = "list";
 
     private final Storage storage;
     private final RankExchange ranks;
@@ -63,7 +64,7 @@ final class CheckpointWriter {
             if (ranks.rank() == 0) {
                 housekeeping.prepare();
             }
-            return JsonWriter.write(held(state));
+            return encode(held(state));
         });
         SavePlan plan = SavePlan.of(held.stream()
                 .map(CheckpointWriter::parse)
@@ -96,8 +97,12 @@ final class CheckpointWriter {
         }
     }
 
-    private static List<?> parse(String list) {
-        return ChunkJson.list(JsonReader.readObject("{\"list\":" + list + "}").get("list"));
+    private static String encode(List<Map<String, Object>> list) {
+        return JsonWriter.write(Map.of(LIST, list));
+    }
+
+    private static List<?> parse(String text) {
+        return ChunkJson.list(JsonReader.readObject(text).get(LIST));
     }
 
     private static List<Map<String, Object>> held(StateDict state) {
@@ -125,7 +130,7 @@ final class CheckpointWriter {
         for (Map.Entry<String, List<Chunk>> file : files.entrySet()) {
             written.add(writePart(folder, file.getKey(), file.getValue(), entries));
         }
-        return JsonWriter.write(written);
+        return encode(written);
     }
 
     private Map<String, Object> writePart(
