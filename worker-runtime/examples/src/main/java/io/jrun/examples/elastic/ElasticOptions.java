@@ -1,12 +1,32 @@
 package io.jrun.examples.elastic;
 
+import io.jrun.examples.options.CommandLineArguments;
+import io.jrun.examples.options.InvalidArgumentException;
 import java.nio.file.Path;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
 import java.util.Optional;
-import java.util.SortedMap;
-import java.util.TreeMap;
+import java.util.stream.Stream;
 
-/** The command line of {@link TrainElastic}. */
-final class ElasticOptions {
+/**
+ * The command lines of {@link TrainElastic} and {@link TrainSharded}.
+ *
+ * @param batch samples of a step over all ranks
+ * @param pauseMillis the pause after each step in milliseconds: time in which a user can kill a worker
+ * @param out the file to which rank 0 writes the parameters at the end
+ * @param checkpoint the location of checkpoints: a folder or {@code s3://bucket/prefix}
+ * @param checkpointEvery steps from one checkpoint to the next
+ * @param holds the file for which all ranks wait before a step, by the number of the step
+ */
+record ElasticOptions(
+        int steps,
+        int batch,
+        int pauseMillis,
+        Optional<Path> out,
+        Optional<String> checkpoint,
+        int checkpointEvery,
+        Map<Integer, Path> holds) {
     static final String HELP = """
             Learns to classify the points of two spirals. The training continues when workers are lost.
               jrun --nproc-per-node=4 --max-restarts=3 --main-class=io.jrun.examples.elastic.TrainElastic train.jar
@@ -15,91 +35,54 @@ final class ElasticOptions {
               --batch=N              samples of a step over all ranks  Default: 24.
               --pause=MILLIS         pause after each step  Default: 0.
               --out=FILE.safetensors write the parameters there at the end
+              --help                 print this text
+            Options of TrainElastic only:
               --checkpoint=LOCATION  go on from the newest checkpoint at LOCATION, and save the training there
               --checkpoint-every=N   steps from one checkpoint to the next  Default: 50.
               --hold=STEP:FILE       wait before step STEP until FILE exists, to lose or add workers at this step
             """;
 
-    private int steps = 200;
-    private int batch = 24;
-    private int pauseMillis;
-    private Optional<Path> out = Optional.empty();
-    private Optional<String> checkpoint = Optional.empty();
-    private int checkpointEvery = 50;
-    private final SortedMap<Integer, Path> holds = new TreeMap<>();
+    /** The options of TrainSharded. */
+    static final List<String> SHARDED = List.of("--steps", "--batch", "--pause", "--out");
 
-    private ElasticOptions() {}
+    /** The options of TrainElastic. */
+    static final List<String> ELASTIC = Stream.concat(
+                    SHARDED.stream(), Stream.of("--checkpoint", "--checkpoint-every", "--hold"))
+            .toList();
 
-    /** @throws IllegalArgumentException with a line for the user */
-    static ElasticOptions parse(String... args) {
-        ElasticOptions options = new ElasticOptions();
-        for (String arg : args) {
-            options.take(arg);
+    ElasticOptions {
+        holds = Map.copyOf(holds);
+    }
+
+    /**
+     * Reads the arguments of a program; empty if the arguments have --help.
+     *
+     * @param valued the options of the program
+     * @throws InvalidArgumentException with one line for the user
+     */
+    static Optional<ElasticOptions> parse(List<String> valued, String... args) {
+        CommandLineArguments given = CommandLineArguments.parse(args, valued, List.of("--help"));
+        if (given.has("--help")) {
+            return Optional.empty();
         }
-        return options;
+        Map<Integer, Path> holds = new HashMap<>();
+        given.texts("--hold").forEach(hold -> putHold(hold, holds));
+        return Optional.of(new ElasticOptions(
+                given.number("--steps", 200, 0),
+                given.number("--batch", 24, 1),
+                given.number("--pause", 0, 0),
+                given.text("--out").map(Path::of),
+                given.text("--checkpoint"),
+                given.number("--checkpoint-every", 50, 1),
+                holds));
     }
 
-    private void take(String arg) {
-        int equals = arg.indexOf('=');
-        String value = arg.substring(equals + 1);
-        switch (equals < 0 ? arg : arg.substring(0, equals)) {
-            case "--steps" -> steps = number(arg, value);
-            case "--batch" -> batch = number(arg, value);
-            case "--pause" -> pauseMillis = number(arg, value);
-            case "--out" -> out = Optional.of(Path.of(value));
-            case "--checkpoint" -> checkpoint = Optional.of(value);
-            case "--checkpoint-every" -> checkpointEvery = positive(arg, value);
-            case "--hold" -> {
-                int colon = value.indexOf(':');
-                holds.put(number(arg, value.substring(0, Math.max(0, colon))), Path.of(value.substring(colon + 1)));
-            }
-            default -> throw new IllegalArgumentException("unknown argument " + arg + "\n" + HELP);
+    private static void putHold(String hold, Map<Integer, Path> holds) {
+        int colon = hold.indexOf(':');
+        if (!hold.matches("\\d{1,9}:.+")) {
+            throw new InvalidArgumentException("--hold is '" + hold + "', expected STEP:FILE");
         }
-    }
-
-    private static int number(String arg, String value) {
-        try {
-            return Integer.parseInt(value);
-        } catch (NumberFormatException e) {
-            throw new IllegalArgumentException(arg + ": expected a number\n" + HELP, e);
-        }
-    }
-
-    private static int positive(String arg, String value) {
-        int number = number(arg, value);
-        if (number < 1) {
-            throw new IllegalArgumentException(arg + ": expected 1 or more\n" + HELP);
-        }
-        return number;
-    }
-
-    int steps() {
-        return steps;
-    }
-
-    /** Samples per step, over all ranks. */
-    int batch() {
-        return batch;
-    }
-
-    /** The pause after each step in milliseconds: time in which a user can kill a worker. */
-    int pauseMillis() {
-        return pauseMillis;
-    }
-
-    /** The file to which rank 0 writes the parameters at the end. */
-    Optional<Path> out() {
-        return out;
-    }
-
-    /** The location of checkpoints: a folder or {@code s3://bucket/prefix}. */
-    Optional<String> checkpoint() {
-        return checkpoint;
-    }
-
-    /** Steps from one checkpoint to the next. */
-    int checkpointEvery() {
-        return checkpointEvery;
+        holds.put(Integer.valueOf(hold.substring(0, colon)), Path.of(hold.substring(colon + 1)));
     }
 
     /** The file for which all ranks wait before {@code step}. */

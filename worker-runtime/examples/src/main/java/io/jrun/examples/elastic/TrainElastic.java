@@ -4,6 +4,7 @@ import io.jrun.comm.DataType;
 import io.jrun.comm.ReduceOp;
 import io.jrun.comm.elastic.Elastic;
 import io.jrun.comm.elastic.ElasticRound;
+import io.jrun.examples.options.InvalidArgumentException;
 import io.jrun.train.Libtorch;
 import io.jrun.train.checkpoint.ModelState;
 import io.jrun.train.checkpoint.Safetensors;
@@ -18,6 +19,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Locale;
 import java.util.Map;
+import java.util.Optional;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
 import java.util.stream.LongStream;
@@ -56,17 +58,21 @@ public final class TrainElastic {
 
     /** Trains; exits with 2 and a line on stderr if the arguments are unusable. */
     public static void main(String[] args) throws InterruptedException {
-        ElasticOptions options;
+        Optional<ElasticOptions> options;
         try {
-            options = ElasticOptions.parse(args);
-        } catch (IllegalArgumentException e) {
+            options = ElasticOptions.parse(ElasticOptions.ELASTIC, args);
+        } catch (InvalidArgumentException e) {
             System.err.println("train: " + e.getMessage());
             System.exit(EXIT_USAGE);
             return;
         }
+        if (options.isEmpty()) {
+            System.out.print(ElasticOptions.HELP);
+            return;
+        }
         Libtorch.load();
         Libtorch.setThreads(1);
-        TrainElastic training = new TrainElastic(options);
+        TrainElastic training = new TrainElastic(options.get());
         Elastic.run(training.state, training::train);
         training.finish();
     }

@@ -5,11 +5,13 @@ import io.jrun.comm.World;
 import io.jrun.comm.elastic.Elastic;
 import io.jrun.comm.elastic.ElasticRound;
 import io.jrun.comm.elastic.ElasticState;
+import io.jrun.examples.options.InvalidArgumentException;
 import io.jrun.train.Libtorch;
 import io.jrun.train.checkpoint.Safetensors;
 import io.jrun.train.checkpoint.sharded.PeerSnapshots;
 import io.jrun.train.checkpoint.sharded.ShardedState;
 import io.jrun.train.checkpoint.sharded.StateDict;
+import io.jrun.train.elastic.ElasticSampler;
 import io.jrun.train.fsdp.FsdpOptions;
 import io.jrun.train.fsdp.FsdpStep;
 import io.jrun.train.fsdp.FullyShardedDataParallel;
@@ -22,8 +24,8 @@ import io.jrun.train.tensor.TensorMemory;
 import java.util.LinkedHashMap;
 import java.util.Locale;
 import java.util.Map;
+import java.util.Optional;
 import java.util.concurrent.TimeUnit;
-import java.util.stream.LongStream;
 import org.bytedeco.javacpp.PointerScope;
 import org.bytedeco.pytorch.Scalar;
 import org.bytedeco.pytorch.Tensor;
@@ -34,7 +36,7 @@ import org.bytedeco.pytorch.global.torch;
  * Trains a network of which each worker holds a part. Each worker keeps a snapshot of its part in the memory of a
  * neighbour, after each step. When a worker is killed, a new worker gets the part of the lost worker from the
  * neighbour, and all workers go on after the last whole step. Takes the options of {@link TrainElastic} without those
- * of checkpoints.
+ * of checkpoints and holds.
  */
 public final class TrainSharded {
     private static final int EXIT_USAGE = 2;
@@ -51,16 +53,20 @@ public final class TrainSharded {
 
     /** Trains; exits with 2 and a line on stderr if the arguments are unusable. */
     public static void main(String[] args) throws InterruptedException {
-        ElasticOptions options;
+        Optional<ElasticOptions> options;
         try {
-            options = ElasticOptions.parse(args);
-        } catch (IllegalArgumentException e) {
+            options = ElasticOptions.parse(ElasticOptions.SHARDED, args);
+        } catch (InvalidArgumentException e) {
             System.err.println("train: " + e.getMessage());
             System.exit(EXIT_USAGE);
             return;
         }
+        if (options.isEmpty()) {
+            System.out.print(ElasticOptions.HELP);
+            return;
+        }
         Libtorch.setThreads(1);
-        TrainSharded training = new TrainSharded(options);
+        TrainSharded training = new TrainSharded(options.get());
         Elastic.run(new InSnapshots(), training::train);
     }
 
@@ -88,6 +94,8 @@ public final class TrainSharded {
                 parallel.gradientMemory())) {
             ShardedState parts = new ShardedState(parallel.shardedParameters("dp"), new MeshAxis("dp", round.group()));
             long step = recover(world, parts, parallel, optimizer);
+            ElasticSampler sampler = new ElasticSampler(Spirals.SAMPLES, options.batch(), 1);
+            sampler.goTo(step);
             System.out.printf(
                     Locale.ROOT,
                     "rank %d of %d (pid %d) begins at step %d%n",
@@ -96,7 +104,7 @@ public final class TrainSharded {
                     ProcessHandle.current().pid(),
                     step);
             while (step < options.steps()) {
-                double loss = step(net, parallel, optimizer, world, step);
+                double loss = step(net, parallel, optimizer, sampler.next(round.group()));
                 step++;
                 try (PointerScope _ = new PointerScope()) {
                     snapshots.take(world, step, state(parts, optimizer.state()));
@@ -110,17 +118,12 @@ public final class TrainSharded {
         }
     }
 
-    private double step(
-            SpiralNet net, FullyShardedDataParallel parallel, FlatOptimizer optimizer, World world, long step) {
-        int share = options.batch() / world.size();
-        long first = step * options.batch() + (long) world.rank() * share;
-        long[] samples = LongStream.range(first, first + share)
-                .map(i -> i * 7 % Spirals.SAMPLES)
-                .toArray();
+    private static double step(
+            SpiralNet net, FullyShardedDataParallel parallel, FlatOptimizer optimizer, ElasticSampler.Share share) {
         try (FsdpStep scope = parallel.step()) {
             optimizer.zeroGradients();
-            Tensor loss = net.loss(samples);
-            scope.backward(loss);
+            Tensor loss = net.loss(share.samples());
+            scope.backward(loss.mul(new Scalar(share.weight())));
             optimizer.step();
             return loss.item_double();
         }

@@ -20,14 +20,16 @@ import org.jspecify.annotations.Nullable;
  * @param notes one for each ignored key
  */
 record DeepSpeedConfig(List<String> options, List<String> notes) {
+    private static final String OPTION = "--deepspeed";
+
     DeepSpeedConfig {
         options = List.copyOf(options);
         notes = List.copyOf(notes);
     }
 
     /**
-     * The arguments with the options of the file that {@code --deepspeed} names in front; other options on the command
-     * line come behind and count.
+     * The options of the file that {@code --deepspeed} names, then the other arguments. An argument overrides an option
+     * of the file.
      *
      * @param ranks of the job
      * @throws InvalidArgumentException naming the key
@@ -36,14 +38,20 @@ record DeepSpeedConfig(List<String> options, List<String> notes) {
         List<String> rest = new ArrayList<>();
         Optional<Path> file = Optional.empty();
         for (int i = 0; i < args.length; i++) {
-            if (args[i].startsWith("--deepspeed=")) {
-                file = Optional.of(Path.of(args[i].substring("--deepspeed=".length())));
-            } else if (args[i].equals("--deepspeed") && i + 1 < args.length) {
-                i++;
-                file = Optional.of(Path.of(args[i]));
-            } else {
+            String value = "";
+            if (args[i].startsWith(OPTION + "=")) {
+                value = args[i].substring(OPTION.length() + 1);
+            } else if (!args[i].equals(OPTION)) {
                 rest.add(args[i]);
+                continue;
+            } else if (i + 1 < args.length) {
+                i++;
+                value = args[i];
             }
+            if (value.isEmpty()) {
+                throw new InvalidArgumentException(OPTION + " needs a value");
+            }
+            file = Optional.of(Path.of(value));
         }
         if (file.isEmpty()) {
             return new DeepSpeedConfig(rest, List.of());

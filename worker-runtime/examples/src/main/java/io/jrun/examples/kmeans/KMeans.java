@@ -5,6 +5,7 @@ import io.jrun.comm.Distributed;
 import io.jrun.comm.ProcessGroup;
 import io.jrun.comm.ReduceOp;
 import io.jrun.comm.World;
+import io.jrun.examples.options.InvalidArgumentException;
 import java.lang.foreign.MemorySegment;
 import java.util.Arrays;
 import java.util.Map;
@@ -50,7 +51,7 @@ public final class KMeans {
         try (World world = Distributed.init()) {
             try {
                 run(KMeansOptions.parse(args), world);
-            } catch (IllegalArgumentException e) {
+            } catch (InvalidArgumentException e) {
                 System.err.println("kmeans: " + e.getMessage());
                 exitCode = EXIT_USAGE;
             }

@@ -1,8 +1,8 @@
 package io.jrun.examples.kmeans;
 
-import java.util.HashMap;
+import io.jrun.examples.options.CommandLineArguments;
+import io.jrun.examples.options.InvalidArgumentException;
 import java.util.List;
-import java.util.Map;
 import java.util.Optional;
 
 /**
@@ -26,48 +26,29 @@ record KMeansOptions(int points, int clusters, int dimensions, int iterations, i
               --help          print this text
             """;
 
-    private static final List<String> NAMES =
+    private static final List<String> VALUED =
             List.of("--points", "--clusters", "--dimensions", "--iterations", "--seed");
 
     /**
-     * Reads the arguments; empty if the arguments have --help. Throws IllegalArgumentException with one line for the
-     * user.
+     * Reads the arguments; empty if the arguments have --help.
+     *
+     * @throws InvalidArgumentException with one line for the user
      */
-    static Optional<KMeansOptions> parse(String[] args) {
-        Map<String, Integer> given = new HashMap<>();
-        for (String arg : args) {
-            if (arg.equals("--help")) {
-                return Optional.empty();
-            }
-            int equals = arg.indexOf('=');
-            String name = equals < 0 ? arg : arg.substring(0, equals);
-            if (!NAMES.contains(name)) {
-                throw new IllegalArgumentException("unknown option '" + arg + "'. See --help.");
-            }
-            given.put(name, number(name, equals < 0 ? "" : arg.substring(equals + 1)));
+    static Optional<KMeansOptions> parse(String... args) {
+        CommandLineArguments given = CommandLineArguments.parse(args, VALUED, List.of("--help"));
+        if (given.has("--help")) {
+            return Optional.empty();
         }
         KMeansOptions options = new KMeansOptions(
-                given.getOrDefault("--points", 100_000),
-                given.getOrDefault("--clusters", 16),
-                given.getOrDefault("--dimensions", 8),
-                given.getOrDefault("--iterations", 50),
-                given.getOrDefault("--seed", 1));
+                given.number("--points", 100_000, 1),
+                given.number("--clusters", 16, 1),
+                given.number("--dimensions", 8, 1),
+                given.number("--iterations", 50, 1),
+                given.number("--seed", 1, 1));
         if (options.points() < options.clusters()) {
-            throw new IllegalArgumentException(
+            throw new InvalidArgumentException(
                     "--points is " + options.points() + ", fewer than --clusters, which is " + options.clusters());
         }
         return Optional.of(options);
-    }
-
-    private static int number(String name, String text) {
-        try {
-            int number = Integer.parseInt(text);
-            if (number >= 1) {
-                return number;
-            }
-        } catch (NumberFormatException _) {
-            // Not a number: refused below, like a number that is too small.
-        }
-        throw new IllegalArgumentException(name + " is '" + text + "', expected a whole number of at least 1");
     }
 }

@@ -13,6 +13,7 @@ import java.util.stream.Collectors;
 /** {@code --name value}, {@code --name=value} and {@code --flag}, checked against the known names. */
 public final class CommandLineArguments {
     private final Map<String, String> values = new HashMap<>();
+    private final Map<String, List<String>> allValues = new HashMap<>();
 
     private CommandLineArguments() {}
 
@@ -41,6 +42,7 @@ public final class CommandLineArguments {
                     throw new InvalidArgumentException(name + " needs a value");
                 }
                 parsed.values.put(name, value);
+                parsed.allValues.computeIfAbsent(name, _ -> new ArrayList<>()).add(value);
             }
         }
         return parsed;
@@ -54,6 +56,11 @@ public final class CommandLineArguments {
     /** The text of an option. */
     public Optional<String> text(String name) {
         return Optional.ofNullable(values.get(name));
+    }
+
+    /** The texts of an option that may be given several times. */
+    public List<String> texts(String name) {
+        return List.copyOf(allValues.getOrDefault(name, List.of()));
     }
 
     /** A whole number of at least {@code min}. */

@@ -45,6 +45,14 @@ class DeepSpeedConfigTest {
     }
 
     @ParameterizedTest
+    @CsvSource({"--deepspeed", "--deepspeed="})
+    void theOptionNeedsAValue(String argument) {
+        assertThatThrownBy(() -> DeepSpeedConfig.expand(new String[] {"--tiny", argument}, 1))
+                .isInstanceOf(InvalidArgumentException.class)
+                .hasMessage("--deepspeed needs a value");
+    }
+
+    @ParameterizedTest
     @CsvSource(
             delimiter = '|',
             quoteCharacter = '"',

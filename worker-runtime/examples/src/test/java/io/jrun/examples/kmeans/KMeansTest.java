@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.jrun.comm.local.LocalWorld;
+import io.jrun.examples.options.InvalidArgumentException;
 import java.util.concurrent.atomic.AtomicReferenceArray;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -43,20 +44,20 @@ class KMeansTest {
             delimiter = '|',
             value = {
                 "--points=0 | --points is '0', expected a whole number of at least 1",
-                "--clusters | --clusters is '', expected a whole number of at least 1",
+                "--clusters | --clusters needs a value",
                 "--points=3 | --points is 3, fewer than --clusters, which is 16",
-                "--point=3 | unknown option '--point=3'. See --help."
+                "--point=3 | unknown option '--point=3'. Did you mean '--points'?"
             })
     void mistakesAreOneLine(String argument, String message) {
-        assertThatThrownBy(() -> KMeansOptions.parse(new String[] {argument}))
-                .isInstanceOf(IllegalArgumentException.class)
+        assertThatThrownBy(() -> KMeansOptions.parse(argument))
+                .isInstanceOf(InvalidArgumentException.class)
                 .hasMessage(message);
     }
 
     @Test
     void helpNamesTheDefaults() {
-        assertThat(KMeansOptions.parse(new String[] {"--help"})).isEmpty();
-        KMeansOptions defaults = KMeansOptions.parse(new String[0]).orElseThrow();
+        assertThat(KMeansOptions.parse("--help")).isEmpty();
+        KMeansOptions defaults = KMeansOptions.parse().orElseThrow();
         assertThat(KMeansOptions.HELP)
                 .contains("Default: " + defaults.points() + ".")
                 .contains("Default: " + defaults.iterations() + ".");
