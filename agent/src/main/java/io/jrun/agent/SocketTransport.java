@@ -66,7 +66,7 @@ public final class SocketTransport {
     private NettyChannelBuilder builder(String host, int port) {
         NettyChannelBuilder builder = NettyChannelBuilder.forAddress(host, port)
                 .sslContext(tls)
-                .proxyDetector(_ -> null) // a proxy for web pages is none for agents
+                .proxyDetector(_ -> null) // agents do not use the proxy for web pages
                 .maxInboundMessageSize(MAX_MESSAGE_BYTES);
         NetworkSockets.keepAlive().forEach(builder::withOption);
         return builder.intercept(secret.client(), new LateHandshake());

@@ -23,8 +23,8 @@ final class TlsContext {
     private static final String[] KEY_EXCHANGE = {"x25519"};
 
     /**
-     * The library warns here, with stacks, of what jrun learns as the status of a call. The field keeps the logger and
-     * its level from being garbage.
+     * The library logs a warning with a stack for each error that jrun gets as the status of a call. The field keeps
+     * the logger, and with it the level, from the garbage collector.
      */
     private static final Logger GRPC = Logger.getLogger("io.grpc");
 

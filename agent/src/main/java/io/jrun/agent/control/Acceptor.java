@@ -19,7 +19,7 @@ public final class Acceptor {
     private final Consumer<String> notices;
     private boolean reported;
 
-    /** @param notices say receives one message with the reason of a failure */
+    /** @param notices receives one message with the reason of a failure */
     public Acceptor(ServerSocketChannel channel, Consumer<String> notices) {
         this.channel = channel;
         this.notices = notices;

@@ -203,7 +203,7 @@ public final class FileStaging implements AutoCloseable {
             } else {
                 bring(entry, first + i, target, below(Path.of(tree.getPath()), entry.getName()));
             }
-            to.remember(target);
+            to.recordPlaced(target);
         }
     }
 

@@ -35,7 +35,7 @@ final class JobFolder {
             try {
                 Path path = Files.createDirectory(parent.resolve(free), OWNER_ONLY);
                 JobFolder folder = new JobFolder(path, StagedFileList.create(lists.resolve(free)));
-                folder.remember(path);
+                folder.recordPlaced(path);
                 return folder;
             } catch (FileAlreadyExistsException e) {
                 // the next number
@@ -65,7 +65,7 @@ final class JobFolder {
         if (!Files.isDirectory(folder)) {
             makeFolderOf(folder);
             Files.createDirectory(folder, OWNER_ONLY);
-            remember(folder);
+            recordPlaced(folder);
         }
     }
 
@@ -75,7 +75,7 @@ final class JobFolder {
     }
 
     /** Records that the staging has put {@code file} there. */
-    void remember(Path file) throws IOException {
+    void recordPlaced(Path file) throws IOException {
         placed.add(file);
     }
 

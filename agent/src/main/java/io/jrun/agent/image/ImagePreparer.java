@@ -90,7 +90,7 @@ public final class ImagePreparer {
         return known.isPresent() ? known.get() : run(image);
     }
 
-    /** By the name, or by the digest: that of the manifest, or that of an index which led to the manifest. */
+    /** By the name, or by a digest: of the manifest, or of an index that led to the manifest. */
     private Optional<Path> cached(ImageReference.Registry image) throws ContainerException {
         ImageCache cache = ImageCache.open(environment);
         try {

@@ -121,7 +121,7 @@ final class Worker implements WorkerProcess.Listener {
         return spec.getRank();
     }
 
-    /** The log folder, relative to that of the job. */
+    /** The log folder, relative to the log folder of the job. */
     String logFolder() {
         return logFolder;
     }

@@ -5,9 +5,9 @@ import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.locks.LockSupport;
 
 /**
- * Sends a ping to each agent of another process every 2 s. An own thread sends the pings, because a busy coordinator
- * must not look dead. Ends the connection to an agent that has sent nothing in three periods. The periods count, not
- * the time, so a pause of this process counts as one period.
+ * Sends a ping to each agent of another process every 2 s. A separate thread sends the pings, because a busy
+ * coordinator must not look dead. Ends the connection to an agent that has sent nothing in three periods. The periods
+ * count, not the time, so a pause of this process counts as one period.
  */
 final class Heartbeats implements AutoCloseable {
     private static final long TURN_NANOS = 2_000_000_000;

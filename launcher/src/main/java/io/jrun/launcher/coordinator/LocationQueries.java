@@ -33,8 +33,8 @@ final class LocationQueries {
         for (Placement worker : query.begin(ranks.placements())) {
             send.accept(
                     worker.nodeRank(),
-                    // The sequence is that of no operation. It differs each time, since agents keep answers for a
-                    // while.
+                    // The sequence belongs to no operation. The sequence differs each time, because agents keep answers
+                    // for a while.
                     AgentMessages.locate(
                             LAUNCHER, round, new Frame.Locate(id, worker.rank(), LocationQuery.GROUP, -id)));
         }

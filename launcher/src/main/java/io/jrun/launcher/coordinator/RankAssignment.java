@@ -32,8 +32,8 @@ record RankAssignment(NodePolicy nodes, LayoutRules rules, UnaryOperator<List<No
 
     /** Whether a node has joined that a larger round could use. */
     boolean canGrow(JobProgress jobProgress, Round round) {
-        int seats = round.membership().ids().size();
-        return seats < nodes.max() && jobProgress.present().size() > seats;
+        int members = round.membership().ids().size();
+        return members < nodes.max() && jobProgress.present().size() > members;
     }
 
     /**
@@ -42,19 +42,19 @@ record RankAssignment(NodePolicy nodes, LayoutRules rules, UnaryOperator<List<No
      * @throws io.jrun.launcher.layout.LayoutException if a node cannot hold its workers
      */
     Membership next(JobProgress jobProgress, Optional<Round> before) {
-        List<Integer> ids =
-                seats(jobProgress, before.map(round -> round.membership().ids()).orElse(List.of()));
-        List<Node> seated = new ArrayList<>();
+        List<Integer> ids = idsByNodeRank(
+                jobProgress, before.map(round -> round.membership().ids()).orElse(List.of()));
+        List<Node> assigned = new ArrayList<>();
         for (int id : ids) {
-            seated.add(Objects.requireNonNull(jobProgress.present().get(id)).withNodeRank(seated.size()));
+            assigned.add(Objects.requireNonNull(jobProgress.present().get(id)).withNodeRank(assigned.size()));
         }
-        List<Node> reached = addresses.apply(seated);
+        List<Node> reached = addresses.apply(assigned);
         RankMap ranks = Layout.place(reached, rules.of(ids));
         return new Membership(
                 ids, ranks, before.map(round -> kept(round, ids, ranks)).orElse(Map.of()));
     }
 
-    private List<Integer> seats(JobProgress jobProgress, List<Integer> before) {
+    private List<Integer> idsByNodeRank(JobProgress jobProgress, List<Integer> before) {
         NavigableMap<Integer, Node> free = new TreeMap<>(jobProgress.present());
         before.forEach(free::remove);
         List<Integer> ids = new ArrayList<>();

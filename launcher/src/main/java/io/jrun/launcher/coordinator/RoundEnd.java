@@ -122,7 +122,7 @@ final class RoundEnd {
                 roundStart
                         .admit(state, id, node)
                         .map(Transition::to)
-                        .orElseGet(() -> Transition.to(state, new ReleaseNode(id, "the job has no use for it")));
+                        .orElseGet(() -> Transition.to(state, new ReleaseNode(id, "the job does not need this node")));
             case NodeUnavailable(int id, String _, String why, boolean _) -> gone(state, id, why);
             case WorkerProcessStarted(int number, int rank, long pid) ->
                 number == round.number() ? Transition.to(state.with(round.withPid(rank, pid))) : same;

@@ -43,7 +43,7 @@ public final class FileServer {
     private final StagingProgress progress;
     private final SendSlots slots;
 
-    /** Serves the {@code files} of a job. {@code say} receives progress messages of long transfers. */
+    /** Serves the {@code files} of a job. {@code notices} receives progress messages of long transfers. */
     public FileServer(JobFiles files, Consumer<String> notices) {
         this(files, notices, new SendSlots(SLOTS));
     }

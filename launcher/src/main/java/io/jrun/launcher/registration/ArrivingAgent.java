@@ -23,19 +23,19 @@ import org.jspecify.annotations.Nullable;
  */
 final class ArrivingAgent implements ClientResponseObserver<RegistrationReply, RegistrationRequest> {
     private final DialedAgent dialed;
-    private final BiFunction<ArrivingAgent, AgentArrived, AgentRegistration> seats;
+    private final BiFunction<ArrivingAgent, AgentArrived, AgentRegistration> slots;
     private @Nullable ClientCallStreamObserver<RegistrationReply> toAgent;
     private volatile @Nullable AgentRegistration registration;
     private boolean ended;
 
-    private ArrivingAgent(DialedAgent dialed, BiFunction<ArrivingAgent, AgentArrived, AgentRegistration> seats) {
+    private ArrivingAgent(DialedAgent dialed, BiFunction<ArrivingAgent, AgentArrived, AgentRegistration> slots) {
         this.dialed = dialed;
-        this.seats = seats;
+        this.slots = slots;
     }
 
-    /** Opens the call. {@code seats} finds the slot of the agent, or throws {@link RegistrationRefusedException}. */
-    static void register(DialedAgent dialed, BiFunction<ArrivingAgent, AgentArrived, AgentRegistration> seats) {
-        var _ = RegistrationGrpc.newStub(dialed.channel()).register(new ArrivingAgent(dialed, seats));
+    /** Opens the call. {@code slots} finds the slot of the agent, or throws {@link RegistrationRefusedException}. */
+    static void register(DialedAgent dialed, BiFunction<ArrivingAgent, AgentArrived, AgentRegistration> slots) {
+        var _ = RegistrationGrpc.newStub(dialed.channel()).register(new ArrivingAgent(dialed, slots));
     }
 
     @Override
@@ -77,7 +77,7 @@ final class ArrivingAgent implements ClientResponseObserver<RegistrationReply, R
 
     private void arrived(AgentArrived who) {
         try {
-            AgentRegistration found = seats.apply(this, who);
+            AgentRegistration found = slots.apply(this, who);
             registration = found;
             send(RegistrationReply.newBuilder()
                     .setWelcome(AgentWelcome.getDefaultInstance())

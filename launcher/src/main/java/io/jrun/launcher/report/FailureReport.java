@@ -65,7 +65,7 @@ public final class FailureReport {
             case StopCause.HungWorker(int rank, String host, long pid, String why) ->
                 stopped("first failure: rank " + rank + " on " + host + " (pid " + pid + ") " + why, outcome);
             case StopCause.PeersLost(int rank, String host, String why) ->
-                stopped("first failure: rank " + rank + " on " + host + " has lost the others: " + why, outcome);
+                stopped("first failure: rank " + rank + " on " + host + " has lost its peers: " + why, outcome);
             case StopCause.Signalled(var signal) -> stopped("stopped by SIG" + signal.name(), outcome);
             case StopCause.TimedOut() -> stopped("the job took longer than --timeout allows and was stopped", outcome);
             case StopCause.NotOpened(String why, boolean _) -> stopped("the job could not be started: " + why, outcome);

@@ -30,7 +30,7 @@ public final class RankMapJson {
     }
 
     /**
-     * The same on hosts, with what {@link DryRun} says of them.
+     * The same on hosts, with the notes of {@link DryRun} about the hosts.
      *
      * @param standingBy hosts without ranks at the beginning
      * @param slurm how many workers a node of the allocation has, and by which rule; empty without one

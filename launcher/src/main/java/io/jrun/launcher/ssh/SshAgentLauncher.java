@@ -14,9 +14,9 @@ public final class SshAgentLauncher implements AgentLauncher {
             List.of("-T", "-o", "BatchMode=yes", "-o", "ConnectTimeout=15", "-o", "LogLevel=ERROR");
 
     /**
-     * For the host's sh, in one line since csh has no longer ones in quotes: the jrun of the same path as here, which
-     * is the same one where file systems are shared, else that of the PATH. A shell exits with 127 if it does not find
-     * a command.
+     * A script for the host's sh, in one line because csh allows no line break in quotes. The script runs the jrun with
+     * the path of this jrun, which is the same jrun on a shared file system, else the jrun on the PATH. A shell exits
+     * with 127 if it does not find a command.
      */
     private static final String SCRIPT = "jrun=$1 home=$2; shift 2; "
             + "if [ -x \"$jrun\" ]; then [ ! -d \"$home/lib/launcher\" ] || export JRUN_HOME=\"$home\"; exec"

@@ -46,7 +46,7 @@ final class ReducerLoop implements TrainingLoop {
         parameters = LongStream.range(0, vector.size())
                 .mapToObj(i -> new Tensor(vector.get(i)))
                 .toList();
-        GlooRendezvous gloo = meet(world);
+        GlooRendezvous gloo = connect(world);
         ProcessGroup group = GlooRendezvous.kept(new ProcessGroup(
                 GlooRendezvous.kept(new PrefixStore("reducer", gloo.store())), world.rank(), world.size()));
         group.setBackend(torch.DeviceType.CPU, ProcessGroup.BackendType.GLOO, new BackendOptional(gloo.group()));
@@ -81,7 +81,7 @@ final class ReducerLoop implements TrainingLoop {
                 false));
     }
 
-    private static GlooRendezvous meet(World world) {
+    private static GlooRendezvous connect(World world) {
         String key = "bench/gloo-store-port";
         UnaryOperator<byte[]> announce = mine -> {
             if (world.rank() > 0) {

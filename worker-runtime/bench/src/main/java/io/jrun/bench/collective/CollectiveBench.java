@@ -64,7 +64,7 @@ public final class CollectiveBench implements Benchmark {
             paramLabel = "TYPE",
             defaultValue = "f32",
             description = "f16, bf16, f32, f64, i8, u8, i32, i64 or bool")
-    private TypeName type = TypeName.f32;
+    private BenchType type = BenchType.f32;
 
     @Option(
             names = "--op",
@@ -128,7 +128,7 @@ public final class CollectiveBench implements Benchmark {
     }
 
     /** The values of {@code --type}. */
-    private enum TypeName {
+    private enum BenchType {
         f16(DataType.F16),
         bf16(DataType.BF16),
         f32(DataType.F32),
@@ -141,7 +141,7 @@ public final class CollectiveBench implements Benchmark {
 
         private final DataType type;
 
-        TypeName(DataType type) {
+        BenchType(DataType type) {
             this.type = type;
         }
     }

@@ -1,6 +1,6 @@
 package io.jrun.comm.collective;
 
-import io.jrun.comm.collective.PeerLinks.Transfer;
+import io.jrun.comm.collective.PeerLinks.PeerTransfer;
 import java.lang.foreign.MemorySegment;
 
 /**
@@ -24,7 +24,7 @@ final class ChainBroadcast {
         int next = (links.rank() + 1) % size;
         int previous = Math.floorMod(links.rank() - 1, size);
         Segments segments = Segments.of(buffer.byteSize());
-        Transfer[] incoming = new Transfer[AHEAD];
+        PeerTransfer[] incoming = new PeerTransfer[AHEAD];
         for (int unit = 0; place > 0 && unit < Math.min(AHEAD, segments.count()); unit++) {
             incoming[unit] = links.receive(previous, segments.slice(buffer, unit));
         }

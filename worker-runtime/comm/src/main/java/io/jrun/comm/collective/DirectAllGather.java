@@ -1,6 +1,6 @@
 package io.jrun.comm.collective;
 
-import io.jrun.comm.collective.PeerLinks.Transfer;
+import io.jrun.comm.collective.PeerLinks.PeerTransfer;
 import java.lang.foreign.MemorySegment;
 
 /**
@@ -18,7 +18,7 @@ final class DirectAllGather {
     /** Fills {@code buffer}, which already has this rank's chunk. */
     static void run(PeerLinks links, MemorySegment buffer, Chunks chunks) {
         int size = links.size();
-        Transfer[] incoming = new Transfer[size];
+        PeerTransfer[] incoming = new PeerTransfer[size];
         for (int distance = 1; distance < size; distance++) {
             int from = Math.floorMod(links.rank() - distance, size);
             incoming[distance] = links.receive(from, chunks.slice(buffer, from));

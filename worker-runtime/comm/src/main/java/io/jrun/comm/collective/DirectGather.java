@@ -1,6 +1,6 @@
 package io.jrun.comm.collective;
 
-import io.jrun.comm.collective.PeerLinks.Transfer;
+import io.jrun.comm.collective.PeerLinks.PeerTransfer;
 import java.lang.foreign.MemorySegment;
 
 /**
@@ -24,7 +24,7 @@ final class DirectGather {
             links.await(links.send(root, own));
             return;
         }
-        Transfer[] incoming = new Transfer[links.size()];
+        PeerTransfer[] incoming = new PeerTransfer[links.size()];
         for (int rank = 0; rank < links.size(); rank++) {
             if (rank != root) {
                 incoming[rank] = links.receive(rank, chunks.slice(whole, rank));

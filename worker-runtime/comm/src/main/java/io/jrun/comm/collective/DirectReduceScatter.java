@@ -1,6 +1,6 @@
 package io.jrun.comm.collective;
 
-import io.jrun.comm.collective.PeerLinks.Transfer;
+import io.jrun.comm.collective.PeerLinks.PeerTransfer;
 import java.lang.foreign.MemorySegment;
 
 /**
@@ -33,7 +33,7 @@ final class DirectReduceScatter {
         MemorySegment scratch = links.scratch(scratchBytes(links, chunks));
         MemorySegment own = chunks.slice(input, rank);
         MemorySegment[] contributions = new MemorySegment[size];
-        Transfer[] incoming = new Transfer[size];
+        PeerTransfer[] incoming = new PeerTransfer[size];
         for (int unit = 0; unit < segments.count(); unit++) {
             MemorySegment result = segments.slice(output, unit);
             for (int distance = 1; distance < size; distance++) {

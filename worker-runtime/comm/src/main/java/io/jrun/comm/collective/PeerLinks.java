@@ -19,13 +19,13 @@ public interface PeerLinks {
     int size();
 
     /** Queues {@code data} for {@code peer}. The memory must stay unchanged until the transfer is done. */
-    Transfer send(int peer, MemorySegment data);
+    PeerTransfer send(int peer, MemorySegment data);
 
     /** Queues the next bytes from {@code peer} into {@code into}. The bytes must fill {@code into} exactly. */
-    Transfer receive(int peer, MemorySegment into);
+    PeerTransfer receive(int peer, MemorySegment into);
 
     /** Blocks until {@code transfer} is done. */
-    void await(Transfer transfer);
+    void await(PeerTransfer transfer);
 
     /**
      * Returns native memory of at least {@code bytes} bytes. All calls share the memory, so the content of earlier
@@ -35,14 +35,14 @@ public interface PeerLinks {
 
     /** Sends and receives at once, and waits for both transfers. */
     default void exchange(int to, MemorySegment data, int from, MemorySegment into) {
-        Transfer incoming = receive(from, into);
-        Transfer outgoing = send(to, data);
+        PeerTransfer incoming = receive(from, into);
+        PeerTransfer outgoing = send(to, data);
         await(incoming);
         await(outgoing);
     }
 
     /** A posted send or receive. */
-    interface Transfer {
+    interface PeerTransfer {
         /** Whether the memory may be changed again (send) or has the data (receive). */
         boolean isDone();
     }

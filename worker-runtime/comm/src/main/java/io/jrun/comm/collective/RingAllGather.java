@@ -1,6 +1,6 @@
 package io.jrun.comm.collective;
 
-import io.jrun.comm.collective.PeerLinks.Transfer;
+import io.jrun.comm.collective.PeerLinks.PeerTransfer;
 import java.lang.foreign.MemorySegment;
 
 /**
@@ -26,7 +26,7 @@ final class RingAllGather {
         for (int unit = 0; unit < segments.count(); unit++) {
             links.send(next, segments.slice(chunks.slice(buffer, links.rank()), unit));
         }
-        Transfer[] posted = new Transfer[AHEAD];
+        PeerTransfer[] posted = new PeerTransfer[AHEAD];
         for (int unit = 0; unit < Math.min(AHEAD, total); unit++) {
             posted[unit] = links.receive(previous, place(links, buffer, chunks, segments, unit));
         }

@@ -1,6 +1,6 @@
 package io.jrun.comm.collective;
 
-import io.jrun.comm.collective.PeerLinks.Transfer;
+import io.jrun.comm.collective.PeerLinks.PeerTransfer;
 import java.lang.foreign.MemorySegment;
 
 /**
@@ -45,7 +45,7 @@ final class RingAllReduce {
         for (int unit = 0; unit < segments.count(); unit++) {
             links.send(next, inBuffer(unit, 0));
         }
-        Transfer[] posted = new Transfer[AHEAD];
+        PeerTransfer[] posted = new PeerTransfer[AHEAD];
         for (int unit = 0; unit < Math.min(AHEAD, total); unit++) {
             posted[unit] = post(unit);
         }
@@ -61,7 +61,7 @@ final class RingAllReduce {
         }
     }
 
-    private Transfer post(int unit) {
+    private PeerTransfer post(int unit) {
         int previous = Math.floorMod(links.rank() - 1, links.size());
         return links.receive(previous, isFolding(unit) ? landed(unit) : inBuffer(unit, 1));
     }

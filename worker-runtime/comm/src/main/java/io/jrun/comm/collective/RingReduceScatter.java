@@ -1,6 +1,6 @@
 package io.jrun.comm.collective;
 
-import io.jrun.comm.collective.PeerLinks.Transfer;
+import io.jrun.comm.collective.PeerLinks.PeerTransfer;
 import java.lang.foreign.MemorySegment;
 
 /**
@@ -22,7 +22,7 @@ final class RingReduceScatter {
     private final MemorySegment spare;
     private final Chunks chunks;
     private final Segments segments;
-    private final Transfer[] sends;
+    private final PeerTransfer[] sends;
 
     private RingReduceScatter(
             PeerLinks links, Reduction reduction, MemorySegment input, MemorySegment output, Chunks chunks) {
@@ -33,7 +33,7 @@ final class RingReduceScatter {
         this.chunks = chunks;
         this.segments = Segments.of(chunks.longest());
         this.spare = links.scratch(scratchBytes(chunks));
-        this.sends = new Transfer[2 * segments.count()];
+        this.sends = new PeerTransfer[2 * segments.count()];
     }
 
     /** Size in bytes of the scratch memory that {@link #run} uses, from its beginning. */
@@ -54,7 +54,7 @@ final class RingReduceScatter {
         for (int unit = 0; unit < segments.count(); unit++) {
             sends[unit] = links.send(next, contribution(unit, 0));
         }
-        Transfer[] posted = new Transfer[AHEAD];
+        PeerTransfer[] posted = new PeerTransfer[AHEAD];
         for (int unit = 0; unit < Math.min(AHEAD, total); unit++) {
             posted[unit] = post(unit);
         }
@@ -75,7 +75,7 @@ final class RingReduceScatter {
         }
     }
 
-    private Transfer post(int unit) {
+    private PeerTransfer post(int unit) {
         // The last use of this memory was two steps ago, by a partial result that was sent as send (unit - segments).
         if (unit >= 2 * segments.count()) {
             links.await(sends[(unit - segments.count()) % sends.length]);

@@ -28,7 +28,7 @@ public final class LocalCoordinator implements AutoCloseable {
 
     private final StoreTable table = new StoreTable(System::nanoTime);
     private final Map<Integer, ControlListener> listeners = new HashMap<>();
-    private final Map<Integer, Connection> connections = new HashMap<>();
+    private final Map<Integer, RankControl> connections = new HashMap<>();
     private final List<Consumer<ControlListener>> history = new ArrayList<>();
     private final ScheduledExecutorService clock = Executors.newSingleThreadScheduledExecutor(
             Thread.ofPlatform().daemon().name("local-coordinator").factory());
@@ -43,14 +43,14 @@ public final class LocalCoordinator implements AutoCloseable {
     public synchronized Control connect(int rank, ControlListener listener) {
         listeners.put(rank, listener);
         history.forEach(event -> event.accept(listener));
-        Connection connection = new Connection(rank);
+        RankControl connection = new RankControl(rank);
         connections.put(rank, connection);
         return connection;
     }
 
     /** Aborts all ranks. */
     public void abort(String cause) {
-        tell(listener -> listener.abort(cause));
+        notifyListeners(listener -> listener.abort(cause));
     }
 
     /**
@@ -60,7 +60,7 @@ public final class LocalCoordinator implements AutoCloseable {
      * @param how predicate such as "was killed"
      */
     public void lost(int rank, String how) {
-        Connection connection;
+        RankControl connection;
         synchronized (this) {
             connection = connections.get(rank);
         }
@@ -69,7 +69,7 @@ public final class LocalCoordinator implements AutoCloseable {
         }
     }
 
-    private synchronized void tell(Consumer<ControlListener> event) {
+    private synchronized void notifyListeners(Consumer<ControlListener> event) {
         history.add(event);
         listeners.values().forEach(event);
     }
@@ -84,7 +84,7 @@ public final class LocalCoordinator implements AutoCloseable {
 
     private synchronized void left(int rank, String how) {
         listeners.remove(rank);
-        tell(listener -> listener.rankLeft(rank, how));
+        notifyListeners(listener -> listener.rankLeft(rank, how));
     }
 
     @Override
@@ -93,12 +93,12 @@ public final class LocalCoordinator implements AutoCloseable {
         clock.shutdownNow();
     }
 
-    private final class Connection implements Control {
+    private final class RankControl implements Control {
         private final int rank;
         private final AtomicBoolean gone = new AtomicBoolean();
         private final CompletableFuture<StoreReply> closed = new CompletableFuture<>();
 
-        Connection(int rank) {
+        RankControl(int rank) {
             this.rank = rank;
         }
 

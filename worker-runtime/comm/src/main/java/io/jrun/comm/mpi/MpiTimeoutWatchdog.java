@@ -35,7 +35,7 @@ final class MpiTimeoutWatchdog implements AutoCloseable {
     private void watch() {
         while (!closed) {
             LockSupport.parkNanos(TURN_NANOS);
-            posts.forEach(Post::look);
+            posts.forEach(Post::checkAll);
         }
     }
 
@@ -73,15 +73,15 @@ final class MpiTimeoutWatchdog implements AutoCloseable {
             }
         }
 
-        private void look() {
+        private void checkAll() {
             Call current = collective;
             if (current != null) {
-                look(current);
+                check(current);
             }
-            messages.values().forEach(this::look);
+            messages.values().forEach(this::check);
         }
 
-        private void look(Call call) {
+        private void check(Call call) {
             CommException cause = group.health().cause();
             if (cause != null) {
                 endProcess(call, String.valueOf(cause.getMessage()));

@@ -93,7 +93,7 @@ final class PeerStream {
     TcpTransfer postReceive(MemorySegment into) {
         TcpTransfer transfer = new TcpTransfer(this, into, receiveStep++);
         receives.add(transfer);
-        wantReads(true);
+        setReadInterest(true);
         return transfer;
     }
 
@@ -101,7 +101,7 @@ final class PeerStream {
     TcpTransfer postHeader() {
         TcpTransfer transfer = TcpTransfer.ofHeader(this);
         receives.add(transfer);
-        wantReads(true);
+        setReadInterest(true);
         return transfer;
     }
 
@@ -137,8 +137,8 @@ final class PeerStream {
     void open(Connection newConnection, SelectionKey newKey) {
         connection = newConnection;
         key = newKey;
-        wantReads(hasReceives());
-        wantWrites(hasSends());
+        setReadInterest(hasReceives());
+        setWriteInterest(hasSends());
     }
 
     /** Removes and returns the connection; null if there is none. */
@@ -155,7 +155,7 @@ final class PeerStream {
         pump();
         if (!hasReceives()) {
             // Bytes of a later call stay in the kernel, which slows the sender down. They must not wake this thread.
-            wantReads(false);
+            setReadInterest(false);
         }
     }
 
@@ -189,7 +189,7 @@ final class PeerStream {
             long written = sendHeader.hasRemaining() ? write(open, sendHeader, window) : open.write(window);
             moved |= written > 0;
             if (sendHeader.hasRemaining() || window.hasRemaining()) {
-                wantWrites(true);
+                setWriteInterest(true);
                 return moved;
             }
             if (transfer.isDrained()) {
@@ -198,7 +198,7 @@ final class PeerStream {
                 sendBegun = false;
             }
         }
-        wantWrites(false);
+        setWriteInterest(false);
         return moved;
     }
 
@@ -258,19 +258,19 @@ final class PeerStream {
         return window.hasRemaining() ? open.read(gather) : open.read(header);
     }
 
-    private void wantReads(boolean wanted) {
-        want(SelectionKey.OP_READ, wanted);
+    private void setReadInterest(boolean isWanted) {
+        setInterest(SelectionKey.OP_READ, isWanted);
     }
 
-    private void wantWrites(boolean wanted) {
-        want(SelectionKey.OP_WRITE, wanted);
+    private void setWriteInterest(boolean isWanted) {
+        setInterest(SelectionKey.OP_WRITE, isWanted);
     }
 
-    private void want(int interest, boolean wanted) {
+    private void setInterest(int interest, boolean isWanted) {
         SelectionKey current = key;
         if (current != null) {
             int before = current.interestOps();
-            int after = wanted ? before | interest : before & ~interest;
+            int after = isWanted ? before | interest : before & ~interest;
             if (before != after) {
                 current.interestOps(after);
             }

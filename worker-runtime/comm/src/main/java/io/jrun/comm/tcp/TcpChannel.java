@@ -123,7 +123,7 @@ final class TcpChannel implements PeerLinks, AutoCloseable {
     }
 
     @Override
-    public Transfer send(int peer, MemorySegment data) {
+    public PeerTransfer send(int peer, MemorySegment data) {
         group.world().pause().reached(currentCall(), "step");
         PeerStream stream = involve(peer);
         TcpTransfer transfer = stream.postSend(data);
@@ -132,13 +132,13 @@ final class TcpChannel implements PeerLinks, AutoCloseable {
     }
 
     @Override
-    public Transfer receive(int peer, MemorySegment into) {
+    public PeerTransfer receive(int peer, MemorySegment into) {
         group.world().pause().reached(currentCall(), "step");
         return involve(peer).postReceive(into);
     }
 
     @Override
-    public void await(Transfer transfer) {
+    public void await(PeerTransfer transfer) {
         TcpTransfer awaited = (TcpTransfer) transfer;
         PeerStream stream = awaited.stream();
         int maxSpins = Thread.currentThread() instanceof ProgressThread ? 0 : spins;

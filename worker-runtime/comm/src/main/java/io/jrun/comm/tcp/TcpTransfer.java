@@ -10,7 +10,7 @@ import java.nio.ByteBuffer;
  * copy the whole rest of a heap buffer for every system call that moves a part of the buffer. Confined to the channel's
  * thread.
  */
-final class TcpTransfer implements PeerLinks.Transfer {
+final class TcpTransfer implements PeerLinks.PeerTransfer {
     private static final long MAX_WINDOW = 1 << 24;
     private static final ByteBuffer EMPTY = ByteBuffer.allocateDirect(0);
 

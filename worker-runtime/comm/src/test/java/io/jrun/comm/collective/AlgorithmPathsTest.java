@@ -48,18 +48,18 @@ class AlgorithmPathsTest {
         }
 
         @Override
-        public Transfer send(int peer, MemorySegment data) {
+        public PeerTransfer send(int peer, MemorySegment data) {
             sentTo[peer] += data.byteSize();
             return () -> true;
         }
 
         @Override
-        public Transfer receive(int peer, MemorySegment into) {
+        public PeerTransfer receive(int peer, MemorySegment into) {
             return () -> true;
         }
 
         @Override
-        public void await(Transfer transfer) {}
+        public void await(PeerTransfer transfer) {}
 
         @Override
         public MemorySegment scratch(long bytes) {

@@ -75,14 +75,14 @@ class KillAtEveryStepIT {
         private static final long serialVersionUID = 1L;
     }
 
-    private record Sent() implements PeerLinks.Transfer {
+    private record Sent() implements PeerLinks.PeerTransfer {
         @Override
         public boolean isDone() {
             return true;
         }
     }
 
-    private static final class Incoming implements PeerLinks.Transfer {
+    private static final class Incoming implements PeerLinks.PeerTransfer {
         private final int peer;
         private final MemorySegment into;
         private boolean done;
@@ -131,14 +131,14 @@ class KillAtEveryStepIT {
         }
 
         @Override
-        public Transfer send(int peer, MemorySegment data) {
+        public PeerTransfer send(int peer, MemorySegment data) {
             step();
             wires.put(rank, peer, data);
             return new Sent();
         }
 
         @Override
-        public Transfer receive(int peer, MemorySegment into) {
+        public PeerTransfer receive(int peer, MemorySegment into) {
             step();
             Incoming incoming = new Incoming(peer, into);
             posted.computeIfAbsent(peer, _ -> new ArrayDeque<>()).add(incoming);
@@ -146,7 +146,7 @@ class KillAtEveryStepIT {
         }
 
         @Override
-        public void await(Transfer transfer) {
+        public void await(PeerTransfer transfer) {
             while (transfer instanceof Incoming incoming && !incoming.isDone()) {
                 Incoming first =
                         posted.getOrDefault(incoming.peer, new ArrayDeque<>()).remove();

@@ -121,7 +121,7 @@ final class Checkpoints implements AutoCloseable {
         }
         String savedOrder = saved.texts().getOrDefault(DATA_KEY, "unknown");
         if (!savedOrder.equals(dataOrder())) {
-            progress.say("note: the checkpoint was trained with " + savedOrder + ", this run has " + dataOrder()
+            progress.print("note: the checkpoint was trained with " + savedOrder + ", this run has " + dataOrder()
                     + "; each step sees other samples from here on");
         }
         String loaderState = saved.texts().get(LOADER_KEY);
@@ -152,7 +152,7 @@ final class Checkpoints implements AutoCloseable {
     void saveIfDue(long step) {
         if (manager == null) {
             if (world.checkpointRequested()) {
-                progress.say("a checkpoint was requested, but there is no --checkpoint=LOCATION");
+                progress.print("a checkpoint was requested, but there is no --checkpoint=LOCATION");
             }
             return;
         }
@@ -190,7 +190,7 @@ final class Checkpoints implements AutoCloseable {
                 to.save(step, state.dict());
             }
         }
-        progress.say("checkpoint of step " + step + " in " + to + (isAsync ? ", in the background" : ""));
+        progress.print("checkpoint of step " + step + " in " + to + (isAsync ? ", in the background" : ""));
     }
 
     private RankState state() {

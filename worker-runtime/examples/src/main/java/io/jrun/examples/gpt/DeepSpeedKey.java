@@ -5,8 +5,8 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * The keys of DeepSpeed's configuration that this program knows, and what becomes of each. docs/parallelism.md has the
- * same table. Source of the keys: DeepSpeed's docs/_pages/config-json.md.
+ * The keys of DeepSpeed's configuration that this program knows, and the treatment of each key. docs/parallelism.md has
+ * the same table. Source of the keys: DeepSpeed's docs/_pages/config-json.md.
  *
  * @param treatment what becomes of the key
  * @param words for {@code IGNORED} why, for {@code REFUSED} why and what to do
@@ -18,7 +18,7 @@ record DeepSpeedKey(Treatment treatment, String words) {
         MAPPED,
         /** Changes nothing here; rank 0 says so. */
         IGNORED,
-        /** Ends the program, unless the value asks for nothing. */
+        /** Ends the program, unless the value has no effect. */
         REFUSED
     }
 

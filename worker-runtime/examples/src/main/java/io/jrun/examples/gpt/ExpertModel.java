@@ -81,7 +81,7 @@ final class ExpertModel implements TrainedModel {
 
     @Override
     public long parameterCount() {
-        return parameters().mapToLong(ExpertModel::elements).sum();
+        return parameters().mapToLong(WholeParameters::elements).sum();
     }
 
     @Override
@@ -89,8 +89,8 @@ final class ExpertModel implements TrainedModel {
         ExpertOptions options = layers(module()).iterator().next().options();
         return parameters()
                 .mapToLong(parameter -> parameter.placement(axis.name()) instanceof Shard
-                        ? elements(parameter) * options.topK() / options.experts()
-                        : elements(parameter))
+                        ? WholeParameters.elements(parameter) * options.topK() / options.experts()
+                        : WholeParameters.elements(parameter))
                 .sum();
     }
 
@@ -98,10 +98,6 @@ final class ExpertModel implements TrainedModel {
     private Stream<ShardedTensor> parameters() {
         Set<String> names = ModuleTensors.parameters(module()).keySet();
         return model.parameters().values().stream().filter(tensor -> names.contains(tensor.name()));
-    }
-
-    private static long elements(ShardedTensor parameter) {
-        return parameter.globalShape().stream().reduce(1L, (a, b) -> a * b);
     }
 
     @Override

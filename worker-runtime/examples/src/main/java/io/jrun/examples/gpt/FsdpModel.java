@@ -78,7 +78,7 @@ final class FsdpModel implements TrainedModel {
         return parallel.clipByGlobalNorm(maximum);
     }
 
-    /** The waits are spread over the passes; they count as one span at the end of the step. */
+    /** The waits are spread over the passes. The report shows the waits as one span at the end of the step. */
     @Override
     public Exposure lastExposure() {
         long waited = parallel.spans().stream()

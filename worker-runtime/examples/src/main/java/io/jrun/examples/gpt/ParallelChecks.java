@@ -8,7 +8,7 @@ import io.jrun.train.fsdp.FsdpOptions;
 final class ParallelChecks {
     private ParallelChecks() {}
 
-    /** The options among themselves. */
+    /** Checks options against each other. */
     static void check(ParallelOptions options, CommandLineArguments given) {
         int stage = options.zeroStage();
         boolean sharesInPart = stage == 1 || stage == 2;
@@ -47,7 +47,7 @@ final class ParallelChecks {
                         + (options.context() > 1 ? "--shard x --cp = " : "--shard=") + sharing);
     }
 
-    /** With options of the recipe. */
+    /** Checks the options against the options of the recipe. */
     static void check(ParallelOptions options, GptRecipe recipe, CheckpointOptions checkpoints) {
         int stage = options.zeroStage();
         boolean isFused = recipe.optimizer() == GptRecipe.OptimizerKind.FUSED;
@@ -72,7 +72,7 @@ final class ParallelChecks {
                 "--comm-hook and --on-nonfinite work without --tp, --pp and --cp");
     }
 
-    /** With the number of copies that the ranks make. */
+    /** Checks the options against the number of copies that the ranks make. */
     static void checkCopies(ParallelOptions options, int copies) {
         int stage = options.zeroStage();
         refuse(

@@ -85,7 +85,7 @@ final class Progress {
             out.println();
         }
         double seconds = (System.nanoTime() - beginNanos) / 1e9;
-        say(String.format(
+        print(String.format(
                 Locale.ROOT,
                 "trained %d steps in %.1f s: %.0f tokens/s, %.1f %% of the time in communication",
                 reportedStep - firstStep,
@@ -95,7 +95,7 @@ final class Progress {
     }
 
     /** Prints a line of its own. */
-    void say(String line) {
+    void print(String line) {
         out.println(isTerminal ? line + CLEAR_REST_OF_LINE : line);
     }
 }

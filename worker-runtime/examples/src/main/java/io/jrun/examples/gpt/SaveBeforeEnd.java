@@ -11,7 +11,7 @@ import java.util.function.Supplier;
  * alone; else each rank saves its parts.
  */
 record SaveBeforeEnd(CheckpointManager manager, int rank, CheckpointOptions options, Progress progress) {
-    /** A rank that was killed never comes. */
+    /** A rank that was killed takes no part in the save. */
     private static final Duration MEETING_LIMIT = Duration.ofSeconds(10);
 
     /** Less than {@link Checkpoints#SAVE_LIMIT}, after which the process ends. */
@@ -27,7 +27,7 @@ record SaveBeforeEnd(CheckpointManager manager, int rank, CheckpointOptions opti
             }
             case PARTS -> saveParts(step, state);
             case PARTS_OF_GROUP ->
-                progress.say("no checkpoint of step " + step
+                progress.print("no checkpoint of step " + step
                         + ": with --zero=1 or --zero=2 a save needs the group of the ranks, as after USR1");
         }
     }
@@ -35,9 +35,9 @@ record SaveBeforeEnd(CheckpointManager manager, int rank, CheckpointOptions opti
     private void saveParts(long step, Supplier<RankState> state) {
         try (RankState parts = state.get()) {
             manager.saveWithoutGroup(step, parts.dict(), MEETING_LIMIT, LIMIT);
-            progress.say("checkpoint of step " + step + " in " + manager);
+            progress.print("checkpoint of step " + step + " in " + manager);
         } catch (CheckpointException | CommException e) {
-            progress.say("no checkpoint of step " + step + ": " + e.getMessage());
+            progress.print("no checkpoint of step " + step + ": " + e.getMessage());
         }
     }
 
@@ -46,13 +46,13 @@ record SaveBeforeEnd(CheckpointManager manager, int rank, CheckpointOptions opti
         try {
             manager.close();
         } catch (CheckpointException | CommException e) {
-            progress.say("a save was interrupted: " + e.getMessage());
+            progress.print("a save was interrupted: " + e.getMessage());
         }
         options.location().ifPresent(location -> {
             try (CheckpointManager alone = CheckpointManager.alone(location, options.retention());
                     RankState whole = state.get()) {
                 alone.save(step, whole.dict());
-                progress.say("checkpoint of step " + step + " in " + alone);
+                progress.print("checkpoint of step " + step + " in " + alone);
             }
         });
     }

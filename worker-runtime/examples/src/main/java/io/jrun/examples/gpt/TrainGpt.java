@@ -118,7 +118,7 @@ public final class TrainGpt {
                 DataLoader<long[]> loader = DataLoader.of(windows, group, loading);
                 var checkpoints = Checkpoints.open(options, world, group.size(), trainer, loader, progress)) {
             long firstStep = checkpoints.resume();
-            progress.say(description(options, trainer.model(), corpus, group, firstStep));
+            progress.print(description(options, trainer.model(), corpus, group, firstStep));
             progress.begin(
                     firstStep, options.steps(), (long) perStep * options.model().context() * group.size());
 
@@ -128,15 +128,15 @@ public final class TrainGpt {
                     done.accept(step);
                     if (step % options.logEvery() == 0 || step == options.steps()) {
                         progress.report(step, trainer.report(step));
-                        trainer.checks().takeReason().ifPresent(reason -> progress.say("skipped " + reason));
+                        trainer.checks().takeReason().ifPresent(reason -> progress.print("skipped " + reason));
                     }
                     checkpoints.saveIfDue(step);
                 }
             });
             progress.end(trainer.model().exposedCommunication());
-            trainer.model().summary().ifPresent(progress::say);
+            trainer.model().summary().ifPresent(progress::print);
             if (trainer.checks().skipped() > 0) {
-                progress.say(trainer.checks().skipped() + " steps were skipped: a loss or a gradient was not finite");
+                progress.print(trainer.checks().skipped() + " steps were skipped: a loss or a gradient was not finite");
             }
             trainer.model().trainingDone();
             checkpoints.saveLast(firstStep);
@@ -160,13 +160,13 @@ public final class TrainGpt {
                 double baseline = new BigramModel(corpus.training(1), corpus.vocabulary()).loss(windows);
                 text += String.format(Locale.ROOT, " (bigram baseline %.4f)", baseline);
             }
-            progress.say(text);
+            progress.print(text);
         }
         if (options.sample() > 0) {
             Tokenizer tokenizer = corpus.tokenizer()
                     .orElseThrow(() -> new InvalidArgumentException(
                             "--sample needs the --tokenizer with which " + corpus + " was made"));
-            progress.say(TextGenerator.generate(model.module(), tokenizer, options.sample(), options.seed()));
+            progress.print(TextGenerator.generate(model.module(), tokenizer, options.sample(), options.seed()));
         }
     }
 

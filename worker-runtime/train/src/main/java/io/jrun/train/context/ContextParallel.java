@@ -25,7 +25,7 @@ public final class ContextParallel {
 
     /** The way in which attention reaches the keys of other ranks. */
     public enum Exchange {
-        /** Keys and values go round; causal work is balanced by a zigzag split. Any number of heads. */
+        /** Keys and values travel from rank to rank; causal work is balanced by a zigzag split. Any number of heads. */
         RING,
         /** All keys and values are gathered; causal work is balanced by a zigzag split. Any number of heads. */
         ALL_GATHER,

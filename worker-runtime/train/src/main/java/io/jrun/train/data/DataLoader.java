@@ -82,7 +82,7 @@ public final class DataLoader<S> implements AutoCloseable {
     }
 
     /**
-     * Continues at another position, for example at that of a checkpoint. Batches that were read in advance are
+     * Continues at another position, for example at the position of a checkpoint. Batches that were read in advance are
      * dropped.
      */
     public void restore(DataLoaderState from) {

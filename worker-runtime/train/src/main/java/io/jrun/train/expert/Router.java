@@ -23,7 +23,7 @@ final class Router extends Module {
         weight = TensorMemory.own(register_parameter("weight", torch.zeros(options.experts(), width)));
     }
 
-    /** The way of tokens [T, D]. */
+    /** Chooses the experts of tokens [T, D]. */
     Routing route(Tensor x_TD) {
         try (Autocast _ = Autocast.off(x_TD.device().type())) {
             Tensor logits_TE = torch.linear(x_TD.to(weight.scalar_type()), weight);

@@ -3,7 +3,7 @@ package io.jrun.train.expert;
 import org.bytedeco.pytorch.Tensor;
 
 /**
- * The way of the tokens of one forward pass.
+ * The experts of the tokens of one forward pass.
  *
  * @param choices the accepted choices, expert by expert
  * @param tokens_A the token of each accepted choice, of type Long

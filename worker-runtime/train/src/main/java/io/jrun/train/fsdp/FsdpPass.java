@@ -210,7 +210,7 @@ final class FsdpPass {
                 units().forEach(FsdpUnit::reshard);
             });
         }
-        units().forEach(unit -> unit.parameters().hide());
+        units().forEach(unit -> unit.parameters().detachWhole());
         isOpen = false;
     }
 

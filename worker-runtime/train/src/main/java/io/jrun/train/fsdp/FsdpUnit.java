@@ -126,7 +126,7 @@ final class FsdpUnit {
         } else {
             return;
         }
-        parameters.show();
+        parameters.attachWhole();
     }
 
     /** Frees the whole parameters, and keeps a part for the neighbours if the backward pass gathers from them. */
@@ -152,7 +152,7 @@ final class FsdpUnit {
     }
 
     private void free() {
-        parameters.hide();
+        parameters.detachWhole();
         parameters.whole().free();
     }
 

@@ -157,14 +157,14 @@ final class UnitParameters {
     }
 
     /** Gives the module's tensors the memory of the whole parameters: the unit has been gathered. */
-    void show() {
+    void attachWhole() {
         for (int i = 0; i < modules.size(); i++) {
             modules.get(i).set_data(wholeViews.get(i));
         }
     }
 
     /** Makes a read of the module's tensors an error: the memory of the whole parameters is free. */
-    void hide() {
+    void detachWhole() {
         for (int i = 0; i < modules.size(); i++) {
             modules.get(i).set_data(missing.get(i));
         }

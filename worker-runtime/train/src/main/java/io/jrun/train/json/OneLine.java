@@ -1,6 +1,6 @@
 package io.jrun.train.json;
 
-/** Text of a file in a message. A file of a stranger must neither forge further lines nor fill a log. */
+/** Text of a file in a message. A file from an unknown source must neither forge further lines nor fill a log. */
 public final class OneLine {
     /** Long enough for a path, a reason and a remedy. */
     private static final int MAX_LENGTH = 2_000;

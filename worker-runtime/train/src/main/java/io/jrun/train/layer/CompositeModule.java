@@ -4,7 +4,7 @@ import java.util.LinkedHashMap;
 import java.util.Map;
 import org.bytedeco.pytorch.Module;
 
-/** A module that knows the Java objects of its submodules: libtorch gives pointers to them only. */
+/** A module that holds the Java objects of its submodules, because libtorch returns only pointers to the submodules. */
 public class CompositeModule extends Module {
     private final Map<String, Module> children = new LinkedHashMap<>();
 

@@ -52,8 +52,8 @@ public final class GradientClipping {
     }
 
     /**
-     * Multiplies gradients by {@link #factor} if this is less than 1. For gradients of which other ranks have a part;
-     * {@code norm} is that of all parts.
+     * Multiplies gradients by {@link #factor} if the factor is less than 1. For gradients of which other ranks have a
+     * part; {@code norm} is the norm of all parts.
      *
      * @param maximum the largest norm, more than 0
      */

@@ -19,7 +19,7 @@ public interface StageComputation {
     Tensor forward(PipelineAction action, @Nullable Tensor input);
 
     /**
-     * The backward pass: of everything, or of the stage's input only.
+     * The backward pass: the gradients of the weights and of the stage's input, or of the input only.
      *
      * @param outputGradient null for the last stage, which begins at the loss
      * @return the contiguous gradient of the stage's input; null for the first stage

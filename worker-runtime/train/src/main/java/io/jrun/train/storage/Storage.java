@@ -9,8 +9,8 @@ import java.util.Optional;
  * {@code step-00000100/checkpoint.json}. Thread-safe.
  *
  * <p>An object of {@link #create} is complete when {@link ObjectWriter#finish} has returned, and durable from then on.
- * Readers learn of objects by a committed object that names them, so an unfinished object does no harm. {@link #commit}
- * is the only atomic operation.
+ * Readers find objects by a committed object that names the objects, so an unfinished object does no harm. {@link
+ * #commit} is the only atomic operation.
  */
 public interface Storage extends AutoCloseable {
     /**
@@ -36,7 +36,7 @@ public interface Storage extends AutoCloseable {
      */
     void commit(String name, byte[] content, Optional<String> replaced) throws IOException;
 
-    /** Deletes an object, and the folder that thereby becomes empty. An object that does not exist is no error. */
+    /** Deletes an object, and its folder if the folder is then empty. An object that does not exist is no error. */
     void delete(String name) throws IOException;
 
     /** The location in messages. */

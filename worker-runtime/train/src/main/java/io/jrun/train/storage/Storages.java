@@ -21,7 +21,7 @@ import java.util.stream.Stream;
 /**
  * Finds the storage of a location: a path, {@code file:///path}, or {@code s3://bucket/prefix}. A provider that is not
  * on the class path is loaded from the folder {@code lib/SCHEME} of the installation, by a class loader of its own. The
- * libraries of a provider therefore never meet the libraries of the program.
+ * libraries of a provider and of the program are therefore separate.
  */
 public final class Storages {
     /** A scheme has at least two letters, so that no path begins like a location. */

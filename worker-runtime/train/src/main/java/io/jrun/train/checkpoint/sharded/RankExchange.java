@@ -19,9 +19,9 @@ final class RankExchange {
 
     private final int rank;
     private final int size;
-    private final Gather gather;
+    private final TextGather gather;
 
-    private RankExchange(int rank, int size, Gather gather) {
+    private RankExchange(int rank, int size, TextGather gather) {
         this.rank = rank;
         this.size = size;
         this.gather = gather;
@@ -42,7 +42,7 @@ final class RankExchange {
 
     /** Gives the texts of all ranks, by rank. */
     @FunctionalInterface
-    private interface Gather {
+    private interface TextGather {
         List<String> allGather(String own);
     }
 
