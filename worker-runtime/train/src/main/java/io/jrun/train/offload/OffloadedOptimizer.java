@@ -42,7 +42,6 @@ public final class OffloadedOptimizer implements ShardOffload, AutoCloseable {
 
     private final Path folder;
     private final FlatUpdate update;
-    private final LearningRateSchedule schedule;
     private final int blocks;
     private final List<OffloadedUnit> units = new ArrayList<>();
     private final ExecutorService disk = Executors.newFixedThreadPool(
@@ -66,8 +65,7 @@ public final class OffloadedOptimizer implements ShardOffload, AutoCloseable {
             List<ParameterGroup> groups,
             LearningRateSchedule schedule) {
         this.folder = folder;
-        this.update = new FlatUpdate(rule, groups);
-        this.schedule = schedule;
+        this.update = new FlatUpdate(rule, groups, schedule);
         this.blocks = 1 + rule.stateNames().size();
         try {
             Files.createDirectories(folder);
@@ -172,7 +170,7 @@ public final class OffloadedOptimizer implements ShardOffload, AutoCloseable {
             if (gradientFactor < 1) {
                 loaded.gradients().mul_(new Scalar(gradientFactor));
             }
-            update.apply(loaded.unit().pieces(loaded), steps, schedule.at(steps));
+            update.apply(loaded.unit().pieces(loaded), steps);
         }
     }
 

@@ -45,8 +45,9 @@ public final class FlatOptimizer implements AutoCloseable {
      *
      * @param parameters parameters by name; the optimizer ignores parameters that require no gradient
      * @param groups each parameter belongs to the first group that accepts the parameter
-     * @param schedule the learning rate of each step
-     * @throws IllegalArgumentException if a parameter is in no group, is not on the CPU, or has no floating point type
+     * @param schedule the learning rate of each step, and the momentum if the schedule has one
+     * @throws IllegalArgumentException if a parameter is in no group, is not on the CPU, or has no floating point type,
+     *     or if the schedule has a momentum and the rule has none
      */
     public FlatOptimizer(
             Map<String, Tensor> parameters,
@@ -76,6 +77,7 @@ public final class FlatOptimizer implements AutoCloseable {
         this.rule = rule;
         this.groups = List.copyOf(groups);
         this.schedule = schedule;
+        UpdateRule _ = rule.at(schedule, 0); // Throws if the rule keeps no state for the momentum of the schedule.
         this.parameters.entrySet().forEach(parameter -> {
             ParameterGroup.of(this.groups, parameter);
             requireCpu(parameter.getKey(), parameter.getValue());
@@ -116,7 +118,8 @@ public final class FlatOptimizer implements AutoCloseable {
                 NoGradGuard _ = new NoGradGuard()) {
             flatten();
             double learningRate = learningRate();
-            flats.forEach(flat -> flat.step(rule, groups, learningRate, member -> chosen.contains(member.name())));
+            UpdateRule present = rule.at(schedule, steps);
+            flats.forEach(flat -> flat.step(present, groups, learningRate, member -> chosen.contains(member.name())));
         }
     }
 

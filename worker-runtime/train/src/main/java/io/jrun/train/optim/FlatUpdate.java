@@ -19,11 +19,14 @@ import org.bytedeco.pytorch.global.torch;
 public final class FlatUpdate {
     private final UpdateRule rule;
     private final List<ParameterGroup> groups;
+    private final LearningRateSchedule schedule;
 
     /** Updates by {@code rule}; each parameter belongs to the first of {@code groups} that takes it. */
-    public FlatUpdate(UpdateRule rule, List<ParameterGroup> groups) {
+    public FlatUpdate(UpdateRule rule, List<ParameterGroup> groups, LearningRateSchedule schedule) {
         this.rule = rule;
         this.groups = List.copyOf(groups);
+        this.schedule = schedule;
+        UpdateRule _ = rule.at(schedule, 0); // Throws if the rule keeps no state for the momentum of the schedule.
     }
 
     /**
@@ -59,7 +62,9 @@ public final class FlatUpdate {
      *
      * @param stepsBefore steps that the pieces have made
      */
-    public void apply(Collection<Piece> pieces, long stepsBefore, double learningRate) {
+    public void apply(Collection<Piece> pieces, long stepsBefore) {
+        UpdateRule present = rule.at(schedule, stepsBefore);
+        double learningRate = schedule.at(stepsBefore);
         try (PointerScope _ = new PointerScope();
                 NoGradGuard _ = new NoGradGuard()) {
             Map<Integer, List<Piece>> byGroup = new LinkedHashMap<>();
@@ -75,7 +80,7 @@ public final class FlatUpdate {
                             .map(piece -> piece.states().get(index))
                             .toList());
                 }
-                rule.apply(
+                present.apply(
                         alike.stream().map(Piece::values).toList(),
                         alike.stream().map(Piece::gradients).toList(),
                         states,

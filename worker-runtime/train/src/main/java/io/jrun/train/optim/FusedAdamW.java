@@ -29,6 +29,11 @@ public record FusedAdamW(double beta1, double beta2, double epsilon) implements 
     }
 
     @Override
+    public FusedAdamW withMomentum(double momentum) {
+        return new FusedAdamW(momentum, beta2, epsilon);
+    }
+
+    @Override
     public List<String> stateNames() {
         return List.of("exp_avg", "exp_avg_sq");
     }

@@ -24,6 +24,15 @@ public record FusedSgd(double momentum, boolean nesterov) implements UpdateRule 
     }
 
     @Override
+    public FusedSgd withMomentum(double newMomentum) {
+        if (momentum == 0) {
+            throw new IllegalArgumentException("the schedule changes the momentum, but this SGD has none: give"
+                    + " new FusedSgd(momentum, nesterov) with a momentum of more than 0");
+        }
+        return new FusedSgd(newMomentum, nesterov);
+    }
+
+    @Override
     public List<String> stateNames() {
         return momentum == 0 ? List.of() : List.of("momentum_buffer");
     }

@@ -1,6 +1,7 @@
 package io.jrun.train.optim;
 
 import java.util.List;
+import java.util.OptionalDouble;
 
 /**
  * The learning rate of each step. A pure function of the step: a resumed job needs the number of the step only. The
@@ -15,6 +16,15 @@ public interface LearningRateSchedule {
      * @param step number of optimizer steps before this one, 0 or more
      */
     double at(long step);
+
+    /**
+     * The momentum (SGD) or the first beta (AdamW) of a step; empty if the optimizer keeps its own.
+     *
+     * @param step number of optimizer steps before this one, 0 or more
+     */
+    default OptionalDouble momentumAt(long step) {
+        return OptionalDouble.empty();
+    }
 
     /** A constant rate. */
     static LearningRateSchedule constant(double rate) {
@@ -79,13 +89,7 @@ public interface LearningRateSchedule {
                 throw new IllegalArgumentException("begins must ascend: " + starts);
             }
         }
-        return step -> {
-            int part = 0;
-            while (part < starts.size() && step >= starts.get(part)) {
-                part++;
-            }
-            return parts.get(part).at(part == 0 ? step : step - starts.get(part - 1));
-        };
+        return new ScheduleSequence(parts, starts);
     }
 
     private static void requireRate(String name, double rate) {

@@ -1,5 +1,7 @@
 package io.jrun.train.optim;
 
+import java.util.OptionalDouble;
+
 /**
  * The one-cycle policy: the learning rate rises from {@code peak / initialDivisor} to {@code peak}, then falls to
  * {@code peak / initialDivisor / finalDivisor}. The momentum falls while the rate rises, and rises while the rate
@@ -46,9 +48,9 @@ public record OneCycle(
         return value(step, low, peak, threePhases ? low : low / finalDivisor, low / finalDivisor);
     }
 
-    /** The momentum (SGD) or first beta (Adam) of a step. */
-    public double momentumAt(long step) {
-        return value(step, highMomentum, lowMomentum, highMomentum, highMomentum);
+    @Override
+    public OptionalDouble momentumAt(long step) {
+        return OptionalDouble.of(value(step, highMomentum, lowMomentum, highMomentum, highMomentum));
     }
 
     /**
@@ -58,7 +60,7 @@ public record OneCycle(
     private double value(long step, double begin, double turn, double back, double end) {
         double at = Math.clamp(step, 0, steps - 1);
         double top = risePart * steps - 1;
-        if (at <= top) {
+        if (top > 0 && at <= top) {
             return between(begin, turn, at / top);
         }
         double fallen = threePhases ? 2 * risePart * steps - 2 : steps - 1;

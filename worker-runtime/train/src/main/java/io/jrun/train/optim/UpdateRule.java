@@ -1,10 +1,24 @@
 package io.jrun.train.optim;
 
 import java.util.List;
+import java.util.OptionalDouble;
 import org.bytedeco.pytorch.Tensor;
 
 /** The arithmetic of an optimizer's step. The kernels are libtorch's fused kernels. */
 public sealed interface UpdateRule permits FusedAdamW, FusedSgd {
+    /**
+     * This rule with another momentum (SGD) or another first beta (AdamW).
+     *
+     * @throws IllegalArgumentException if this rule keeps no state for a momentum
+     */
+    UpdateRule withMomentum(double momentum);
+
+    /** This rule with the momentum that {@code schedule} has for a step, if the schedule has one. */
+    default UpdateRule at(LearningRateSchedule schedule, long step) {
+        OptionalDouble momentum = schedule.momentumAt(step);
+        return momentum.isPresent() ? withMomentum(momentum.getAsDouble()) : this;
+    }
+
     /** Names of the state tensors of each parameter: the names of torch's optimizers. */
     List<String> stateNames();
 

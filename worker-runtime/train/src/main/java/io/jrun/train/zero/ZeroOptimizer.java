@@ -36,7 +36,6 @@ public final class ZeroOptimizer implements AutoCloseable {
     private final TensorCollectives collectives;
     private final PartitionedGradients gradients;
     private final FlatUpdate update;
-    private final LearningRateSchedule schedule;
     private List<BucketStates> buckets = List.of();
     private final Map<String, Tensor> loaded = new LinkedHashMap<>();
     private long steps;
@@ -53,8 +52,7 @@ public final class ZeroOptimizer implements AutoCloseable {
         this.group = group;
         this.collectives = new TensorCollectives(group);
         this.gradients = gradients;
-        this.update = new FlatUpdate(rule, groups);
-        this.schedule = schedule;
+        this.update = new FlatUpdate(rule, groups, schedule);
     }
 
     /**
@@ -109,7 +107,7 @@ public final class ZeroOptimizer implements AutoCloseable {
                             range.group()));
                 }
             }
-            update.apply(pieces, steps, schedule.at(steps));
+            update.apply(pieces, steps);
             for (BucketStates bucket : buckets) {
                 gather(bucket.partition(), ownPart(bucket), bucket.values());
             }

@@ -30,6 +30,12 @@ class FlatOptimizerTest {
 
     private static final float[] TORCH_ADAMW = {0.46929935f, -0.96780086f, 1.4663024f, -1.9648039f, 2.4633055f};
     private static final float[] TORCH_NESTEROV = {0.481441f, -0.962882f, 1.4443228f, -1.925764f, 2.4072046f};
+    private static final float[] TORCH_ONE_CYCLE_ADAMW = {
+        0.313343585f, -0.803586304f, 1.29382896f, -1.78407156f, 2.27431369f
+    };
+    private static final float[] TORCH_ONE_CYCLE_SGD = {
+        0.290927649f, -0.581855297f, 0.872783065f, -1.16371059f, 1.45463836f
+    };
     private static final float[] TORCH_SGD = {0.49400002f, -0.98800004f, 1.482f, -1.9760001f, 2.4699998f};
 
     private static List<UpdateRule> rules() {
@@ -148,12 +154,12 @@ class FlatOptimizerTest {
                 assertThat(get(actual, name).equal(tensor)).as(name).isTrue());
     }
 
-    private static float[] threeSteps(UpdateRule rule, double weightDecay) {
+    private static float[] steps(int count, UpdateRule rule, double weightDecay, LearningRateSchedule schedule) {
         try (PointerScope _ = new PointerScope()) {
             Tensor parameter = leaf(Tensor.create(new float[] {0.5f, -1, 1.5f, -2, 2.5f}));
-            FlatOptimizer optimizer = new FlatOptimizer(
-                    Map.of("p", parameter), rule, ParameterGroup.all(weightDecay), LearningRateSchedule.constant(0.01));
-            for (int step = 0; step < 3; step++) {
+            FlatOptimizer optimizer =
+                    new FlatOptimizer(Map.of("p", parameter), rule, ParameterGroup.all(weightDecay), schedule);
+            for (int step = 0; step < count; step++) {
                 float[] gradient = new float[5];
                 for (int i = 0; i < 5; i++) {
                     gradient[i] = (float) (0.1 * (i + 1) * (step + 1) * (i % 2 == 0 ? 1 : -1));
@@ -203,9 +209,20 @@ class FlatOptimizerTest {
     /** Values of torch 2.13's fused optimizers. */
     @Test
     void equalsTorch() {
-        assertThat(threeSteps(FusedAdamW.DEFAULT, 0.1)).containsExactly(TORCH_ADAMW, within(1e-6f));
-        assertThat(threeSteps(new FusedSgd(0.9, true), 0.1)).containsExactly(TORCH_NESTEROV, within(1e-6f));
-        assertThat(threeSteps(FusedSgd.PLAIN, 0)).containsExactly(TORCH_SGD, within(1e-6f));
+        LearningRateSchedule constant = LearningRateSchedule.constant(0.01);
+        assertThat(steps(3, FusedAdamW.DEFAULT, 0.1, constant)).containsExactly(TORCH_ADAMW, within(1e-6f));
+        assertThat(steps(3, new FusedSgd(0.9, true), 0.1, constant)).containsExactly(TORCH_NESTEROV, within(1e-6f));
+        assertThat(steps(3, FusedSgd.PLAIN, 0, constant)).containsExactly(TORCH_SGD, within(1e-6f));
+    }
+
+    /** Six steps of torch 2.13's fused optimizers with OneCycleLR(max_lr=0.05, total_steps=10). */
+    @Test
+    void oneCycleChangesTheMomentumAsInTorch() {
+        OneCycle cycle = OneCycle.of(0.05, 10);
+        assertThat(steps(6, FusedAdamW.DEFAULT, 0.1, cycle)).containsExactly(TORCH_ONE_CYCLE_ADAMW, within(1e-6f));
+        assertThat(steps(6, new FusedSgd(0.9, false), 0.1, cycle)).containsExactly(TORCH_ONE_CYCLE_SGD, within(1e-6f));
+        assertThatThrownBy(() -> steps(1, FusedSgd.PLAIN, 0, cycle))
+                .hasMessageStartingWith("the schedule changes the momentum, but this SGD has none");
     }
 
     /** Every piece is whole vectors for each of libtorch's threads. */

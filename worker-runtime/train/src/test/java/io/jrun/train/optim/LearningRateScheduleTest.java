@@ -61,7 +61,7 @@ class LearningRateScheduleTest {
                 0.049519367986526286,
                 4e-6);
         assertRates(
-                cycle::momentumAt,
+                momentum(cycle),
                 0.95,
                 0.9,
                 0.85,
@@ -79,7 +79,7 @@ class LearningRateScheduleTest {
         OneCycle cycle = new OneCycle(1, 10, 0.4, true, true, 10, 100, 0.8, 0.9);
         assertRates(cycle, 0.1, 0.4, 0.7, 1, 0.7, 0.4, 0.1, 0.067, 0.034, 0.001);
         assertRates(
-                cycle::momentumAt,
+                momentum(cycle),
                 0.9,
                 0.8666666666666667,
                 0.8333333333333334,
@@ -90,6 +90,25 @@ class LearningRateScheduleTest {
                 0.9,
                 0.9,
                 0.9);
+    }
+
+    private static LearningRateSchedule momentum(LearningRateSchedule schedule) {
+        return step -> schedule.momentumAt(step).orElseThrow();
+    }
+
+    /** The rise of 0.1 of 10 steps has no length: the first step has the peak. */
+    @Test
+    void oneCycleWithoutARiseBeginsAtThePeak() {
+        assertRates(new OneCycle(1, 10, 0.1, true, false, 25, 1e4, 0.85, 0.95), 1, 8 / 9.0 + 4e-6 / 9);
+    }
+
+    @Test
+    void aSequenceHasTheMomentumOfItsParts() {
+        LearningRateSchedule sequence = LearningRateSchedule.sequence(
+                List.of(LearningRateSchedule.constant(1), OneCycle.of(1, 10)), List.of(5L));
+        assertThat(sequence.momentumAt(4)).isEmpty();
+        assertThat(sequence.momentumAt(5)).hasValue(0.95);
+        assertThat(sequence.at(5)).isCloseTo(0.04, within(1e-14));
     }
 
     @Test
