@@ -89,8 +89,8 @@ public final class SyncBatchNorm extends Module {
         SyncNormalization function = new SyncNormalization(group, epsilon);
         List<Tensor> results = AutogradBridge.instance().apply(function, List.of(x, weight, bias));
         try (NoGradGuard _ = new NoGradGuard()) {
-            runningMean.lerp_(results.get(1), new Scalar(momentum));
-            runningVariance.lerp_(results.get(2), new Scalar(momentum));
+            runningMean.lerp_(results.get(1).to(runningMean.scalar_type()), new Scalar(momentum));
+            runningVariance.lerp_(results.get(2).to(runningVariance.scalar_type()), new Scalar(momentum));
             batches.add_(new Scalar(1));
         }
         return results.getFirst();

@@ -18,7 +18,8 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Normalisation of each channel by the statistics of all ranks. Inputs: x [N, C, ...], weight [C], bias [C]. Outputs: y
- * of the shape of x, and the mean [C] and the unbiased variance [C] of all samples.
+ * of the shape and type of x, and the mean [C] and the unbiased variance [C] of all samples. The arithmetic is in float32
+ * if x has fewer bits: a bfloat16 number cannot count 257 samples.
  */
 final class SyncNormalization implements AutogradFunction {
     private final ProcessGroup group;
@@ -31,7 +32,7 @@ final class SyncNormalization implements AutogradFunction {
 
     @Override
     public List<Tensor> forward(FunctionContext context, List<Tensor> inputs) {
-        Tensor x = inputs.get(0);
+        Tensor x = wide(inputs.get(0));
         long channels = x.size(1);
         long[] dims = dimsOfSamples(x);
         double count = (double) x.numel() / channels;
@@ -59,16 +60,18 @@ final class SyncNormalization implements AutogradFunction {
         context.save(normalised, scale, inputs.get(1), total);
         context.markNonDifferentiable(globalMean, unbiased);
         Tensor y = normalised.mul(perChannel(inputs.get(1), x)).add(perChannel(inputs.get(2), x));
-        return List.of(y, globalMean, unbiased);
+        return List.of(y.to(inputs.getFirst().scalar_type()), globalMean, unbiased);
     }
 
     @Override
     public List<@Nullable Tensor> backward(FunctionContext context, List<@Nullable Tensor> gradients) {
         Tensor normalised = context.saved(0);
-        Tensor dy = gradients.getFirst();
-        if (dy == null) {
+        Tensor narrow = gradients.getFirst();
+        if (narrow == null) {
             return Arrays.asList(null, null, null);
         }
+        Tensor dy = wide(narrow);
+        Tensor weight = context.saved(2);
         long channels = dy.size(1);
         long[] dims = dimsOfSamples(dy);
         Tensor biasGradient = sum(dy, dims);
@@ -78,8 +81,15 @@ final class SyncNormalization implements AutogradFunction {
         Tensor means = sums.div(context.saved(3));
         Tensor centred = dy.sub(perChannel(means.narrow(0, 0, channels), dy))
                 .sub(normalised.mul(perChannel(means.narrow(0, channels, channels), dy)));
-        Tensor x = centred.mul(perChannel(context.saved(1).mul(context.saved(2)), dy));
-        return Arrays.asList(x, weightGradient, biasGradient);
+        Tensor x = centred.mul(perChannel(context.saved(1).mul(weight), dy));
+        return Arrays.asList(
+                x.to(narrow.scalar_type()),
+                weightGradient.to(weight.scalar_type()),
+                biasGradient.to(weight.scalar_type()));
+    }
+
+    private static Tensor wide(Tensor tensor) {
+        return tensor.element_size() < Float.BYTES ? tensor.to(torch.ScalarType.Float) : tensor;
     }
 
     /** All dimensions except the dimension of the channels. */

@@ -29,6 +29,7 @@ public final class LossScaler {
     private final float[] badRanks = new float[1];
     private ScalePolicy.State state;
     private boolean allFinite = true;
+    private boolean isUnscaled;
 
     /** @param group the ranks that skip a step together; null for one process */
     public LossScaler(ScalePolicy policy, @Nullable ProcessGroup group) {
@@ -61,8 +62,14 @@ public final class LossScaler {
      * Divides all gradients by the scale in place. Collective over the group.
      *
      * @return whether all gradients of all ranks are finite; if not, no rank may step
+     * @throws IllegalStateException if the gradients have no scale since an earlier call
      */
     public boolean unscale(Collection<Tensor> parameters) {
+        if (isUnscaled) {
+            throw new IllegalStateException("unscale was called before in this step: the gradients would be divided"
+                    + " twice. Call update at the end of each step.");
+        }
+        isUnscaled = true;
         boolean finiteHere = true;
         try (PointerScope _ = new PointerScope();
                 NoGradGuard _ = new NoGradGuard()) {
@@ -103,5 +110,6 @@ public final class LossScaler {
     public void update() {
         state = policy.after(state, allFinite);
         allFinite = true;
+        isUnscaled = false;
     }
 }

@@ -12,6 +12,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import org.bytedeco.pytorch.BatchNorm1dImpl;
 import org.bytedeco.pytorch.BatchNorm2dImpl;
 import org.bytedeco.pytorch.BatchNormOptions;
 import org.bytedeco.pytorch.Generator;
@@ -100,6 +101,37 @@ class SyncBatchNormTest {
             norm.eval();
             assertClose(norm.forward(batch(9)), evaluated);
         });
+    }
+
+    /** Autocast gives bfloat16 inputs. 300 is no bfloat16 number, so the counts must be of a wider type. */
+    @Test
+    void inputsOfFewerBitsAreNormalisedInFloat32() {
+        Tensor whole = random(3, 301, CHANNELS).to(torch.ScalarType.BFloat16);
+        BatchNorm1dImpl serial = new BatchNorm1dImpl(new BatchNormOptions(CHANNELS));
+        Tensor wide = whole.to(torch.ScalarType.Float).requires_grad_(true);
+        Tensor expected = serial.forward(wide);
+        expected.mul(random(4, 301, CHANNELS)).sum().backward();
+        LocalWorld.run(2, world -> {
+            SyncBatchNorm norm = new SyncBatchNorm(CHANNELS, world.group());
+            long begin = world.rank() == 0 ? 0 : 300;
+            long count = world.rank() == 0 ? 300 : 1;
+            Tensor x = whole.narrow(0, begin, count).clone().requires_grad_(true);
+            Tensor y = norm.forward(x);
+            y.mul(random(4, 301, CHANNELS).narrow(0, begin, count)).sum().backward();
+            assertRounded(y, expected.narrow(0, begin, count));
+            assertRounded(x.grad(), wide.grad().narrow(0, begin, count));
+            ModuleTensors.buffers(serial)
+                    .forEach((name, buffer) -> assertClose(
+                            Objects.requireNonNull(ModuleTensors.buffers(norm).get(name)), buffer));
+        });
+    }
+
+    /** A bfloat16 number has 8 bits. The gradient of the output is rounded too, so small gradients of x are not exact. */
+    private static void assertRounded(Tensor actual, Tensor expected) {
+        assertThat(actual.scalar_type().intern()).isEqualTo(torch.ScalarType.BFloat16);
+        assertThat(torch.allclose(actual.to(torch.ScalarType.Float), expected, 0x1p-7, 0x1p-6, false))
+                .as(() -> actual + " and " + expected)
+                .isTrue();
     }
 
     private static void assertClose(Tensor actual, Tensor expected) {

@@ -1,6 +1,7 @@
 package io.jrun.train.precision;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.jrun.comm.local.LocalWorld;
 import io.jrun.train.Libtorch;
@@ -27,6 +28,9 @@ class LossScalerTest {
             assertThat(parameter.grad().max().item_float()).isEqualTo(65_536f);
             assertThat(scaler.unscale(List.of(parameter))).isTrue();
             assertThat(parameter.grad().equal(torch.ones(3))).isTrue();
+            assertThatThrownBy(() -> scaler.unscale(List.of(parameter))).hasMessageContaining("divided twice");
+            scaler.update();
+            assertThat(scaler.unscale(List.of(parameter))).isTrue();
         }
     }
 

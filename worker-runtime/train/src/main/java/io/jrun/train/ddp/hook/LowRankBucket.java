@@ -26,6 +26,7 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * The factors and the error of one bucket of {@link PowerSgdHook}. The factors of all matrices lie in one memory each.
+ * They are float32 if the gradients have fewer bits.
  */
 final class LowRankBucket {
     private static final String ERROR = ".error";
@@ -133,8 +134,10 @@ final class LowRankBucket {
     }
 
     private static Tensor zeros(long elements, Tensor like) {
-        try (TensorOptions options = TensorMemory.options(
-                TensorMemory.device(like), like.scalar_type().intern())) {
+        torch.ScalarType type = like.element_size() < Float.BYTES
+                ? torch.ScalarType.Float
+                : like.scalar_type().intern();
+        try (TensorOptions options = TensorMemory.options(TensorMemory.device(like), type)) {
             return TensorMemory.own(torch.zeros(new long[] {elements}, options));
         }
     }
@@ -144,14 +147,13 @@ final class LowRankBucket {
         try (PointerScope _ = new PointerScope();
                 NoGradGuard _ = new NoGradGuard()) {
             if (error != null) {
-                bucket.flat().add_(error);
-                error.copy_(bucket.flat());
+                error.add_(bucket.flat());
             }
             List<Tensor> lefts = lefts();
             List<Tensor> rights = rights();
             prepare(rights, pass);
             for (int i = 0; i < low.size(); i++) {
-                lefts.get(i).copy_(torch.mm(value(bucket, low.get(i)), rights.get(i)));
+                lefts.get(i).copy_(torch.mm(compressed(bucket, low.get(i)), rights.get(i)));
             }
             for (int i = 0; i < plain.size(); i++) {
                 lefts.get(low.size() + i).copy_(value(bucket, plain.get(i)));
@@ -169,7 +171,7 @@ final class LowRankBucket {
             List<Tensor> rights = rights();
             for (int i = 0; i < low.size(); i++) {
                 orthogonalize(lefts.get(i));
-                rights.get(i).copy_(torch.mm(value(bucket, low.get(i)).t(), lefts.get(i)));
+                rights.get(i).copy_(torch.mm(compressed(bucket, low.get(i)).t(), lefts.get(i)));
             }
             collectives.allReduce(right, ReduceOp.SUM);
             Scalar divisor = new Scalar((double) bucket.divisor());
@@ -228,6 +230,13 @@ final class LowRankBucket {
 
     private static void orthogonalize(Tensor matrix) {
         matrix.copy_(torch.linalg_qr(matrix).get0());
+    }
+
+    /** The matrix that the factors stand for: the gradient and the earlier error, in the type of the factors. */
+    private Tensor compressed(GradientBucket bucket, Matrix matrix) {
+        return error == null
+                ? value(bucket, matrix).to(right.scalar_type())
+                : errorOf(error, matrix).view(matrix.rows(), matrix.columns());
     }
 
     private static Tensor value(GradientBucket bucket, Matrix matrix) {

@@ -140,6 +140,35 @@ class CommunicationHookTest {
         }
     }
 
+    /** libtorch has no QR decomposition of bfloat16: the factors and the error are float32. */
+    @Test
+    void powerSgdCompressesGradientsOfFewerBits() {
+        Tensor matrix = torch.mm(random(1, ROWS, 2), random(2, 2, COLUMNS)).to(torch.ScalarType.BFloat16);
+        LocalWorld.run(RANKS, world -> {
+            Linear module = new Linear();
+            module.to(torch.ScalarType.BFloat16, false);
+            PowerSgdHook hook =
+                    new PowerSgdHook(PowerSgdOptions.DEFAULT.withRank(2).withStartPass(1));
+            try (var model = new DistributedDataParallel<>(module, world.group())) {
+                model.registerHook(hook);
+                for (int pass = 0; pass < 3; pass++) {
+                    module.zero_grad(true);
+                    try (Step step = model.step()) {
+                        step.backward(module.loss(matrix, 1));
+                    }
+                }
+                Tensor mean = module.matrix.grad();
+                assertThat(mean.scalar_type().intern()).isEqualTo(torch.ScalarType.BFloat16);
+                // The matrix has rank 2 up to its rounding.
+                assertThat(largestDifference(mean, matrix)).isLessThan(0.05);
+                assertThat(hook.state().get("matrix.error"))
+                        .isNotNull()
+                        .extracting(error -> error.scalar_type().intern())
+                        .isEqualTo(torch.ScalarType.Float);
+            }
+        });
+    }
+
     /** Error feedback and warm start keep nothing of a gradient that is NaN. */
     @Test
     void powerSgdForgetsAPassThatWasNotFinite() {
