@@ -39,7 +39,7 @@ public final class DeferredGradients implements AutoCloseable {
     private final List<DeferredProduct> products = new ArrayList<>();
 
     /** The object whose scope is open on this thread; null without one. */
-    static @Nullable DeferredGradients current() {
+    public static @Nullable DeferredGradients current() {
         return CURRENT.get();
     }
 
@@ -60,8 +60,15 @@ public final class DeferredGradients implements AutoCloseable {
         void close();
     }
 
-    /** Keeps what the gradients of a map need. The tensors are two-dimensional. */
-    void add(Tensor weight, @Nullable Tensor bias, boolean isTransposed, Tensor input, Tensor outputGradient) {
+    /**
+     * Keeps what the gradients of a map need.
+     *
+     * @param weight a leaf: [outputs, inputs], or [inputs, outputs] if {@code isTransposed}
+     * @param bias a leaf; null for a map without one, and for a bias whose gradient is computed elsewhere
+     * @param input [rows, inputs], of the type of {@code outputGradient}
+     * @param outputGradient [rows, outputs]
+     */
+    public void add(Tensor weight, @Nullable Tensor bias, boolean isTransposed, Tensor input, Tensor outputGradient) {
         products.add(new DeferredProduct(
                 weight, bias, isTransposed, TensorMemory.own(input), TensorMemory.own(outputGradient)));
     }

@@ -6,8 +6,10 @@ import io.jrun.train.autograd.FunctionContext;
 import io.jrun.train.layer.LinearLayer;
 import io.jrun.train.layer.LinearOperation;
 import io.jrun.train.mesh.MeshAxis;
+import io.jrun.train.tensorparallel.Products.LaterWeight;
 import io.jrun.train.tensorparallel.SequenceCollectives.Pending;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.List;
 import org.bytedeco.pytorch.Tensor;
 import org.bytedeco.pytorch.TensorOptional;
@@ -18,9 +20,9 @@ import org.jspecify.annotations.Nullable;
  * Linear layers of which each rank has some of the outputs. All ranks have the same input; with sequence parallelism
  * each rank has a part of the sequence, and the parts are gathered. In the backward pass the sum of the input's
  * gradients travels while the gradients of the weights are computed. With sequence parallelism the part of the input
- * alone is kept between the passes. The object is the function of the autograd graph for layers with the same input.
+ * alone is kept between the passes. A pipeline may put the gradients of weights off.
  */
-final class ColumnLinear implements LinearOperation, AutogradFunction {
+final class ColumnLinear implements LinearOperation {
     private final SequenceCollectives collectives;
     private final boolean isSequenceParallel;
 
@@ -31,9 +33,13 @@ final class ColumnLinear implements LinearOperation, AutogradFunction {
 
     @Override
     public List<Tensor> apply(Tensor x, List<? extends LinearLayer> layers) {
-        List<Tensor> inputs = new ArrayList<>(List.of(x));
-        layers.forEach(layer -> inputs.add(layer.matrix()));
-        List<Tensor> outputs = AutogradBridge.instance().apply(this, inputs);
+        List<Tensor> matrices = new ArrayList<>();
+        List<@Nullable LaterWeight> later = new ArrayList<>();
+        layers.forEach(layer -> {
+            matrices.add(layer.matrix());
+            later.add(LaterWeight.of(layer));
+        });
+        List<Tensor> outputs = outputs(x, matrices, later);
         List<Tensor> results = new ArrayList<>();
         for (int i = 0; i < outputs.size(); i++) {
             Tensor bias = layers.get(i).bias();
@@ -42,38 +48,59 @@ final class ColumnLinear implements LinearOperation, AutogradFunction {
         return results;
     }
 
-    @Override
-    public List<Tensor> forward(FunctionContext context, List<Tensor> inputs) {
-        context.save(inputs.toArray(Tensor[]::new));
-        Tensor x = isSequenceParallel ? collectives.gather(inputs.getFirst()) : inputs.getFirst();
-        try (TensorOptional noBias = new TensorOptional()) {
-            return inputs.stream()
-                    .skip(1)
-                    .map(matrix -> torch.linear(x, matrix, noBias))
-                    .toList();
-        }
+    /** The output for the matrix of an embedding: the logits of this rank's tokens. */
+    Tensor logits(Tensor x, Tensor weight) {
+        return outputs(x, List.of(weight), Collections.singletonList(LaterWeight.of(weight, false)))
+                .getFirst();
     }
 
-    @Override
-    public List<@Nullable Tensor> backward(FunctionContext context, List<@Nullable Tensor> gradients) {
-        Tensor x = context.saved(0);
-        @Nullable Pending gather = isSequenceParallel ? collectives.beginGather(x) : null;
-        @Nullable Pending sum = context.needsGradient(0) ? beginSum(inputGradient(context, gradients)) : null;
-        Tensor whole = gather == null ? x : collectives.endGather(gather);
-        List<@Nullable Tensor> results = new ArrayList<>();
-        results.add(null);
-        for (int i = 0; i < gradients.size(); i++) {
-            Tensor gradient = gradients.get(i);
-            results.add(
-                    gradient == null || !context.needsGradient(1 + i)
-                            ? null
-                            : Products.weightGradient(gradient, whole, context.saved(1 + i)));
+    private List<Tensor> outputs(Tensor x, List<Tensor> matrices, List<@Nullable LaterWeight> later) {
+        List<Tensor> inputs = new ArrayList<>(List.of(x));
+        inputs.addAll(matrices);
+        return AutogradBridge.instance().apply(new ColumnProduct(later), inputs);
+    }
+
+    /** The function of the autograd graph for layers with the same input. */
+    private final class ColumnProduct implements AutogradFunction {
+        private final List<@Nullable LaterWeight> later;
+
+        ColumnProduct(List<@Nullable LaterWeight> later) {
+            this.later = later;
         }
-        if (sum != null) {
-            sum.work().await();
-            results.set(0, sum.memory().to(x.scalar_type().intern()));
+
+        @Override
+        public List<Tensor> forward(FunctionContext context, List<Tensor> inputs) {
+            context.save(inputs.toArray(Tensor[]::new));
+            Tensor x = isSequenceParallel ? collectives.gather(inputs.getFirst()) : inputs.getFirst();
+            try (TensorOptional noBias = new TensorOptional()) {
+                return inputs.stream()
+                        .skip(1)
+                        .map(matrix -> torch.linear(x, matrix, noBias))
+                        .toList();
+            }
         }
-        return results;
+
+        @Override
+        public List<@Nullable Tensor> backward(FunctionContext context, List<@Nullable Tensor> gradients) {
+            Tensor x = context.saved(0);
+            @Nullable Pending gather = isSequenceParallel ? collectives.beginGather(x) : null;
+            @Nullable Pending sum = context.needsGradient(0) ? beginSum(inputGradient(context, gradients)) : null;
+            Tensor whole = gather == null ? x : collectives.endGather(gather);
+            List<@Nullable Tensor> results = new ArrayList<>();
+            results.add(null);
+            for (int i = 0; i < gradients.size(); i++) {
+                Tensor gradient = gradients.get(i);
+                results.add(
+                        gradient == null || !context.needsGradient(1 + i)
+                                ? null
+                                : Products.weightGradient(gradient, whole, context.saved(1 + i), later.get(i)));
+            }
+            if (sum != null) {
+                sum.work().await();
+                results.set(0, sum.memory().to(x.scalar_type().intern()));
+            }
+            return results;
+        }
     }
 
     private Pending beginSum(Tensor gradient) {

@@ -1,9 +1,7 @@
 package io.jrun.train.tensorparallel;
 
-import io.jrun.train.autograd.AutogradBridge;
 import io.jrun.train.layer.EmbeddingOperation;
 import io.jrun.train.mesh.ShardRange;
-import java.util.List;
 import org.bytedeco.pytorch.Scalar;
 import org.bytedeco.pytorch.Tensor;
 import org.bytedeco.pytorch.global.torch;
@@ -36,6 +34,6 @@ final class VocabularyEmbedding implements EmbeddingOperation {
 
     @Override
     public Tensor logits(Tensor weight, Tensor vectors) {
-        return AutogradBridge.instance().apply(head, List.of(vectors, weight)).getFirst();
+        return head.logits(vectors, weight);
     }
 }
