@@ -21,6 +21,7 @@ import io.jrun.train.mesh.DeviceMesh;
 import io.jrun.train.mesh.MeshAxis;
 import io.jrun.train.mesh.ShardedTensor;
 import io.jrun.train.tensorparallel.TensorParallel;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
@@ -157,24 +158,67 @@ class ContextParallelTest {
 
     /** Elements per rank: keys and values (c-1) times forward and backward, their gradients c times. */
     @Test
-    void theRingSendsTheBytesOfTheFormulaAndSendsBeforeItComputes() {
+    void theRingSendsTheBytesOfTheFormula() {
         int ranks = 4;
         long keysValues = 2 * BATCH * 2 * (SEQUENCE / ranks) * WIDTH * Double.BYTES;
         LocalWorld.run(ranks, world -> {
             CountingGroup counting = new CountingGroup(world.group());
-            runRing(world, counting);
+            attend(world, counting, Exchange.RING);
             assertThat(counting.bytes().get("sendAsync")).isEqualTo(keysValues * (2 * (ranks - 1) + ranks));
-            CountingGroup.Call first = counting.calls().getFirst();
-            assertThat(first.operation()).isEqualTo("sendAsync");
-            assertThat(first.awaited().get())
-                    .isGreaterThan(counting.calls().get(1).begun());
         });
     }
 
-    private static void runRing(World world, CountingGroup counting) {
+    /** All-gather: the own keys and values twice, and gradients for all ranks. Ulysses: queries and outputs too. */
+    @Test
+    void theOtherExchangesHaveTheBytesOfTheFormula() {
+        long keys = BATCH * 2 * (SEQUENCE / 2) * WIDTH * Double.BYTES;
+        LocalWorld.run(2, world -> {
+            CountingGroup gathering = new CountingGroup(world.group());
+            attend(world, gathering, Exchange.ALL_GATHER);
+            assertThat(gathering.bytes()).isEqualTo(Map.of("allGather", 2 * 2 * keys, "reduceScatter", 2 * 2 * keys));
+            CountingGroup exchanging = new CountingGroup(world.group());
+            attend(world, exchanging, Exchange.ULYSSES);
+            assertThat(exchanging.bytes()).isEqualTo(Map.of("allToAll", 2 * (2 * keys + 2 * 2 * keys)));
+            assertThat(exchanging.calls()).hasSize(8);
+        });
+    }
+
+    /** Each hop is under way while the rank computes with the tensor before. */
+    @Test
+    void theRingSendsBeforeItComputes() {
+        int ranks = 3;
+        LocalWorld.run(ranks, world -> {
+            CountingGroup counting = new CountingGroup(world.group());
+            var ring = new RingExchange(new MeshAxis("cp", counting.group()));
+            List<Long> computed = new ArrayList<>();
+            Tensor own = torch.ones(8);
+            ring.forEach(own, (_, _) -> computed.add(System.nanoTime()));
+            Tensor _ = ring.sumGradients(own, (_, x) -> {
+                computed.add(System.nanoTime());
+                return x.clone();
+            });
+            List<CountingGroup.Call> keys = counting.calls().stream()
+                    .filter(call -> call.operation().equals("sendAsync"))
+                    .toList();
+            // Forward two hops of keys; backward two hops of keys, each before a hop of gradients, and the last sum.
+            assertThat(keys).hasSize(2 + 2 + 3);
+            assertTravels(keys.get(0), computed.get(0));
+            assertTravels(keys.get(1), computed.get(1));
+            assertTravels(keys.get(2), computed.get(3));
+            assertTravels(keys.get(4), computed.get(4));
+            assertTravels(keys.get(3), computed.get(4));
+            assertTravels(keys.get(5), computed.get(5));
+        });
+    }
+
+    private static void assertTravels(CountingGroup.Call call, long computed) {
+        assertThat(computed).isBetween(call.begun(), call.awaited().get());
+    }
+
+    private static void attend(World world, CountingGroup counting, Exchange exchange) {
         CompositeModule model = new CompositeModule();
         AttentionLayer layer = model.add("attention", new AttentionLayer(WIDTH));
-        ContextParallel.apply(model, new MeshAxis("cp", counting.group()), world.group(), Exchange.RING);
+        ContextParallel.apply(model, new MeshAxis("cp", counting.group()), world.group(), exchange);
         long local = SEQUENCE / world.size();
         Tensor q = random(4, 1, torch.ScalarType.Double)
                 .narrow(2, 0, local)
