@@ -125,6 +125,7 @@ final class ResolvedOptions {
 
     /** Adds the variables JRUN_*, and then PET_* and PYXIS_*, of {@code environment}. */
     void addEnvironment(Map<String, String> environment) {
+        ContainerVariables.check(environment);
         for (LaunchOption option : LaunchOption.values()) {
             for (String variable : variables(option, environment)) {
                 String value = environment.get(variable);
@@ -148,7 +149,7 @@ final class ResolvedOptions {
         option.torchVariable().ifPresent(names::add);
         option.pyxisVariable().ifPresent(names::add);
         // A worker that starts jrun inherits these variables from its job. The inner job must not use them.
-        boolean insideWorker = environment.containsKey("JRUN_AGENT_SOCKET");
+        boolean insideWorker = isInsideWorker(environment);
         if (insideWorker && (option == LaunchOption.RUN_ID || option == LaunchOption.LOG_DIR)) {
             names.removeIf(name -> name.startsWith("JRUN_"));
         }
@@ -156,5 +157,10 @@ final class ResolvedOptions {
             return List.of(); // the inner job already runs in the container of the outer job
         }
         return names;
+    }
+
+    /** Whether a worker has started this process. */
+    static boolean isInsideWorker(Map<String, String> environment) {
+        return environment.containsKey("JRUN_AGENT_SOCKET");
     }
 }

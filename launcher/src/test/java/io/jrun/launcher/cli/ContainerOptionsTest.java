@@ -66,9 +66,37 @@ class ContainerOptionsTest {
                 .contains(new ImageReference.Local("/i.sqsh"));
     }
 
+    @ParameterizedTest
+    @CsvSource({
+        "JRUN_CONTAINER_IMGE, JRUN_CONTAINER_IMAGE",
+        "PYXIS_CONTAINER_MOUNT, PYXIS_CONTAINER_MOUNTS",
+        "JRUN_CONTANER_IMAGE, JRUN_CONTAINER_IMAGE",
+        "PYXIS_NO_CONTAINER_ENTRYPOINT, JRUN_NO_CONTAINER_ENTRYPOINT",
+        "PYXIS_CONTAINER_RUNTIME, JRUN_CONTAINER_RUNTIME",
+    })
+    void aMisspeltVariableIsRefused(String misspelt, String meant) {
+        requests.with(misspelt, "/p");
+
+        assertThatThrownBy(() -> requests.job())
+                .isInstanceOf(UsageException.class)
+                .hasMessage("no option has the environment variable '" + misspelt + "'; did you mean '" + meant + "'?");
+    }
+
+    @Test
+    void otherVariablesOfPyxisAndJrunAreAllowed() {
+        requests.with("PYXIS_ROOT", "/opt/pyxis").with("JRUN_TIMEOUT_SECONDS", "9");
+
+        assertThat(requests.job().workers().container()).isEmpty();
+        assertThatThrownBy(
+                        () -> requests.with("PYXIS_CONTAINER_OF_TOMORROW", "1").job())
+                .hasMessageContaining("'PYXIS_CONTAINER_OF_TOMORROW'");
+    }
+
     @Test
     void aWorkerThatStartsJrunIsInItsContainerAlready() {
-        requests.with("JRUN_CONTAINER_IMAGE", "/p.sqsh").with("JRUN_AGENT_SOCKET", "/tmp/s");
+        requests.with("JRUN_CONTAINER_IMAGE", "/p.sqsh")
+                .with("JRUN_CONTAINER_IMGE", "/p.sqsh")
+                .with("JRUN_AGENT_SOCKET", "/tmp/s");
 
         assertThat(requests.job().workers().container()).isEmpty();
         assertThat(requests.job(IMAGE).workers().container()).isPresent();
