@@ -76,13 +76,12 @@ public sealed interface ImageReference {
         return text.startsWith("/")
                 || text.startsWith(".")
                 || text.startsWith("~/")
-                || text.endsWith(".tar")
-                || text.endsWith(".sqsh")
-                || text.endsWith(".squashfs");
+                || RegistryParser.FILE.matcher(text).matches();
     }
 
     /** The grammar of registries' images. */
     final class RegistryParser {
+        private static final Pattern FILE = Pattern.compile(".*\\.(?:sqsh|squashfs|tar|tgz|tar\\.(?:gz|bz2|xz|zst))");
         private static final Pattern DIGEST = Pattern.compile("sha256:[0-9a-f]{64}");
         private static final Pattern TAG = Pattern.compile("[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}");
         private static final Pattern HOST =

@@ -13,7 +13,16 @@ class ImageReferenceTest {
 
     @ParameterizedTest
     @ValueSource(
-            strings = {"/images/a.sqsh", "./a.sqsh", "a.tar", "../root", "jdk.sqsh", "images/jdk.squashfs", "/a b:c#d@e"
+            strings = {
+                "/images/a.sqsh",
+                "./a.sqsh",
+                "a.tar",
+                "../root",
+                "jdk.sqsh",
+                "images/jdk.squashfs",
+                "app.tar.gz",
+                "app.tgz",
+                "/a b:c#d@e"
             })
     void paths(String text) {
         assertThat(ImageReference.parse(text)).isEqualTo(new ImageReference.Local(text));

@@ -7,12 +7,16 @@ import java.io.InputStream;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.util.Arrays;
+import java.util.List;
 import java.util.Map;
 
 /** An image on this node, with its kind and the way to mount the image. */
 record LocalImage(Path path, Kind kind, String squashfuse) {
-    private static final byte[] SQUASHFS = "hsqs".getBytes(StandardCharsets.US_ASCII);
+    private static final String SQUASHFS = "hsqs";
+
+    /** The first bytes of files of gzip, zstd, xz and bzip2. */
+    private static final List<String> COMPRESSED = List.of("\u001f\u008b", "(\u00b5/\u00fd", "\u00fd7zX", "BZh");
+
     private static final Path FUSE = Path.of("/dev/fuse");
 
     /**
@@ -31,9 +35,13 @@ record LocalImage(Path path, Kind kind, String squashfuse) {
         if (Files.isDirectory(real)) {
             return new LocalImage(real, Kind.FOLDER, "");
         }
-        if (!isSquashfs(real)) {
+        String head = head(real);
+        if (!head.startsWith(SQUASHFS)) {
             throw new ContainerException("the image " + path + " is neither a squashfs file nor a folder;"
-                    + " name another file, or make the image again with 'jrun image import' or 'jrun image create'");
+                    + (COMPRESSED.stream().anyMatch(head::startsWith)
+                            ? " the file is compressed; an archive of an image must be decompressed first"
+                            : " name another file, or make the image again with 'jrun image import' or"
+                                    + " 'jrun image create'"));
         }
         return account.isRoot()
                 ? new LocalImage(real, Kind.LOOP, "")
@@ -48,9 +56,9 @@ record LocalImage(Path path, Kind kind, String squashfuse) {
         }
     }
 
-    private static boolean isSquashfs(Path file) throws ContainerException {
+    private static String head(Path file) throws ContainerException {
         try (InputStream in = Files.newInputStream(file)) {
-            return Arrays.equals(in.readNBytes(SQUASHFS.length), SQUASHFS);
+            return new String(in.readNBytes(SQUASHFS.length()), StandardCharsets.ISO_8859_1);
         } catch (IOException e) {
             throw new ContainerException("the image " + file + " cannot be read: " + e.getMessage(), e);
         }

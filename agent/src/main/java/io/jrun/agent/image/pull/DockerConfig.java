@@ -4,7 +4,9 @@ import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import io.jrun.agent.container.ContainerException;
+import io.jrun.agent.node.SearchPath;
 import java.io.IOException;
+import java.io.OutputStream;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -21,6 +23,12 @@ import java.util.concurrent.TimeUnit;
 final class DockerConfig {
     private static final ObjectMapper JSON = new ObjectMapper();
     private static final long HELPER_SECONDS = 30;
+
+    /** The bytes that a pipe holds. A helper with a longer answer does not end. */
+    private static final int MAX_ANSWER = 1 << 16;
+
+    /** The user of a helper whose secret is an identity token. */
+    private static final String TOKEN_USER = "<token>";
 
     private DockerConfig() {}
 
@@ -45,7 +53,7 @@ final class DockerConfig {
                 int colon = both.indexOf(':');
                 if (colon > 0) {
                     return Optional.of(
-                            new Credential(both.substring(0, colon), both.substring(colon + 1), file.toString()));
+                            credential(both.substring(0, colon), both.substring(colon + 1), file.toString()));
                 }
                 if (auth.isObject() && config.hasNonNull("credsStore")) {
                     return ofHelper(config.get("credsStore").asText(), name, environment);
@@ -75,18 +83,27 @@ final class DockerConfig {
             throw new ContainerException("'" + suffix + "' is not the name of a credential helper of Docker");
         }
         String program = "docker-credential-" + suffix;
-        ProcessBuilder builder = new ProcessBuilder(program, "get").redirectError(ProcessBuilder.Redirect.DISCARD);
+        String path = SearchPath.ofTools(environment)
+                .find(program)
+                .map(Path::toString)
+                .orElseThrow(() -> new ContainerException("the credential helper " + program + " for the registry "
+                        + registry + " is not on PATH on this node; install the helper, or log in without the helper"));
+        ProcessBuilder builder = new ProcessBuilder(path, "get").redirectError(ProcessBuilder.Redirect.DISCARD);
         builder.environment().putAll(environment);
         Process process = builder.start();
         try {
-            process.getOutputStream().write(registry.getBytes(StandardCharsets.UTF_8));
-            process.getOutputStream().close();
-            byte[] answer = process.getInputStream().readAllBytes();
-            if (!process.waitFor(HELPER_SECONDS, TimeUnit.SECONDS) || process.exitValue() != 0) {
-                return Optional.empty(); // The helper has no credentials.
+            send(process, registry);
+            if (!process.waitFor(HELPER_SECONDS, TimeUnit.SECONDS)) {
+                throw new ContainerException(program + " has not answered within " + HELPER_SECONDS
+                        + " s for the registry " + registry + "; run it by hand: echo " + registry + " | " + program
+                        + " get");
+            }
+            byte[] answer = process.getInputStream().readNBytes(MAX_ANSWER);
+            if (process.exitValue() != 0) {
+                return notFound(program, registry, new String(answer, StandardCharsets.UTF_8));
             }
             JsonNode json = JSON.readTree(answer);
-            return Optional.of(new Credential(
+            return Optional.of(credential(
                     json.path("Username").asText(), json.path("Secret").asText(), program));
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
@@ -94,5 +111,33 @@ final class DockerConfig {
         } finally {
             process.destroyForcibly();
         }
+    }
+
+    /** Writes the name of the registry. A helper that has failed may have ended before. */
+    private static void send(Process helper, String registry) {
+        try (OutputStream in = helper.getOutputStream()) {
+            in.write(registry.getBytes(StandardCharsets.UTF_8));
+        } catch (IOException e) {
+            // The exit code and the output of the helper name the failure.
+        }
+    }
+
+    /** A helper without credentials for the registry prints a line with the words "not found", or nothing. */
+    private static Optional<Credential> notFound(String program, String registry, String output)
+            throws ContainerException {
+        if (output.isBlank() || output.contains("not found")) {
+            return Optional.empty();
+        }
+        throw new ContainerException(program + " gives no credentials for the registry " + registry + ": "
+                + output.strip().replaceAll("\\s+", " "));
+    }
+
+    /** An identity token needs a protocol of its own, which the library of registries lacks. */
+    private static Credential credential(String user, String password, String source) throws ContainerException {
+        if (user.equals(TOKEN_USER) || password.isEmpty()) {
+            throw new ContainerException("the credentials of " + source + " are an identity token, which jrun cannot"
+                    + " use; log in with a password or an access token");
+        }
+        return new Credential(user, password, source);
     }
 }

@@ -22,13 +22,13 @@ public final class ImageMain {
      */
     public static void main(String[] args) {
         Thread.ofPlatform().daemon().name("jrun-image-parent").start(ImageMain::endWithParent);
-        ProxySettings.apply(System.getenv());
         String end;
         try {
+            ProxySettings.apply(System.getenv());
             end = ImagePreparer.PREPARED + prepare(args[0], System.getenv());
         } catch (ContainerException e) {
             end = ImagePreparer.FAILED + oneLine(String.valueOf(e.getMessage()));
-        } catch (IOException e) {
+        } catch (IOException | RuntimeException e) {
             end = ImagePreparer.FAILED + "the image " + args[0] + " cannot be prepared: " + oneLine(e.toString());
         } catch (InterruptedException e) {
             end = ImagePreparer.FAILED + "the image " + args[0] + " cannot be prepared: interrupted";
