@@ -102,7 +102,7 @@ final class BuiltinContainers implements NodeContainers {
     private MountPlan plan(String id) throws ContainerException {
         String folder = holder.base() + folder(id);
         Path view = holder.view(folder(id));
-        makeFolders(view, "", "upper", "work", "run", "engine");
+        makeFolders(view, "", "upper", "work", "run", "engine", "sys");
         MountPlan made = new MountPlan(bareRoot(), holder.base(), folder, view, nodeMounts());
         boolean writable =
                 spec.writable() || entry.filter(RootEntry::needsWritableRoot).isPresent();
@@ -111,7 +111,7 @@ final class BuiltinContainers implements NodeContainers {
         } else {
             made.overlay(writable, !account.isRoot());
         }
-        made.system();
+        made.system(spec.unshare().contains(UnsharedNamespace.NET));
         made.temporary(holder.base() + temporary(), holder.view(temporary()));
         made.user(spec, account);
         for (HostFolder each : needed) {

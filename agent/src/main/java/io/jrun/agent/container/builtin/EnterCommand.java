@@ -23,6 +23,11 @@ final class EnterCommand {
               echo "jrun: the container of this worker cannot be made: $1" >&2
               exit 125
             }
+            if [ "$ip" ]; then # the kernel refuses a new /sys where the node hides parts of its /sys
+              sys=${fstab%/*}/sys
+              "$mount" -n -t sysfs -o nosuid,nodev,noexec jrun "$sys" 2>/dev/null || "$mount" -n --rbind /sys "$sys" ||
+                fail '/sys cannot be mounted'
+            fi
             "$mount" -n -a -T "$fstab" || fail 'a mount failed'
             while [ "$1" != -- ]; do
               "$umount" -n -l -- "$root$1" || fail "$1 cannot be unmounted"

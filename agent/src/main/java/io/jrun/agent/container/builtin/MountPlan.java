@@ -19,7 +19,9 @@ import java.util.Set;
  * Confined to one thread.
  */
 final class MountPlan {
-    private static final List<String> NODE_FOLDERS = List.of("/proc", "/sys", "/dev");
+    private static final String SYS = "/sys";
+    private static final Path CGROUPS = Path.of("/sys/fs/cgroup");
+    private static final List<String> NODE_FOLDERS = List.of("/proc", SYS, "/dev");
     private static final List<String> READ_ONLY = List.of("ro");
 
     private final ContainerRoot root;
@@ -86,11 +88,22 @@ final class MountPlan {
         fstab.add("jrun", base + "/root" + inside, "overlay", options);
     }
 
-    void system() throws ContainerException {
+    /**
+     * Mounts the folders of the system.
+     *
+     * @param ownNetwork whether the worker has a network of its own, so that {@link EnterCommand} mounts a /sys of this
+     *     network in the folder of the worker
+     */
+    void system(boolean ownNetwork) throws ContainerException {
         for (String path : NODE_FOLDERS) {
             String inside = root.resolve(path, false);
             root.mount(inside, Path.of(path), true, false);
-            fstab.add(path, base + "/root" + inside, "none", List.of("rbind"));
+            boolean own = ownNetwork && path.equals(SYS);
+            fstab.add(own ? folder + SYS : path, base + "/root" + inside, "none", List.of("rbind"));
+            if (own && nodeMounts.has(CGROUPS)) { // The JVM reads the limits of its cgroup.
+                Path below = Path.of(SYS).relativize(CGROUPS);
+                fstab.add(CGROUPS.toString(), base + "/root" + inside + "/" + below, "none", List.of("rbind"));
+            }
         }
         bindFolder("/run", folder + "/run", view.resolve("run"));
     }

@@ -159,10 +159,12 @@ class BuiltinEngineTest {
     void whatCannotBeDoneIsSaidInOneSentence() throws Exception {
         Path broken = Files.writeString(temp.resolve("broken.sqsh"), "hsqs and nothing else");
         Path text = Files.writeString(temp.resolve("text"), "text");
+        Path gzip = Files.write(temp.resolve("app.tar.gz"), new byte[] {0x1f, (byte) 0x8b, 8, 0});
 
         assertThatThrownBy(() -> start(temp.resolve("none.sqsh"), ""))
                 .hasMessageContaining("does not exist on this node");
         assertThatThrownBy(() -> start(text, "")).hasMessageContaining("neither a squashfs file nor a folder");
+        assertThatThrownBy(() -> start(gzip, "")).hasMessageContaining("must be decompressed first");
         assertThatThrownBy(() -> start(broken, ""))
                 .isInstanceOf(ContainerException.class)
                 .hasMessageContaining("cannot be mounted: mount: ")
@@ -216,6 +218,21 @@ class BuiltinEngineTest {
             assertThat(process.waitFor()).isEqualTo(137);
             awaitEnd(Path.of("/proc", inside));
         }
+    }
+
+    @Test
+    void aNetworkOfTheWorkersOwnHasItsOwnSys() throws Exception {
+        assumeTrue(Files.isExecutable(Path.of("/usr/sbin/ip")) || Files.isExecutable(Path.of("/sbin/ip")), "needs ip");
+        String script = "for i in /sys/class/net/*/; do"
+                + " i=${i%/}; grep -q \"${i##*/}:\" /proc/net/dev && echo own || echo of the node; done; ls /sys/fs/cgroup";
+
+        assertThat(run(image, List.of("unshare=net"), script)).contains("own\n").doesNotContain("of the node");
+        assertThat(Files.readString(temp.resolve("output")).lines().filter(line -> !line.equals("own")))
+                .containsExactlyInAnyOrder(Path.of("/sys/fs/cgroup").toFile().list());
+        Path classes = OtherUser.copyOfClasses(shared.resolve("classes-net"));
+        assertThat(new OtherUser(shared, classes).run(image, script, "unshare=net"))
+                .contains("own\n")
+                .doesNotContain("of the node");
     }
 
     private static void awaitEnd(Path process) throws InterruptedException {
