@@ -5,19 +5,27 @@ import io.jrun.models.transformer.LanguageModel;
 import io.jrun.train.checkpoint.sharded.ShardedState;
 import io.jrun.train.ddp.BucketSpan;
 import io.jrun.train.ddp.CommunicationHook;
+import io.jrun.train.ddp.DdpReport;
 import io.jrun.train.ddp.DistributedDataParallel;
+import io.jrun.train.ddp.JoinOptions;
 import io.jrun.train.ddp.NoSync;
 import io.jrun.train.ddp.ReductionTimeline;
 import io.jrun.train.ddp.Step;
+import io.jrun.train.ddp.StepTimes;
+import io.jrun.train.ddp.hook.OptimizerHook;
 import io.jrun.train.ddp.hook.PowerSgdHook;
 import io.jrun.train.mesh.DeviceMesh;
+import io.jrun.train.metrics.StepMetrics;
 import io.jrun.train.module.ModuleWrapper;
 import io.jrun.train.optim.GradientClipping;
 import io.jrun.train.tensor.ModuleTensors;
 import java.time.Duration;
 import java.util.HashMap;
+import java.util.Locale;
 import java.util.Map;
+import java.util.Optional;
 import java.util.function.Consumer;
+import java.util.stream.Collectors;
 import org.bytedeco.pytorch.Tensor;
 import org.jspecify.annotations.Nullable;
 
@@ -26,6 +34,7 @@ final class DdpModel implements TrainedModel {
     private final DistributedDataParallel<LanguageModel> model;
     private final GptOptimizer optimizer;
     private final ShardedState state;
+    private final ExchangeOptions exchange;
     private final @Nullable PowerSgdHook powerSgd;
     private final @Nullable LocalSgd localSgd;
     private final @Nullable Float8Layers float8;
@@ -33,24 +42,29 @@ final class DdpModel implements TrainedModel {
     DdpModel(GptOptions options, DeviceMesh mesh, Consumer<LanguageModel> built) {
         ProcessGroup group = ParallelOptions.dataGroup(mesh);
         LanguageModel module = TrainedModel.build(options, ModuleWrapper.NONE);
-        float8 = options.recipe().precision() == GptRecipe.Precision.FP8 ? new Float8Layers(module) : null;
+        GptRecipe recipe = options.recipe();
+        recipe.parameters().convert(module);
+        float8 = recipe.precision() == GptRecipe.Precision.FP8 ? new Float8Layers(module) : null;
         built.accept(module);
-        model = new DistributedDataParallel<>(module, group, options.recipe().ddp());
-        CommunicationHook hook = options.recipe().communicationHook().orElse(null);
-        if (hook != null) {
-            model.registerHook(hook);
-        }
-        powerSgd = hook instanceof PowerSgdHook kept ? kept : null;
-        int neighbours = options.recipe().localSgdRanks();
+        exchange = recipe.exchange();
+        model = new DistributedDataParallel<>(module, group, exchange.ddp());
+        int neighbours = exchange.localSgdRanks();
         localSgd = neighbours == 0 ? null : new LocalSgd(group, neighbours);
-        if (localSgd != null) {
-            model.registerHook(localSgd.hook());
+        CommunicationHook hook = localSgd == null ? exchange.communicationHook() : localSgd.hook();
+        powerSgd = hook instanceof PowerSgdHook kept ? kept : null;
+        if (options.parallel().zeroStage() == 1) {
+            optimizer = ZeroStates.stageOne(recipe.update(), model, group);
+        } else {
+            optimizer = GptOptimizer.of(recipe.update(), ModuleTensors.parameters(module), model.gradientMemory());
+            model.registerHook(withUpdate(hook, recipe.update()));
         }
-        optimizer = options.parallel().zeroStage() == 1
-                ? ZeroStates.stageOne(model, group)
-                : GptOptimizer.of(
-                        options.recipe().optimizer(), ModuleTensors.parameters(module), model.gradientMemory());
         state = new ShardedState(WholeParameters.of(module), ParallelOptions.shardAxis(mesh));
+    }
+
+    private CommunicationHook withUpdate(CommunicationHook hook, UpdateOptions update) {
+        return update.isInHook() && optimizer instanceof GptOptimizer.Flat flat
+                ? new OptimizerHook(hook, bucket -> flat.update(bucket.names()))
+                : hook;
     }
 
     @Override
@@ -113,6 +127,11 @@ final class DdpModel implements TrainedModel {
     }
 
     @Override
+    public void join(JoinOptions how, Runnable update, Runnable training) {
+        model.join(how, update, training::run);
+    }
+
+    @Override
     public double clip(double maximum) {
         return optimizer instanceof ZeroStates zero
                 ? zero.clip(maximum)
@@ -135,12 +154,43 @@ final class DdpModel implements TrainedModel {
     }
 
     @Override
-    public Exposure lastExposure() {
+    public void recordCommunication(StepMetrics metrics) {
         ReductionTimeline timeline = model.lastReduction();
-        return new Exposure(
+        metrics.recordWaitOfBackward(
                 timeline.lastGradientNanos(),
                 timeline.finishedNanos(),
                 timeline.buckets().stream().mapToLong(BucketSpan::bytes).sum());
+    }
+
+    @Override
+    public Optional<String> summary() {
+        return exchange.reports() ? Optional.of(text(model.report())) : Optional.empty();
+    }
+
+    private static String text(DdpReport report) {
+        StepTimes mean = report.mean();
+        return String.format(
+                Locale.ROOT,
+                "DDP: %d reductions by %s, %d parameters in %d buckets%s; mean of a step: forward %.2f ms, backward"
+                        + " %.2f ms, communication %.2f ms, overlap %.2f ms, exposed %.2f ms; overlap of each bucket in"
+                        + " the last step: %s",
+                report.reductions(),
+                report.hook(),
+                report.parameterTensors(),
+                report.buckets().size(),
+                report.isRebuilt() ? " in the order of the gradients" : "",
+                millis(mean.forward()),
+                millis(mean.backward()),
+                millis(mean.communication()),
+                millis(mean.overlap()),
+                millis(mean.exposed()),
+                report.overlapPerBucket().stream()
+                        .map(part -> String.format(Locale.ROOT, "%.2f", part))
+                        .collect(Collectors.joining(" ")));
+    }
+
+    private static double millis(Duration time) {
+        return time.toNanos() / 1e6;
     }
 
     @Override

@@ -17,6 +17,7 @@ import io.jrun.train.mesh.DeviceMesh;
 import io.jrun.train.mesh.MeshAxis;
 import io.jrun.train.mesh.Shard;
 import io.jrun.train.mesh.ShardedTensor;
+import io.jrun.train.metrics.StepMetrics;
 import io.jrun.train.tensor.ModuleTensors;
 import java.time.Duration;
 import java.util.Collection;
@@ -51,7 +52,7 @@ final class ExpertModel implements TrainedModel {
                 .forEach(layer -> layer.setLossScale(1.0 / options.recipe().accumulate()));
         model = new ExpertDataParallel<>(module, experts, data, mesh.group("dp"));
         optimizer =
-                GptOptimizer.of(options.recipe().optimizer(), ModuleTensors.parameters(module), model.gradientMemory());
+                GptOptimizer.of(options.recipe().update(), ModuleTensors.parameters(module), model.gradientMemory());
         state = new ShardedState(model.parameters(), axis);
     }
 
@@ -118,9 +119,9 @@ final class ExpertModel implements TrainedModel {
     }
 
     @Override
-    public Exposure lastExposure() {
+    public void recordCommunication(StepMetrics metrics) {
         ReductionTimeline timeline = model.ofSharedParameters().lastReduction();
-        return new Exposure(
+        metrics.recordWaitOfBackward(
                 timeline.lastGradientNanos(),
                 timeline.finishedNanos(),
                 Stream.of(timeline, model.ofExperts().lastReduction())

@@ -27,7 +27,7 @@ final class FiniteSteps implements AutoCloseable {
     FiniteSteps(GptRecipe recipe, ProcessGroup group) {
         this.recipe = recipe;
         this.group = group;
-        scaler = recipe.precision() == GptRecipe.Precision.F16 ? new LossScaler(ScalePolicy.DEFAULT, group) : null;
+        scaler = recipe.scalesLoss() ? new LossScaler(ScalePolicy.DEFAULT, group) : null;
     }
 
     /** Checks the gradients of a module, before a parallelism adds its hooks. */

@@ -9,6 +9,7 @@ import io.jrun.train.fsdp.FsdpOptions;
 import io.jrun.train.fsdp.FsdpStep;
 import io.jrun.train.fsdp.FullyShardedDataParallel;
 import io.jrun.train.mesh.DeviceMesh;
+import io.jrun.train.metrics.StepMetrics;
 import java.time.Duration;
 import java.util.function.Consumer;
 
@@ -26,7 +27,7 @@ final class FsdpModel implements TrainedModel {
                 FsdpOptions.DEFAULT.withReshardAfterForward(options.parallel().reshardAfterForward());
         OffloadedStates files = options.parallel()
                 .offload()
-                .map(folder -> OffloadedStates.open(folder, shards))
+                .map(folder -> OffloadedStates.open(options.recipe().update(), folder, shards))
                 .orElse(null);
         parallel = files == null
                 ? new FullyShardedDataParallel(shards, mesh.group(ParallelOptions.COPY_AXIS), how)
@@ -35,7 +36,7 @@ final class FsdpModel implements TrainedModel {
         parallel.shardRest(module);
         built.accept(module);
         optimizer = files == null
-                ? GptOptimizer.of(options.recipe().optimizer(), parallel.parameters(), parallel.gradientMemory())
+                ? GptOptimizer.of(options.recipe().update(), parallel.parameters(), parallel.gradientMemory())
                 : files;
         state = new ShardedState(
                 parallel.shardedParameters(ParallelOptions.SHARD_AXIS), ParallelOptions.shardAxis(mesh));
@@ -80,13 +81,13 @@ final class FsdpModel implements TrainedModel {
 
     /** The waits are spread over the passes. The report shows the waits as one span at the end of the step. */
     @Override
-    public Exposure lastExposure() {
+    public void recordCommunication(StepMetrics metrics) {
         long waited = parallel.spans().stream()
                 .mapToLong(CommunicationSpan::waitedNanos)
                 .sum();
         exposedNanos += waited;
         long end = System.nanoTime();
-        return new Exposure(
+        metrics.recordWaitOfBackward(
                 end - waited,
                 end,
                 parallel.spans().stream().mapToLong(CommunicationSpan::bytes).sum());

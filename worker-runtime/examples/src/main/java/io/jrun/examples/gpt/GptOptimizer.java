@@ -2,14 +2,15 @@ package io.jrun.examples.gpt;
 
 import io.jrun.train.checkpoint.OptimizerState;
 import io.jrun.train.optim.FlatOptimizer;
-import io.jrun.train.optim.FusedAdamW;
+import io.jrun.train.optim.LearningRateSchedule;
 import java.lang.foreign.MemorySegment;
+import java.util.Collection;
 import java.util.List;
 import java.util.Map;
-import java.util.concurrent.atomic.AtomicReference;
 import org.bytedeco.pytorch.AdamW;
 import org.bytedeco.pytorch.AdamWOptions;
 import org.bytedeco.pytorch.Optimizer;
+import org.bytedeco.pytorch.OptimizerOptions;
 import org.bytedeco.pytorch.SGD;
 import org.bytedeco.pytorch.SGDOptions;
 import org.bytedeco.pytorch.Tensor;
@@ -21,8 +22,15 @@ sealed interface GptOptimizer extends AutoCloseable
     /** Drops or zeroes the gradients. */
     void clear();
 
+    /**
+     * Sets the learning rate and the momentum of a step.
+     *
+     * @param step number of steps before this one, skipped steps included
+     */
+    void setRate(LearningRateSchedule schedule, long step);
+
     /** Updates the parameters. */
-    void step(double learningRate);
+    void step();
 
     /** Copies of the state of the optimizer by name; the caller frees them. */
     Map<String, Tensor> state();
@@ -39,24 +47,30 @@ sealed interface GptOptimizer extends AutoCloseable
     void close();
 
     /**
-     * The optimizer of a kind.
+     * The optimizer that the options ask for.
      *
      * @param parameters this rank's parameters, or its parts of the parameters
      * @param gradients memory of the gradients, each padded to whole cache lines
      */
-    static GptOptimizer of(
-            GptRecipe.OptimizerKind kind, Map<String, Tensor> parameters, List<MemorySegment> gradients) {
-        return switch (kind) {
-            case SGD -> new OfLibtorch(parameters, sgd(parameters));
-            case ADAMW -> new OfLibtorch(parameters, new AdamW(vector(parameters), new AdamWOptions(1)));
-            case FUSED -> new Flat(parameters, gradients);
+    static GptOptimizer of(UpdateOptions update, Map<String, Tensor> parameters, List<MemorySegment> gradients) {
+        return switch (update.optimizer()) {
+            case SGD -> new OfLibtorch(parameters, sgd(update, parameters), false);
+            case ADAMW -> new OfLibtorch(parameters, adamW(update, parameters), true);
+            case FUSED, FUSED_SGD -> new Flat(update, parameters, gradients);
         };
     }
 
-    private static SGD sgd(Map<String, Tensor> parameters) {
+    private static SGD sgd(UpdateOptions update, Map<String, Tensor> parameters) {
         SGDOptions options = new SGDOptions(1);
-        options.momentum().put(0.9);
+        options.momentum().put(UpdateOptions.MOMENTUM);
+        options.weight_decay().put(update.weightDecay());
         return new SGD(vector(parameters), options);
+    }
+
+    private static AdamW adamW(UpdateOptions update, Map<String, Tensor> parameters) {
+        AdamWOptions options = new AdamWOptions(1);
+        options.weight_decay().put(update.weightDecay());
+        return new AdamW(vector(parameters), options);
     }
 
     private static TensorVector vector(Map<String, Tensor> parameters) {
@@ -64,15 +78,32 @@ sealed interface GptOptimizer extends AutoCloseable
     }
 
     /** An optimizer of libtorch: a kernel call for each operation and parameter. */
-    record OfLibtorch(Map<String, Tensor> parameters, Optimizer optimizer) implements GptOptimizer {
+    record OfLibtorch(Map<String, Tensor> parameters, Optimizer optimizer, boolean isAdamW) implements GptOptimizer {
+        /** The C++ library of the presets has the elements of a tuple in reverse order in memory. */
+        private static final long FIRST_BETA = 1;
+
         @Override
         public void clear() {
             optimizer.zero_grad();
         }
 
         @Override
-        public void step(double learningRate) {
-            optimizer.param_groups().get(0).options().set_lr(learningRate);
+        public void setRate(LearningRateSchedule schedule, long step) {
+            OptimizerOptions options = optimizer.param_groups().get(0).options();
+            options.set_lr(schedule.at(step));
+            schedule.momentumAt(step).ifPresent(momentum -> setMomentum(options, momentum));
+        }
+
+        private void setMomentum(OptimizerOptions options, double momentum) {
+            if (isAdamW) {
+                new AdamWOptions(options).betas().put(FIRST_BETA, momentum);
+            } else {
+                new SGDOptions(options).momentum().put(momentum);
+            }
+        }
+
+        @Override
+        public void step() {
             optimizer.step();
         }
 
@@ -90,14 +121,15 @@ sealed interface GptOptimizer extends AutoCloseable
         public void close() {}
     }
 
-    /** AdamW with one kernel call for all parameters. The weight decay equals the default of libtorch's AdamW. */
+    /** AdamW or SGD with one kernel call for all parameters of a group. */
     final class Flat implements GptOptimizer {
-        private final AtomicReference<Double> rate = new AtomicReference<>(0.0);
+        private final ScheduleOfStep schedule = new ScheduleOfStep();
         private final FlatOptimizer optimizer;
+        private final boolean isInHook;
 
-        private Flat(Map<String, Tensor> parameters, List<MemorySegment> gradients) {
-            optimizer =
-                    new FlatOptimizer(parameters, FusedAdamW.DEFAULT, TrainedModel.DECAY, _ -> rate.get(), gradients);
+        private Flat(UpdateOptions update, Map<String, Tensor> parameters, List<MemorySegment> gradients) {
+            optimizer = new FlatOptimizer(parameters, update.rule(), update.groups(), schedule, gradients);
+            isInHook = update.isInHook();
         }
 
         @Override
@@ -106,9 +138,22 @@ sealed interface GptOptimizer extends AutoCloseable
         }
 
         @Override
-        public void step(double learningRate) {
-            rate.set(learningRate);
-            optimizer.step();
+        public void setRate(LearningRateSchedule given, long step) {
+            schedule.set(given, step);
+        }
+
+        /** Updates the parameters of a bucket, with {@code --update-in-hook}. */
+        void update(Collection<String> names) {
+            optimizer.update(names);
+        }
+
+        @Override
+        public void step() {
+            if (isInHook) {
+                optimizer.endStep();
+            } else {
+                optimizer.step();
+            }
         }
 
         @Override

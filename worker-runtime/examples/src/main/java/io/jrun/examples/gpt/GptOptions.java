@@ -3,6 +3,7 @@ package io.jrun.examples.gpt;
 import io.jrun.examples.data.DataOptions;
 import io.jrun.examples.options.CommandLineArguments;
 import io.jrun.examples.options.InvalidArgumentException;
+import io.jrun.train.optim.LearningRateSchedule;
 import java.util.List;
 import java.util.Optional;
 import java.util.stream.Stream;
@@ -66,20 +67,34 @@ record GptOptions(
               --lr=X                 peak learning rate  Default: 0.004.
               --warmup=N             steps until the peak learning rate  Default: 50.
               --lr-schedule=NAME     cosine or linear (down to a tenth of the peak), constant, or one-cycle (torch's
-                                     OneCycleLR, without --warmup)  Default: cosine.
-              --optimizer=NAME       sgd (momentum 0.9), adamw, or fused (AdamW in one kernel call)  Default: adamw.
+                                     OneCycleLR with its momentum, without --warmup)  Default: cosine.
+              --optimizer=NAME       sgd (momentum 0.9), adamw, fused (AdamW in one kernel call) or fused-sgd
+                                     Default: adamw.
+              --weight-decay=X       weight decay  Default: 0.01 for AdamW, 0 for SGD.
+              --decay-matrices       no weight decay for biases and norms, with fused or fused-sgd
+              --update-in-hook       update the parameters of a bucket when its gradients are reduced, with fused or
+                                     fused-sgd and --clip=0
               --precision=TYPE       f32, bf16 or f16 (matrix products by autocast; f16 with a loss scale), or fp8
                                      (rounds the operands of linear layers to 8 bits)  Default: f32.
+              --parameters=TYPE      f32, or bf16 or f16 with float32 master copies in the optimizer: fused or fused-sgd
+                                     Default: f32.
               --clip=X               largest global norm of the gradients, 0 for no limit  Default: 1.0.
               --recompute=N          keep only the inputs of every Nth block and compute the block again in the backward
                                      pass; 1 is every block, 0 is none  Default: 0.
+              --recompute-keep=NAMES also keep the outputs of these linear layers of a block, such as c_attn,c_fc
+              --recompute-check=NAME compare the outputs of both computations: none, form (types and shapes) or bits
+                                     Default: form.
               --comm-hook=NAME       exchange of gradients: none (unchanged), fp16 or bf16 (half the bytes), powersgd
                                      (rank 4, from the 11th pass)  Default: none.
               --local-sgd=N          from the 11th pass N neighbouring ranks exchange gradients, and all ranks average
                                      their parameters every 4 steps (post-local SGD)
-              --bucket-cap-mb=N      MiB of gradients that travel together  Default: 1 for the first bucket, then 25.
+              --bucket-cap-mb=N,...  MiB of the first bucket of gradients, of the second and so on; all further
+                                     buckets have the last size  Default: 1,25.
               --static-graph         each pass uses the same parameters: later passes do not visit the graph
               --find-unused-parameters  passes may leave out parameters
+              --uneven=NAME          train once on all of the text instead of --steps steps; a rank with fewer batches
+                                     takes part in the steps of the others (join), or ends the training (stop)
+              --ddp-report           the end prints the counts and times of DDP, with the overlap of each bucket
               --ema=DECAY            average the parameters with this decay; the end evaluates and writes the average
               --on-nonfinite=POLICY  stop or skip the step when the loss or a gradient is NaN or infinite  Default:
                                      no check.
@@ -158,10 +173,13 @@ record GptOptions(
         int sample = given.number("--sample", 0, 0);
         CheckpointOptions checkpoints = CheckpointOptions.of(given);
         ParallelChecks.check(parallel, recipe, checkpoints);
-        recipe.check(parallel, model, checkpoints);
+        RecipeChecks.check(recipe, parallel, model, checkpoints);
         if (parallel.sharesLayers() && (sample > 0 || checkpoints.out().isPresent())) {
             throw new InvalidArgumentException("--sample and --out need a rank with the whole model: save with"
                     + " --checkpoint, then run one rank with --resume and without --tp, --pp and --cp");
+        }
+        if (recipe.exchange().unevenEnd().isPresent() && given.has("--steps")) {
+            throw new InvalidArgumentException("--uneven trains once on all of the text: give no --steps");
         }
         return Optional.of(new GptOptions(
                 DataOptions.of(given, tiny ? 400_000 : 6_000_000),
@@ -181,7 +199,7 @@ record GptOptions(
 
     /** The same for a model with another vocabulary. */
     GptOptions withVocabulary(int vocabulary) {
-        return with(model.withVocabulary(vocabulary), recipe);
+        return with(model.withVocabulary(vocabulary), recipe, steps);
     }
 
     /**
@@ -191,14 +209,20 @@ record GptOptions(
      * @throws InvalidArgumentException if {@code --global-batch} does not fit the ranks
      */
     GptOptions withAccumulation(int dataRanks) {
-        return with(model, recipe.withAccumulate(parallel.accumulate(dataRanks, microBatch, recipe.accumulate())));
+        return with(
+                model, recipe.withAccumulate(parallel.accumulate(dataRanks, microBatch, recipe.accumulate())), steps);
     }
 
-    private GptOptions with(GptConfig newModel, GptRecipe newRecipe) {
+    /** The same with another number of steps. */
+    GptOptions withSteps(int newSteps) {
+        return with(model, recipe, newSteps);
+    }
+
+    private GptOptions with(GptConfig newModel, GptRecipe newRecipe, int newSteps) {
         return new GptOptions(
                 data,
                 newModel,
-                steps,
+                newSteps,
                 microBatch,
                 learningRate,
                 newRecipe,
@@ -211,8 +235,13 @@ record GptOptions(
                 checkpoints);
     }
 
-    /** The learning rate after {@code step} steps. */
-    double learningRateAt(long step) {
-        return recipe.learningRate(learningRate, step, steps);
+    /** The learning rate of each step. */
+    LearningRateSchedule schedule() {
+        return recipe.update().schedule(learningRate, steps);
+    }
+
+    /** Whether a progress line follows step {@code number}, from 1. */
+    boolean reportsAfter(long number) {
+        return number % logEvery == 0 || number == steps;
     }
 }

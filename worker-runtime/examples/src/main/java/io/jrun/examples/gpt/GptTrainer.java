@@ -35,7 +35,9 @@ final class GptTrainer implements AutoCloseable {
         this.dataRanks = ParallelOptions.dataGroup(mesh).size();
         checks = new FiniteSteps(recipe, group);
         model = TrainedModel.of(options, mesh, checks::watch);
-        average = recipe.averageDecay() > 0 ? ParameterAverage.of(model.module(), recipe.averageDecay()) : null;
+        average = recipe.update().averageDecay() > 0
+                ? ParameterAverage.of(model.module(), recipe.update().averageDecay())
+                : null;
         report = new TrainingReport(options, model.activeParameterCount(), world);
         meanLoss = new MeanLoss(group);
     }
@@ -44,16 +46,21 @@ final class GptTrainer implements AutoCloseable {
         return model;
     }
 
-    /** Makes step {@code number}, from 1. */
-    void step(long number, Supplier<TokenBatch> batches) {
+    TrainingReport report() {
+        return report;
+    }
+
+    /** Makes step {@code number}, from 1. Returns the loss of this rank. */
+    double step(long number, Supplier<TokenBatch> batches) {
         StepMetrics metrics = report.metrics();
         metrics.begin(number);
+        double loss;
         try (TrainedModel.Scope scope = model.step()) { // frees the native memory of this step at its end
             model.optimizer().clear();
-            double loss = model instanceof MeshModel pipeline ? pipeline.run(batches) : passes(scope, batches);
-            TrainedModel.Exposure exposure = model.lastExposure();
-            metrics.record(
-                    StepPhase.EXPOSED_COMMUNICATION, exposure.beginNanos(), exposure.endNanos(), exposure.bytes());
+            model.optimizer().setRate(options.schedule(), number - 1);
+            Supplier<TokenBatch> timed = () -> read(batches);
+            loss = model instanceof MeshModel pipeline ? pipeline.run(timed) : passes(scope, timed);
+            model.recordCommunication(metrics);
             if (checks.mayUpdate(number, model.module())) {
                 try (var _ = metrics.phase(StepPhase.OPTIMIZER)) {
                     update(number);
@@ -65,6 +72,13 @@ final class GptTrainer implements AutoCloseable {
                 * recipe.accumulate()
                 * options.model().context()
                 * dataRanks);
+        return loss;
+    }
+
+    /** Ends step {@code number}, for which this rank has no batch. The gradients are those of the other ranks. */
+    void joinStep(long number) {
+        model.optimizer().setRate(options.schedule(), number - 1);
+        update(number);
     }
 
     /** All passes of a step. The gradients are then the means over all ranks. */
@@ -81,10 +95,7 @@ final class GptTrainer implements AutoCloseable {
     /** Forward and backward pass of one batch. Returns the batch's part of the loss. */
     private double pass(TrainedModel.Scope scope, Supplier<TokenBatch> batches) {
         StepMetrics metrics = report.metrics();
-        TokenBatch batch;
-        try (var _ = metrics.phase(StepPhase.DATA)) {
-            batch = batches.get();
-        }
+        TokenBatch batch = batches.get();
         Tensor loss;
         try (var _ = metrics.phase(StepPhase.FORWARD)) {
             loss = loss(batch);
@@ -94,6 +105,12 @@ final class GptTrainer implements AutoCloseable {
             scope.backward(checked);
         }
         return loss.item_double();
+    }
+
+    private TokenBatch read(Supplier<TokenBatch> batches) {
+        try (var _ = report.metrics().phase(StepPhase.DATA)) {
+            return batches.get();
+        }
     }
 
     private Tensor loss(TokenBatch batch) {
@@ -106,10 +123,13 @@ final class GptTrainer implements AutoCloseable {
     }
 
     private void update(long number) {
-        if (recipe.clip() > 0) {
-            gradientNorm = model.clip(recipe.clip());
+        double limit = recipe.update().clip();
+        if (limit > 0) {
+            gradientNorm = model.clip(limit);
+        } else if (options.reportsAfter(number)) {
+            gradientNorm = model.clip(Double.POSITIVE_INFINITY); // Changes no gradient.
         }
-        model.optimizer().step(options.learningRateAt(number - 1));
+        model.optimizer().step();
         model.stepDone();
         if (average != null) {
             average.average().update();
@@ -119,7 +139,7 @@ final class GptTrainer implements AutoCloseable {
     /** Reports the mean loss of all ranks since the last report, and returns it. Collective. */
     double report(long number) {
         double loss = meanLoss.takeOverRanks();
-        report.report(number, loss, gradientNorm, options.learningRateAt(number - 1));
+        report.report(number, loss, gradientNorm, options.schedule().at(number - 1));
         return loss;
     }
 

@@ -13,6 +13,7 @@ import io.jrun.train.fsdp.ShardedStages;
 import io.jrun.train.mesh.DeviceMesh;
 import io.jrun.train.mesh.MeshAxis;
 import io.jrun.train.mesh.ShardedTensor;
+import io.jrun.train.metrics.StepMetrics;
 import io.jrun.train.module.ModuleWrapper;
 import io.jrun.train.pipeline.PipelineException;
 import io.jrun.train.pipeline.PipelineOptions;
@@ -51,7 +52,7 @@ final class MeshModel implements TrainedModel {
     private final int microBatches;
     private final Holding holding;
     private final @Nullable FullyShardedDataParallel sharded;
-    private long idleNanos;
+    private final PipelineTimes times = new PipelineTimes();
 
     MeshModel(GptOptions options, DeviceMesh mesh) {
         ParallelOptions parallel = options.parallel();
@@ -90,8 +91,8 @@ final class MeshModel implements TrainedModel {
             throw new InvalidArgumentException(String.valueOf(e.getMessage()));
         }
         optimizer = sharded == null
-                ? GptOptimizer.of(options.recipe().optimizer(), pipeline.parameters(), List.of())
-                : GptOptimizer.of(options.recipe().optimizer(), sharded.parameters(), sharded.gradientMemory());
+                ? GptOptimizer.of(options.recipe().update(), pipeline.parameters(), List.of())
+                : GptOptimizer.of(options.recipe().update(), sharded.parameters(), sharded.gradientMemory());
     }
 
     private PipelineOptions pipelineOptions(GptOptions options, DeviceMesh mesh) {
@@ -160,9 +161,7 @@ final class MeshModel implements TrainedModel {
             inputs.add(context.tokens(batch.inputs()));
             targets.add(context.tokens(batch.targets()));
         }
-        double loss = pipeline.step(inputs, targets);
-        idleNanos += pipeline.report().idleNanos();
-        return loss;
+        return times.measure(() -> pipeline.step(inputs, targets));
     }
 
     @Override
@@ -223,17 +222,15 @@ final class MeshModel implements TrainedModel {
         return pipeline.clipByGlobalNorm(maximum);
     }
 
-    /** The wait for other stages is spread over the step. The report shows the wait as one span at the end. */
+    /** Adds also the computations of this rank's stages. */
     @Override
-    public Exposure lastExposure() {
-        long end = System.nanoTime();
-        return new Exposure(
-                end - pipeline.report().idleNanos(), end, pipeline.report().bytesSent());
+    public void recordCommunication(StepMetrics metrics) {
+        times.record(pipeline.report(), metrics);
     }
 
     @Override
     public Duration exposedCommunication() {
-        return Duration.ofNanos(idleNanos);
+        return times.waited();
     }
 
     @Override

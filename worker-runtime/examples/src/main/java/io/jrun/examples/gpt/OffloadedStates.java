@@ -2,25 +2,20 @@ package io.jrun.examples.gpt;
 
 import io.jrun.comm.ProcessGroup;
 import io.jrun.train.offload.OffloadedOptimizer;
-import io.jrun.train.optim.FusedAdamW;
+import io.jrun.train.optim.LearningRateSchedule;
 import java.nio.file.Path;
 import java.util.Map;
-import java.util.concurrent.atomic.AtomicReference;
 import org.bytedeco.pytorch.Tensor;
 
 /** AdamW whose parameters, gradients and states lie in files. The files are the checkpoint of the last whole step. */
-record OffloadedStates(OffloadedOptimizer optimizer, AtomicReference<Double> rate) implements GptOptimizer {
+record OffloadedStates(OffloadedOptimizer optimizer, ScheduleOfStep schedule) implements GptOptimizer {
     /** The states of this rank below {@code folder}. Collective. */
-    static OffloadedStates open(Path folder, ProcessGroup group) {
-        AtomicReference<Double> rate = new AtomicReference<>(0.0);
+    static OffloadedStates open(UpdateOptions update, Path folder, ProcessGroup group) {
+        ScheduleOfStep schedule = new ScheduleOfStep();
         return new OffloadedStates(
                 new OffloadedOptimizer(
-                        folder.resolve("rank-" + group.groupRank()),
-                        group,
-                        FusedAdamW.DEFAULT,
-                        TrainedModel.DECAY,
-                        _ -> rate.get()),
-                rate);
+                        folder.resolve("rank-" + group.groupRank()), group, update.rule(), update.groups(), schedule),
+                schedule);
     }
 
     @Override
@@ -29,8 +24,12 @@ record OffloadedStates(OffloadedOptimizer optimizer, AtomicReference<Double> rat
     }
 
     @Override
-    public void step(double learningRate) {
-        rate.set(learningRate);
+    public void setRate(LearningRateSchedule given, long step) {
+        schedule.set(given, step);
+    }
+
+    @Override
+    public void step() {
         optimizer.step();
     }
 

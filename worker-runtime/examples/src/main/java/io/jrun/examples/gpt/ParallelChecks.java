@@ -50,10 +50,10 @@ final class ParallelChecks {
     /** Checks the options against the options of the recipe. */
     static void check(ParallelOptions options, GptRecipe recipe, CheckpointOptions checkpoints) {
         int stage = options.zeroStage();
-        boolean isFused = recipe.optimizer() == GptRecipe.OptimizerKind.FUSED;
-        boolean hasHook = recipe.exchange() != GptRecipe.Exchange.NONE;
+        UpdateOptions.OptimizerKind optimizer = recipe.update().optimizer();
+        boolean hasHook = recipe.exchange().hook() != ExchangeOptions.HookKind.NONE;
         refuse(
-                options.offload().isPresent() && !isFused,
+                options.offload().isPresent() && optimizer != UpdateOptions.OptimizerKind.FUSED,
                 "--offload needs --optimizer=fused: the states of libtorch's optimizers are in memory");
         refuse(
                 options.offload().isPresent() && checkpoints.location().isPresent(),
@@ -62,8 +62,9 @@ final class ParallelChecks {
                 options.sharesParameters() && checkpoints.out().isPresent(),
                 "--out writes the model of a rank that holds the whole model: use --checkpoint with --zero=3");
         refuse(
-                (stage == 1 || stage == 2) && !isFused,
-                "--zero=" + stage + " needs --optimizer=fused: the states of libtorch's optimizers cannot be shared");
+                (stage == 1 || stage == 2) && !optimizer.isFlat(),
+                "--zero=" + stage
+                        + " needs --optimizer=fused or fused-sgd: the states of libtorch's optimizers cannot be shared");
         refuse(
                 stage > 0 && hasHook,
                 "--comm-hook works without --shard only: ranks that share states reduce gradients by themselves");

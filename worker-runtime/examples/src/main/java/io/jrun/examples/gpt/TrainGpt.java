@@ -10,6 +10,7 @@ import io.jrun.train.checkpoint.CheckpointException;
 import io.jrun.train.data.DataException;
 import io.jrun.train.data.DataLoader;
 import io.jrun.train.data.DataLoaderOptions;
+import io.jrun.train.data.Remainder;
 import io.jrun.train.mesh.DeviceMesh;
 import io.jrun.train.offload.OffloadException;
 import io.jrun.train.token.TokenBatch;
@@ -19,6 +20,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Locale;
 import java.util.Optional;
+import java.util.function.LongConsumer;
 import org.bytedeco.pytorch.global.torch;
 
 /**
@@ -104,35 +106,36 @@ public final class TrainGpt {
         return sources;
     }
 
-    private static void train(GptOptions options, TokenCorpus corpus, World world, DeviceMesh mesh, Progress progress) {
+    private static void train(GptOptions given, TokenCorpus corpus, World world, DeviceMesh mesh, Progress progress) {
         ProcessGroup group = ParallelOptions.dataGroup(mesh);
-        TokenDataset windows = corpus.training(options.model().context());
+        TokenDataset windows = corpus.training(given.model().context());
+        Optional<ExchangeOptions.UnevenEnd> unevenEnd =
+                given.recipe().exchange().unevenEnd();
+        GptOptions options = unevenEnd.isEmpty()
+                ? given
+                : given.withSteps(UnevenTraining.batches(windows.size(), group.size(), given.microBatch()));
         int perStep = options.microBatch() * options.recipe().accumulate();
         if (windows.size() < (long) options.microBatch() * group.size()) {
             throw new InvalidArgumentException("the text makes " + windows.size() + " windows of "
                     + options.model().context() + " tokens, too few for " + group.size() + " ranks with --micro-batch "
                     + options.microBatch() + "; give more text with --data or --max-bytes, or a smaller --context");
         }
-        DataLoaderOptions loading = DataLoaderOptions.training(options.microBatch(), options.seed());
+        DataLoaderOptions loading = loading(options);
         try (var trainer = new GptTrainer(options, world, mesh);
                 DataLoader<long[]> loader = DataLoader.of(windows, group, loading);
                 var checkpoints = Checkpoints.open(options, world, group.size(), trainer, loader, progress)) {
             long firstStep = checkpoints.resume();
             progress.print(description(options, trainer.model(), corpus, group, firstStep));
+            trainer.report().utilisationFormula().ifPresent(progress::print);
             progress.begin(
                     firstStep, options.steps(), (long) perStep * options.model().context() * group.size());
 
-            checkpoints.protect(firstStep, done -> {
-                for (long step = firstStep + 1; step <= options.steps(); step++) {
-                    trainer.step(step, () -> TokenBatch.of(loader.next()));
-                    done.accept(step);
-                    if (step % options.logEvery() == 0 || step == options.steps()) {
-                        progress.report(step, trainer.report(step));
-                        trainer.checks().takeReason().ifPresent(reason -> progress.print("skipped " + reason));
-                    }
-                    checkpoints.saveIfDue(step);
-                }
-            });
+            if (unevenEnd.isPresent()) {
+                new UnevenTraining(options, trainer, loader, progress).run(unevenEnd.get());
+            } else {
+                checkpoints.protect(
+                        firstStep, done -> steps(options, firstStep, trainer, loader, checkpoints, progress, done));
+            }
             progress.end(trainer.model().exposedCommunication());
             trainer.model().summary().ifPresent(progress::print);
             if (trainer.checks().skipped() > 0) {
@@ -145,6 +148,32 @@ public final class TrainGpt {
             try (TrainedModel.Scope _ = trainer.model().step()) {
                 evaluate(options, trainer.model(), corpus, group, progress);
             }
+        }
+    }
+
+    private static DataLoaderOptions loading(GptOptions options) {
+        DataLoaderOptions complete = DataLoaderOptions.training(options.microBatch(), options.seed());
+        return options.recipe().exchange().unevenEnd().isEmpty()
+                ? complete
+                : complete.withOrder(complete.order().withRemainder(Remainder.EXACT));
+    }
+
+    private static void steps(
+            GptOptions options,
+            long firstStep,
+            GptTrainer trainer,
+            DataLoader<long[]> loader,
+            Checkpoints checkpoints,
+            Progress progress,
+            LongConsumer done) {
+        for (long step = firstStep + 1; step <= options.steps(); step++) {
+            double _ = trainer.step(step, () -> TokenBatch.of(loader.next()));
+            done.accept(step);
+            if (options.reportsAfter(step)) {
+                progress.report(step, trainer.report(step));
+                trainer.checks().takeReason().ifPresent(reason -> progress.print("skipped " + reason));
+            }
+            checkpoints.saveIfDue(step);
         }
     }
 

@@ -3,12 +3,12 @@ package io.jrun.examples.gpt;
 import io.jrun.models.transformer.InitialValues;
 import io.jrun.models.transformer.LanguageModel;
 import io.jrun.train.checkpoint.sharded.ShardedState;
+import io.jrun.train.ddp.JoinOptions;
 import io.jrun.train.mesh.DeviceMesh;
+import io.jrun.train.metrics.StepMetrics;
 import io.jrun.train.module.ModuleWrapper;
-import io.jrun.train.optim.ParameterGroup;
 import io.jrun.train.token.TokenBatch;
 import java.time.Duration;
-import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.function.Consumer;
@@ -16,9 +16,6 @@ import org.bytedeco.pytorch.Tensor;
 
 /** The model and its optimizer, as the ranks share them. Confined to the training thread. */
 interface TrainedModel extends AutoCloseable {
-    /** The weight decay of libtorch's AdamW, for all parameters. */
-    List<ParameterGroup> DECAY = ParameterGroup.all(1e-2);
-
     /** The model's own module. */
     LanguageModel module();
 
@@ -72,6 +69,15 @@ interface TrainedModel extends AutoCloseable {
     /** Opens a step, or an evaluation. */
     Scope step();
 
+    /**
+     * Runs a training in which the ranks may have unequal numbers of steps. Collective.
+     *
+     * @param update the end of a step without a batch of this rank
+     */
+    default void join(JoinOptions how, Runnable update, Runnable training) {
+        throw new IllegalStateException("ranks that share a model have equal numbers of steps");
+    }
+
     /** Opens a scope in which gradients add up on each rank. */
     Pause noSync();
 
@@ -84,8 +90,8 @@ interface TrainedModel extends AutoCloseable {
     /** Ends the training: all ranks then have equal parameters. Collective. */
     default void trainingDone() {}
 
-    /** The communication for which the last step has waited. */
-    Exposure lastExposure();
+    /** Adds to the metrics the communication for which the last step has waited. Called once after each step. */
+    void recordCommunication(StepMetrics metrics);
 
     /** The time for which all steps have waited for communication. */
     Duration exposedCommunication();
@@ -122,9 +128,6 @@ interface TrainedModel extends AutoCloseable {
         @Override
         void close();
     }
-
-    /** Begin and end in {@link System#nanoTime}, and the bytes that travelled in the step. */
-    record Exposure(long beginNanos, long endNanos, long bytes) {}
 
     /**
      * The model that the options ask for. Collective.

@@ -10,7 +10,9 @@ import io.jrun.train.tensor.ModuleTensors;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.LinkedHashMap;
+import java.util.Locale;
 import java.util.Map;
+import java.util.Optional;
 import org.bytedeco.pytorch.Tensor;
 import org.jspecify.annotations.Nullable;
 
@@ -48,6 +50,18 @@ final class TrainingReport implements AutoCloseable {
 
     StepMetrics metrics() {
         return metrics;
+    }
+
+    /** The formula of MFU in words; empty without {@code --peak-flops}. */
+    Optional<String> utilisationFormula() {
+        return peakFlops > 0
+                ? Optional.of(String.format(
+                        Locale.ROOT,
+                        "mfu: %.4g operations for a token (%s: 6 P + 12 L W S), peak of all ranks %.4g a second",
+                        flops.perToken(),
+                        flops.formula(),
+                        peakFlops))
+                : Optional.empty();
     }
 
     /** Reports the steps since the last report. */

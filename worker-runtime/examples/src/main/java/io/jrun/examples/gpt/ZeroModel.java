@@ -4,6 +4,7 @@ import io.jrun.models.transformer.LanguageModel;
 import io.jrun.train.checkpoint.sharded.ShardedState;
 import io.jrun.train.ddp.DdpOptions;
 import io.jrun.train.mesh.DeviceMesh;
+import io.jrun.train.metrics.StepMetrics;
 import io.jrun.train.module.ModuleWrapper;
 import io.jrun.train.zero.ZeroDataParallel;
 import java.time.Duration;
@@ -14,12 +15,14 @@ final class ZeroModel implements TrainedModel {
     private final ZeroDataParallel<LanguageModel> model;
     private final ZeroStates optimizer;
     private final ShardedState state;
+    private long recordedNanos;
+    private long recordedBytes;
 
     ZeroModel(GptOptions options, DeviceMesh mesh, Consumer<LanguageModel> built) {
         LanguageModel module = TrainedModel.build(options, ModuleWrapper.NONE);
         built.accept(module);
         model = new ZeroDataParallel<>(module, ParallelOptions.dataGroup(mesh), DdpOptions.DEFAULT);
-        optimizer = ZeroStates.stageTwo(model);
+        optimizer = ZeroStates.stageTwo(options.recipe().update(), model);
         state = new ShardedState(WholeParameters.of(module), ParallelOptions.shardAxis(mesh));
     }
 
@@ -60,14 +63,20 @@ final class ZeroModel implements TrainedModel {
         return optimizer.clip(maximum);
     }
 
+    /** The waits are spread over the backward pass; they count as one span at its end. */
     @Override
-    public Exposure lastExposure() {
-        return new Exposure(0, 0, 0);
+    public void recordCommunication(StepMetrics metrics) {
+        long waited = model.exposedCommunication().toNanos();
+        long bytes = model.reducedBytes();
+        long end = System.nanoTime();
+        metrics.recordWaitOfBackward(end - (waited - recordedNanos), end, bytes - recordedBytes);
+        recordedNanos = waited;
+        recordedBytes = bytes;
     }
 
     @Override
     public Duration exposedCommunication() {
-        return Duration.ZERO;
+        return model.exposedCommunication();
     }
 
     @Override

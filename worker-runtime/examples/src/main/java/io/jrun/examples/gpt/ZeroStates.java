@@ -3,30 +3,29 @@ package io.jrun.examples.gpt;
 import io.jrun.comm.ProcessGroup;
 import io.jrun.models.transformer.LanguageModel;
 import io.jrun.train.ddp.DistributedDataParallel;
-import io.jrun.train.optim.FusedAdamW;
+import io.jrun.train.optim.LearningRateSchedule;
 import io.jrun.train.zero.ZeroDataParallel;
 import io.jrun.train.zero.ZeroOptimizer;
 import java.util.Map;
-import java.util.concurrent.atomic.AtomicReference;
 import org.bytedeco.pytorch.Tensor;
 
-/** AdamW in one kernel call, whose states are spread over the ranks. */
-record ZeroStates(ZeroOptimizer optimizer, AtomicReference<Double> rate, Runnable clearing) implements GptOptimizer {
+/** An optimizer over flat memory whose states are spread over the ranks. */
+record ZeroStates(ZeroOptimizer optimizer, ScheduleOfStep schedule, Runnable clearing) implements GptOptimizer {
     /** The states beside gradients that each rank holds whole. */
-    static ZeroStates stageOne(DistributedDataParallel<LanguageModel> model, ProcessGroup group) {
-        AtomicReference<Double> rate = new AtomicReference<>(0.0);
+    static ZeroStates stageOne(UpdateOptions update, DistributedDataParallel<LanguageModel> model, ProcessGroup group) {
+        ScheduleOfStep schedule = new ScheduleOfStep();
         return new ZeroStates(
-                ZeroOptimizer.stageOne(model, group, FusedAdamW.DEFAULT, TrainedModel.DECAY, _ -> rate.get()),
-                rate,
+                ZeroOptimizer.stageOne(model, group, update.rule(), update.groups(), schedule),
+                schedule,
                 () -> model.module().zero_grad(true));
     }
 
     /** The states beside gradients that are spread too. */
-    static ZeroStates stageTwo(ZeroDataParallel<LanguageModel> model) {
-        AtomicReference<Double> rate = new AtomicReference<>(0.0);
+    static ZeroStates stageTwo(UpdateOptions update, ZeroDataParallel<LanguageModel> model) {
+        ScheduleOfStep schedule = new ScheduleOfStep();
         return new ZeroStates(
-                ZeroOptimizer.stageTwo(model, FusedAdamW.DEFAULT, TrainedModel.DECAY, _ -> rate.get()),
-                rate,
+                ZeroOptimizer.stageTwo(model, update.rule(), update.groups(), schedule),
+                schedule,
                 model::zeroGradients);
     }
 
@@ -41,8 +40,12 @@ record ZeroStates(ZeroOptimizer optimizer, AtomicReference<Double> rate, Runnabl
     }
 
     @Override
-    public void step(double learningRate) {
-        rate.set(learningRate);
+    public void setRate(LearningRateSchedule given, long step) {
+        schedule.set(given, step);
+    }
+
+    @Override
+    public void step() {
         optimizer.step();
     }
 

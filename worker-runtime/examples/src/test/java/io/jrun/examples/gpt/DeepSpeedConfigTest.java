@@ -97,7 +97,7 @@ class DeepSpeedConfigTest {
         DeepSpeedConfig config = DeepSpeedConfig.expand(new String[] {"--clip=2", "--deepspeed", file.toString()}, 2);
         GptOptions options =
                 GptOptions.parse(config.options().toArray(String[]::new)).orElseThrow();
-        assertThat(options.recipe().clip()).isEqualTo(2);
+        assertThat(options.recipe().update().clip()).isEqualTo(2);
         assertThat(options.microBatch()).isEqualTo(3);
         assertThat(options.parallel().zeroStage()).isEqualTo(3);
     }

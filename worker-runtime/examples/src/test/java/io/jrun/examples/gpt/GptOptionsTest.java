@@ -71,12 +71,32 @@ class GptOptionsTest {
                 "--ema=1 | --ema is '1.0', expected a number above 0 and below 1",
                 "--precision=f16 --ema=0.9 --tp=2 | --precision=f16, --ema: only for ranks with whole models,"
                         + " without --shard, --zero, --tp, --cp, --pp and --experts",
-                "--static-graph --shard=2 | --static-graph, --find-unused-parameters and --bucket-cap-mb: only for"
-                        + " ranks with whole models, without --shard, --zero, --tp, --cp, --pp and --experts",
+                "--static-graph --shard=2 | --static-graph, --find-unused-parameters, --bucket-cap-mb, --uneven and"
+                        + " --ddp-report: only for ranks with whole models, without --shard, --zero, --tp, --cp, --pp and --experts",
+                "--update-in-hook --optimizer=fused --clip=0 --tp=2 | --update-in-hook: only for ranks with whole models,"
+                        + " without --shard, --zero, --tp, --cp, --pp and --experts",
+                "--update-in-hook | --update-in-hook needs --optimizer=fused or fused-sgd",
+                "--update-in-hook --optimizer=fused | --update-in-hook updates parameters before the norm of all"
+                        + " gradients is known: give --clip=0",
+                "--update-in-hook --optimizer=fused --clip=0 --on-nonfinite=skip | --update-in-hook cannot skip a step:"
+                        + " give no f16 and no --on-nonfinite",
+                "--decay-matrices | --decay-matrices needs --optimizer=fused or fused-sgd",
+                "--parameters=bf16 | --parameters needs --optimizer=fused or fused-sgd, which have float32 master copies",
+                "--parameters=bf16 --precision=bf16 | --parameters decides the type of the whole computation: give no"
+                        + " --precision",
+                "--parameters=f16 --optimizer=fused --ema=0.9 | --ema averages parameters of float32: give no"
+                        + " --parameters",
+                "--recompute-keep=c_fc | --recompute-keep needs --recompute=N: no block is recomputed",
+                "--bucket-cap-mb=1,x | --bucket-cap-mb has 'x', expected whole numbers of at least 1 with commas between"
+                        + " them",
+                "--uneven=join --steps=3 | --uneven trains once on all of the text: give no --steps",
+                "--uneven=stop --accumulate=2 | --uneven has steps without a batch of some ranks: give no f16,"
+                        + " --on-nonfinite, --update-in-hook, --accumulate, --local-sgd and --checkpoint",
+                "--weight-decay=-1 | --weight-decay is '-1', expected 0 or a number above 0",
                 "--precision=fp8 --experts=4 | --precision=fp8: only for ranks with whole models,"
                         + " without --shard, --zero, --tp, --cp, --pp and --experts",
-                "--precision=f16 --on-nonfinite=skip | --precision=f16 skips steps with values that are not finite:"
-                        + " give no --on-nonfinite",
+                "--precision=f16 --on-nonfinite=skip | float16 skips steps with values that are not finite: give no"
+                        + " --on-nonfinite",
                 "--precision=fp8 --recompute=1 | --precision=fp8 changes its scales with each forward pass: give no"
                         + " --recompute",
                 "--local-sgd=1 --comm-hook=bf16 | --local-sgd is an exchange of gradients by itself: give no"
@@ -87,7 +107,7 @@ class GptOptionsTest {
                 "--micro-batch=0 | --micro-batch is '0', expected a whole number of at least 1",
                 "--lr=-1 | --lr is '-1', expected a number above 0",
                 "--precision=f64 | --precision is 'f64', expected one of f32, bf16, f16, fp8",
-                "--optimizer=lion | --optimizer is 'lion', expected one of sgd, adamw, fused",
+                "--optimizer=lion | --optimizer is 'lion', expected one of sgd, adamw, fused, fused-sgd",
                 "--lr-schedule=step | --lr-schedule is 'step', expected one of cosine, linear, constant, one-cycle",
                 "--on-nonfinite=ignore | --on-nonfinite is 'ignore', expected one of stop, skip",
                 "--comm-hook=zip | --comm-hook is 'zip', expected one of none, fp16, bf16, powersgd",
@@ -112,7 +132,7 @@ class GptOptionsTest {
         assertThat(defaultOf("--micro-batch")).isEqualTo(Integer.toString(defaults.microBatch()));
         assertThat(defaultOf("--lr")).isEqualTo(Double.toString(defaults.learningRate()));
         assertThat(defaultOf("--warmup"))
-                .isEqualTo(Integer.toString(defaults.recipe().warmup()));
+                .isEqualTo(Integer.toString(defaults.recipe().update().warmup()));
         assertThat(defaultOf("--layers"))
                 .isEqualTo(Integer.toString(defaults.model().layers()));
         assertThat(defaultOf("--width"))
@@ -127,11 +147,11 @@ class GptOptionsTest {
     void theLearningRateWarmsUpAndFollowsACosine() {
         GptOptions options = GptOptions.parse(new String[] {"--lr=1", "--warmup=10", "--steps=110"})
                 .orElseThrow();
-        assertThat(options.learningRateAt(0)).isEqualTo(0.1);
-        assertThat(options.learningRateAt(9)).isEqualTo(1.0);
-        assertThat(options.learningRateAt(10)).isEqualTo(1.0);
-        assertThat(options.learningRateAt(60)).isCloseTo(0.55, Offset.offset(1e-12));
-        assertThat(options.learningRateAt(110)).isCloseTo(0.1, Offset.offset(1e-12));
+        assertThat(options.schedule().at(0)).isEqualTo(0.1);
+        assertThat(options.schedule().at(9)).isEqualTo(1.0);
+        assertThat(options.schedule().at(10)).isEqualTo(1.0);
+        assertThat(options.schedule().at(60)).isCloseTo(0.55, Offset.offset(1e-12));
+        assertThat(options.schedule().at(110)).isCloseTo(0.1, Offset.offset(1e-12));
     }
 
     private static String defaultOf(String option) {

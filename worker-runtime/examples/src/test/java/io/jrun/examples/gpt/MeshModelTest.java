@@ -5,18 +5,16 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.jrun.comm.local.LocalWorld;
 import io.jrun.comm.local.LocalWorldOptions;
+import io.jrun.examples.CasesOfSeed;
 import io.jrun.train.Libtorch;
 import io.jrun.train.checkpoint.sharded.CheckpointManager;
 import io.jrun.train.checkpoint.sharded.Retention;
 import io.jrun.train.tensor.TensorMemory;
 import java.lang.foreign.ValueLayout;
 import java.nio.file.Path;
-import java.util.ArrayList;
-import java.util.Collections;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.Random;
 import java.util.TreeMap;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
@@ -76,13 +74,7 @@ class MeshModelTest {
                 Stream.of(
                         new Mesh(16, "--tp=2 --cp=2 --pp=2 --dp=2 --accumulate=2 --sequence-parallel"),
                         new Mesh(16, "--tp=2 --cp=2 --pp=2 --shard=2 --accumulate=2")),
-                drawn().stream());
-    }
-
-    private static List<Mesh> drawn() {
-        List<Mesh> shuffled = new ArrayList<>(MESHES);
-        Collections.shuffle(shuffled, new Random(Long.getLong("jrun.test.seed", 1)));
-        return Boolean.getBoolean("jrun.soak") ? shuffled : shuffled.subList(0, DRAWN);
+                CasesOfSeed.draw(MESHES, DRAWN).stream());
     }
 
     @ParameterizedTest

@@ -133,7 +133,7 @@ public final class DistributedDataParallel<M extends Module> implements AutoClos
      * @param update the work of a step after its backward pass, such as {@code optimizer::step}; runs on ranks without
      *     inputs
      * @param training runs the steps with the inputs of this rank; may run no step
-     * @throws DdpException with {@link JoinOptions#throwOnEarlyTermination}, on all ranks
+     * @throws EarlyTerminationException with {@link JoinOptions#throwOnEarlyTermination}, on all ranks
      */
     public <E extends Exception> void join(JoinOptions joinOptions, Runnable update, Training<E> training) throws E {
         if (join != null) {

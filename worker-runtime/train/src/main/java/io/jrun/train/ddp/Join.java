@@ -76,7 +76,7 @@ final class Join {
     private void throwIfAsked(BitSet active) {
         if (options.throwOnEarlyTermination() && !active.isEmpty() && active.cardinality() < group.size()) {
             int rank = group.worldRank(active.nextClearBit(0));
-            throw new DdpException("rank " + rank + " has no inputs left, but rank "
+            throw new EarlyTerminationException("rank " + rank + " has no inputs left, but rank "
                     + group.worldRank(active.nextSetBit(0))
                     + " has. throwOnEarlyTermination ends the training on all ranks.");
         }

@@ -72,16 +72,19 @@ public final class StepMetrics {
         return new OpenPhase(phase);
     }
 
-    /**
-     * Records a phase whose times are known. The time of {@link StepPhase#EXPOSED_COMMUNICATION} is subtracted from
-     * {@link StepPhase#BACKWARD}, because the backward pass has waited for the communication.
-     */
+    /** Records a phase whose times are known. */
     public void record(StepPhase phase, long beginNanos, long endNanos, long bytes) {
         spans.add(new PhaseSpan(phase.label(), step, beginNanos, endNanos, bytes));
         nanosSinceReport.merge(phase, endNanos - beginNanos, Long::sum);
-        if (phase == StepPhase.EXPOSED_COMMUNICATION) {
-            nanosSinceReport.merge(StepPhase.BACKWARD, beginNanos - endNanos, Long::sum);
-        }
+    }
+
+    /**
+     * Records {@link StepPhase#EXPOSED_COMMUNICATION}. The time is subtracted from {@link StepPhase#BACKWARD}, because
+     * the recorded backward pass has waited for the communication.
+     */
+    public void recordWaitOfBackward(long beginNanos, long endNanos, long bytes) {
+        record(StepPhase.EXPOSED_COMMUNICATION, beginNanos, endNanos, bytes);
+        nanosSinceReport.merge(StepPhase.BACKWARD, beginNanos - endNanos, Long::sum);
     }
 
     /** Ends a step. The step has trained on {@code tokens} tokens of all ranks. */

@@ -23,9 +23,14 @@ public interface RecomputePolicy {
      * A wrapper for one model: the layers that the policy chooses become segments. Layers count from 0 in their order.
      */
     default ModuleWrapper wrapper() {
+        return wrapper((name, part, forward) -> RecomputedSegment.of(name, part, forward)::forward);
+    }
+
+    /** As {@link #wrapper()}, but {@code segments} makes the segments. */
+    default ModuleWrapper wrapper(ModuleWrapper segments) {
         AtomicInteger next = new AtomicInteger();
         return (name, part, forward) ->
-                recomputes(next.getAndIncrement()) ? RecomputedSegment.of(name, part, forward)::forward : forward;
+                recomputes(next.getAndIncrement()) ? segments.wrap(name, part, forward) : forward;
     }
 
     /**

@@ -102,6 +102,11 @@ public final class RecomputedSegment {
         return of(name, module, forward);
     }
 
+    /** The same segment with another comparison of both computations. */
+    public RecomputedSegment withCheck(DeterminismCheck newCheck) {
+        return new RecomputedSegment(name, parameters, forward, newCheck, dropouts);
+    }
+
     /** The output of a segment of one input and one output. */
     public Tensor forward(Tensor input) {
         return forward(List.of(input)).getFirst();

@@ -34,6 +34,8 @@ final class ScatteredGradients implements PartitionedGradients, AutoCloseable {
     private int launched;
     private final List<Running> running = new ArrayList<>();
     private @Nullable RuntimeException failure;
+    private long waitedNanos;
+    private long reducedBytes;
 
     private record Running(Work work, Tensor whole, Tensor means) {}
 
@@ -135,6 +137,7 @@ final class ScatteredGradients implements PartitionedGradients, AutoCloseable {
                     whole.scalar_type().intern());
             Work work = collectives.reduceScatterVAsync(whole, means, ReduceOp.AVG, partition.partElements());
             running.add(new Running(work, whole, means));
+            reducedBytes += whole.nbytes();
         }
         launched++;
         if (running.size() > 1) {
@@ -145,12 +148,24 @@ final class ScatteredGradients implements PartitionedGradients, AutoCloseable {
     private void finishFirst() {
         int bucket = launched - running.size();
         Running first = running.removeFirst();
+        long begin = System.nanoTime();
         first.work().await();
+        waitedNanos += System.nanoTime() - begin;
         try (NoGradGuard _ = new NoGradGuard()) {
             parts.get(bucket).add_(first.means());
         }
         first.whole().close();
         first.means().close();
+    }
+
+    /** The time for which all backward passes have waited for reductions. */
+    long waitedNanos() {
+        return waitedNanos;
+    }
+
+    /** The bytes of all reduced gradients. */
+    long reducedBytes() {
+        return reducedBytes;
     }
 
     @Override

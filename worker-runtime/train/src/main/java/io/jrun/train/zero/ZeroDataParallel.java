@@ -5,6 +5,7 @@ import io.jrun.train.Libtorch;
 import io.jrun.train.ddp.DdpOptions;
 import io.jrun.train.tensor.ModuleTensors;
 import io.jrun.train.tensor.TensorCollectives;
+import java.time.Duration;
 import org.bytedeco.javacpp.PointerScope;
 import org.bytedeco.pytorch.Module;
 import org.bytedeco.pytorch.Tensor;
@@ -52,6 +53,16 @@ public final class ZeroDataParallel<M extends Module> implements AutoCloseable {
     /** Sets the gradients of this rank's parts to zero. */
     public void zeroGradients() {
         gradients.clear();
+    }
+
+    /** The sum over all steps since construction of the time for which backward passes waited for communication. */
+    public Duration exposedCommunication() {
+        return Duration.ofNanos(gradients.waitedNanos());
+    }
+
+    /** The bytes of the gradients that were reduced since construction. */
+    public long reducedBytes() {
+        return gradients.reducedBytes();
     }
 
     /** One training step. */

@@ -138,7 +138,8 @@ class JoinTest {
                                     }
                                 }))
                         .isInstanceOfSatisfying(
-                                DdpException.class, e -> messages.set(world.rank(), String.valueOf(e.getMessage())));
+                                EarlyTerminationException.class,
+                                e -> messages.set(world.rank(), String.valueOf(e.getMessage())));
                 assertThat(model.report().reductions()).isEqualTo(2);
             }
         });

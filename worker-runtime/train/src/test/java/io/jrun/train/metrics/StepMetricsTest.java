@@ -21,7 +21,7 @@ class StepMetricsTest {
             metrics.begin(step);
             metrics.record(StepPhase.FORWARD, 0, step * SECOND, 0);
             metrics.record(StepPhase.BACKWARD, 10 * SECOND, 15 * SECOND, 0);
-            metrics.record(StepPhase.EXPOSED_COMMUNICATION, 13 * SECOND, 15 * SECOND, 4096);
+            metrics.recordWaitOfBackward(13 * SECOND, 15 * SECOND, 4096);
             metrics.end(50);
         }
         Map<String, Double> first = metrics.report(Map.of("loss", 2.5));
@@ -39,6 +39,7 @@ class StepMetricsTest {
                 .isCloseTo(50, within(1e-6));
         metrics.begin(3);
         metrics.record(StepPhase.FORWARD, 0, SECOND, 0);
+        metrics.record(StepPhase.EXPOSED_COMMUNICATION, SECOND, 2 * SECOND, 0);
         metrics.end(50);
         assertThat(metrics.report(Map.of()))
                 .containsEntry("forward_seconds", 1.0)
