@@ -12,6 +12,8 @@ import java.io.ByteArrayOutputStream;
 import java.io.Closeable;
 import java.io.IOException;
 import java.net.InetSocketAddress;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
 
 /**
  * Serves the latest metrics of each rank over HTTP, in OpenMetrics text format. Without authentication: the default
@@ -20,12 +22,15 @@ import java.net.InetSocketAddress;
 public final class MetricsEndpoint implements JobEventListener, Closeable {
     private static final String PATH = "/metrics";
 
-    /** Connections that wait. The server has one thread: collectors come every few seconds. */
+    /** Connections that wait to be accepted: collectors come every few seconds. */
     private static final int BACKLOG = 16;
 
     private final JobMetricSnapshots snapshots;
     private final LauncherAddress address;
     private final HttpServer server;
+    /** A thread for each connection: a client that sends half of a request delays no other client. */
+    private final ExecutorService requests = Executors.newThreadPerTaskExecutor(
+            Thread.ofVirtual().name("jrun-metrics-", 0).factory());
 
     private MetricsEndpoint(InetSocketAddress requested, String runId) throws IOException {
         snapshots = new JobMetricSnapshots(runId);
@@ -33,6 +38,7 @@ public final class MetricsEndpoint implements JobEventListener, Closeable {
         address = new LauncherAddress(
                 requested.getHostString(), server.getAddress().getPort());
         server.createContext(PATH, this::answer);
+        server.setExecutor(requests);
     }
 
     /**
@@ -82,5 +88,6 @@ public final class MetricsEndpoint implements JobEventListener, Closeable {
     @Override
     public void close() {
         server.stop(0);
+        requests.shutdownNow();
     }
 }

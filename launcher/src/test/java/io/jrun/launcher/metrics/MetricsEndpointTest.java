@@ -10,11 +10,14 @@ import java.io.IOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.ServerSocket;
+import java.net.Socket;
 import java.net.URI;
 import java.net.http.HttpClient;
 import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
 import java.net.http.HttpResponse.BodyHandlers;
+import java.nio.charset.StandardCharsets;
+import java.time.Duration;
 import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
@@ -24,7 +27,11 @@ class MetricsEndpointTest {
 
     private static HttpResponse<String> get(String url) throws IOException, InterruptedException {
         try (HttpClient client = HttpClient.newHttpClient()) {
-            return client.send(HttpRequest.newBuilder(URI.create(url)).build(), BodyHandlers.ofString());
+            return client.send(
+                    HttpRequest.newBuilder(URI.create(url))
+                            .timeout(Duration.ofSeconds(30))
+                            .build(),
+                    BodyHandlers.ofString());
         }
     }
 
@@ -55,6 +62,20 @@ class MetricsEndpointTest {
                     # EOF
                     """);
             assertThat(get(endpoint.url() + "/other").statusCode()).isEqualTo(404);
+        }
+    }
+
+    @Test
+    void aClientThatSendsHalfARequestDelaysNoOther() throws IOException, InterruptedException {
+        try (MetricsEndpoint endpoint = MetricsEndpoint.open(FREE_PORT, "job-1");
+                Socket half = new Socket(
+                        InetAddress.getLoopbackAddress(),
+                        URI.create(endpoint.url()).getPort())) {
+            half.getOutputStream().write("GET /met".getBytes(StandardCharsets.US_ASCII));
+            half.getOutputStream().flush();
+            for (int request = 0; request < 3; request++) {
+                assertThat(get(endpoint.url()).statusCode()).isEqualTo(200);
+            }
         }
     }
 
