@@ -18,7 +18,7 @@ import org.junit.jupiter.api.Test;
 class AutogradMemoryTest {
     private static final int WARM_UP = 500;
     private static final int CALLS = 40_000;
-    private static final int SAVED_FLOATS = 1 << 12;
+    private static final int SAVED_FLOATS = 1 << 10;
     /**
      * A node has more than 500 bytes, so one node left by each call makes 20 MB. The JVM's compilers take a few
      * megabytes.

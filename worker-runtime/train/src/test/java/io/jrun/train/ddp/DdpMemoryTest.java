@@ -36,8 +36,8 @@ class DdpMemoryTest {
     @Test
     void aWorkerGrowsByLessThanFiveMebibytes() throws IOException, InterruptedException {
         boolean isSoak = Boolean.getBoolean("jrun.soak");
-        String first = isSoak ? "2000" : "150";
-        String last = isSoak ? "10000" : "550";
+        String first = isSoak ? "2000" : "100";
+        String last = isSoak ? "10000" : "300";
         String printed = JavaProcess.start(
                         folder,
                         SoakMain.class,
