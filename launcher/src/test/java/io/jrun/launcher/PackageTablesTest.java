@@ -26,7 +26,8 @@ class PackageTablesTest {
     private static final Pattern PACKAGE_OF_A_TYPE = Pattern.compile("\\b(io\\.jrun(?:\\.[a-z]\\w*)+)\\.[A-Z]");
 
     @ParameterizedTest
-    @CsvSource({"io.jrun.launcher,launcher,false", "io.jrun.agent,agent,false", "io.jrun.comm,worker-runtime/comm,true"})
+    @CsvSource({"io.jrun.launcher,launcher,false", "io.jrun.agent,agent,false", "io.jrun.comm,worker-runtime/comm,true"
+    })
     void dependenciesRunDownTheTable(String module, String folder, boolean rootIsLowest) throws IOException {
         Map<String, Integer> rows = documentedRows(module, rootIsLowest);
         Map<String, Set<String>> uses = uses(Path.of("..", folder, "src/main/java"));

@@ -1,5 +1,6 @@
 package io.jrun.launcher.cli;
 
+import io.jrun.launcher.job.UsageException;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
