@@ -11,9 +11,11 @@ import io.jrun.comm.local.LocalWorldOptions;
 import io.jrun.train.Libtorch;
 import io.jrun.train.TinyGpt;
 import io.jrun.train.ddp.AllReduceHook;
+import io.jrun.train.ddp.BucketReduction;
 import io.jrun.train.ddp.CommunicationHook;
 import io.jrun.train.ddp.DdpOptions;
 import io.jrun.train.ddp.DistributedDataParallel;
+import io.jrun.train.ddp.GradientBucket;
 import io.jrun.train.ddp.Step;
 import io.jrun.train.optim.FlatOptimizer;
 import io.jrun.train.optim.FusedAdamW;
@@ -232,32 +234,35 @@ class CommunicationHookTest {
     }
 
     /**
-     * Two passes with the mean over all ranks, then each rank alone; all means of the models from step 3, every 2
+     * One pass with the mean over all ranks, then each rank alone; the mean of the models from step 5 on, every 2
      * steps.
      */
     @Test
     void postLocalSgdEqualsTheSerialComputation() {
         double[] serial = {0, 0};
+        double[][] wanted = new double[9][];
         for (int step = 0; step < 9; step++) {
             double[] gradients = {serial[0] - 1, serial[1] - 2};
             double mean = (gradients[0] + gradients[1]) / 2;
             for (int rank = 0; rank < RANKS; rank++) {
-                serial[rank] -= 0.1 * (step < 2 ? mean : gradients[rank]);
+                serial[rank] -= 0.1 * (step < 1 ? mean : gradients[rank]);
             }
-            if (step >= 3 && (step - 3) % 2 == 0) {
+            if (step >= 5 && (step - 5) % 2 == 0) {
                 serial[0] = (serial[0] + serial[1]) / 2;
                 serial[1] = serial[0];
             }
+            wanted[step] = serial.clone();
         }
-        AtomicReferenceArray<Double> results = new AtomicReferenceArray<>(RANKS);
+        AtomicReferenceArray<double[]> results = new AtomicReferenceArray<>(RANKS);
         LocalWorld.run(RANKS, world -> {
             Module module = new Module();
             Tensor weight = TensorMemory.own(module.register_parameter(
                     "weight", torch.zeros(new long[] {3}, new TensorOptions(torch.ScalarType.Double))));
             try (ProcessGroup alone = world.group().split(world.rank(), 0);
                     var model = new DistributedDataParallel<>(module, world.group())) {
-                model.registerHook(new PostLocalSgdHook(alone, 2));
-                PeriodicModelAverager averager = new PeriodicModelAverager(world.group(), 2, 3);
+                model.registerHook(new PostLocalSgdHook(alone, 1));
+                PeriodicModelAverager averager = new PeriodicModelAverager(world.group(), 2, 5);
+                double[] seen = new double[9];
                 for (int current = 0; current < 9; current++) {
                     try (Step step = model.step()) {
                         module.zero_grad(true);
@@ -267,15 +272,26 @@ class CommunicationHookTest {
                             weight.sub_(weight.grad().mul(new Scalar(0.1)));
                         }
                         averager.stepDone(List.of(weight));
+                        seen[current] = weight.data_ptr_double().get(2);
                     }
                 }
-                results.set(world.rank(), weight.data_ptr_double().get(2));
+                results.set(world.rank(), seen);
             }
         });
         assertThat(serial[0]).isNotCloseTo(serial[1], Offset.offset(1e-3));
         for (int rank = 0; rank < RANKS; rank++) {
-            assertThat(results.get(rank)).isCloseTo(serial[rank], Offset.offset(1e-14));
+            for (int step = 0; step < wanted.length; step++) {
+                assertThat(results.get(rank)[step])
+                        .as("rank %d, step %d", rank, step)
+                        .isCloseTo(wanted[step][rank], Offset.offset(1e-14));
+            }
         }
+    }
+
+    /** The exchange of the inner hook begins at its end: an update before the end would use the gradients of one rank. */
+    private static BucketReduction reduceAtTheEnd(GradientBucket bucket, ProcessGroup group) {
+        return () -> AllReduceHook.meanAsync(bucket.buffer(), bucket.divisor(), group)
+                .await();
     }
 
     @Test
@@ -298,8 +314,8 @@ class CommunicationHookTest {
                             LearningRateSchedule.linear(0.01, 0.1, 1, 4),
                             model.gradientMemory())) {
                 if (inHook) {
-                    model.registerHook(
-                            new OptimizerHook(new AllReduceHook(), bucket -> optimizer.update(bucket.names())));
+                    model.registerHook(new OptimizerHook(
+                            CommunicationHookTest::reduceAtTheEnd, bucket -> optimizer.update(bucket.names())));
                 }
                 for (int current = 0; current < 6; current++) {
                     try (Step step = model.step()) {
