@@ -11,6 +11,7 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.function.IntPredicate;
 import org.bytedeco.pytorch.NoGradGuard;
 import org.bytedeco.pytorch.Tensor;
 import org.bytedeco.pytorch.TensorOptions;
@@ -39,6 +40,7 @@ final class GradientMemory {
     private final Tensor[] slices;
     private final long[] addresses;
     private List<Bucket> buckets = List.of();
+    private final Map<Integer, Tensor> kept = new HashMap<>();
 
     GradientMemory(List<Parameter> parameters, ProcessGroup group, BucketPlan plan) {
         this.parameters = parameters;
@@ -112,6 +114,30 @@ final class GradientMemory {
             }
             gradient.put(slices[parameter]);
         }
+    }
+
+    /** Copies a gradient of an earlier pass: the mean of equal numbers may differ from the numbers in the last bit. */
+    void keep(int parameter) {
+        Tensor gradient = parameters.get(parameter).tensor().mutable_grad();
+        if (gradient.defined()) {
+            try (NoGradGuard _ = new NoGradGuard();
+                    Tensor copy = gradient.clone()) {
+                kept.put(parameter, TensorMemory.own(copy));
+            }
+        }
+    }
+
+    /** Writes the copies back for the parameters that no rank has used, and frees all copies. */
+    void restoreKept(IntPredicate isUsed) {
+        try (NoGradGuard _ = new NoGradGuard()) {
+            kept.forEach((parameter, values) -> {
+                if (!isUsed.test(parameter)) {
+                    slices[parameter].copy_(values);
+                }
+                values.close();
+            });
+        }
+        kept.clear();
     }
 
     /** Makes the slice the parameter's gradient. The values of the slice do not change. */

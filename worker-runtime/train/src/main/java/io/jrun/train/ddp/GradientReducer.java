@@ -174,6 +174,9 @@ class GradientReducer implements AutoCloseable {
     /** Marks all other parameters ready with their present gradients: an earlier sum, or zeros. */
     private void markUnused(BitSet others) {
         for (int i = others.nextClearBit(0); i < parameters.size(); i = others.nextClearBit(i + 1)) {
+            if (uses.mayBeUnused() && !uses.isUsedHere(i)) {
+                memory.keep(i);
+            }
             gradientIsReady(i);
         }
     }
@@ -195,6 +198,7 @@ class GradientReducer implements AutoCloseable {
         reductions.clock().reductionEnds();
         if (uses.mayBeUnused()) {
             adoptMeansOfOthers();
+            memory.restoreKept(uses::isUsedAnywhere);
         }
         uses.reductionEnds(passes == 0);
         if (!reductions.isRebuilt() && !options.searchesUnused()) {

@@ -109,6 +109,11 @@ final class ParameterUses {
         return isStatic || isSearching;
     }
 
+    /** Whether this rank has computed a gradient of the parameter since the last reduction. */
+    boolean isUsedHere(int parameter) {
+        return usedHere.get(parameter);
+    }
+
     /** Whether any rank has used the parameter. */
     boolean isUsedAnywhere(int parameter) {
         return !mayBeUnused() || usedAnywhere.get(parameter);
