@@ -30,12 +30,8 @@ class FlatOptimizerTest {
 
     private static final float[] TORCH_ADAMW = {0.46929935f, -0.96780086f, 1.4663024f, -1.9648039f, 2.4633055f};
     private static final float[] TORCH_NESTEROV = {0.481441f, -0.962882f, 1.4443228f, -1.925764f, 2.4072046f};
-    private static final float[] TORCH_ONE_CYCLE_ADAMW = {
-        0.313343585f, -0.803586304f, 1.29382896f, -1.78407156f, 2.27431369f
-    };
-    private static final float[] TORCH_ONE_CYCLE_SGD = {
-        0.290927649f, -0.581855297f, 0.872783065f, -1.16371059f, 1.45463836f
-    };
+    private static final float[] TORCH_ONE_CYCLE_ADAMW = {0.31334358f, -0.8035863f, 1.293829f, -1.7840716f, 2.2743137f};
+    private static final float[] TORCH_ONE_CYCLE_SGD = {0.29092765f, -0.5818553f, 0.87278306f, -1.1637106f, 1.4546384f};
     private static final float[] TORCH_SGD = {0.49400002f, -0.98800004f, 1.482f, -1.9760001f, 2.4699998f};
 
     private static List<UpdateRule> rules() {
