@@ -20,6 +20,7 @@ final class FsdpModel implements TrainedModel {
     private final GptOptimizer optimizer;
     private final ShardedState state;
     private long exposedNanos;
+    private long backwardWaitNanos;
 
     FsdpModel(GptOptions options, DeviceMesh mesh, Consumer<LanguageModel> built) {
         ProcessGroup shards = mesh.group(ParallelOptions.SHARD_AXIS);
@@ -65,7 +66,19 @@ final class FsdpModel implements TrainedModel {
     @Override
     public Scope step() {
         FsdpStep step = parallel.step();
-        return Scope.of(step::close, step::backward);
+        backwardWaitNanos = 0;
+        return Scope.of(step::close, loss -> {
+            long before = waitedNanos();
+            step.backward(loss);
+            backwardWaitNanos += waitedNanos() - before;
+        });
+    }
+
+    /** The time for which this step has waited so far. */
+    private long waitedNanos() {
+        return parallel.spans().stream()
+                .mapToLong(CommunicationSpan::waitedNanos)
+                .sum();
     }
 
     @Override
@@ -82,15 +95,14 @@ final class FsdpModel implements TrainedModel {
     /** The waits are spread over the passes. The report shows the waits as one span at the end of the step. */
     @Override
     public void recordCommunication(StepMetrics metrics) {
-        long waited = parallel.spans().stream()
-                .mapToLong(CommunicationSpan::waitedNanos)
-                .sum();
+        long waited = waitedNanos();
         exposedNanos += waited;
         long end = System.nanoTime();
-        metrics.recordWaitOfBackward(
+        metrics.recordWaitOfPasses(
                 end - waited,
                 end,
-                parallel.spans().stream().mapToLong(CommunicationSpan::bytes).sum());
+                parallel.spans().stream().mapToLong(CommunicationSpan::bytes).sum(),
+                waited - backwardWaitNanos);
     }
 
     @Override

@@ -83,8 +83,19 @@ public final class StepMetrics {
      * the recorded backward pass has waited for the communication.
      */
     public void recordWaitOfBackward(long beginNanos, long endNanos, long bytes) {
+        recordWaitOfPasses(beginNanos, endNanos, bytes, 0);
+    }
+
+    /**
+     * As {@link #recordWaitOfBackward}, for communication in both passes.
+     *
+     * @param forwardNanos the part of the time for which the forward pass has waited; the time is subtracted from
+     *     {@link StepPhase#FORWARD}
+     */
+    public void recordWaitOfPasses(long beginNanos, long endNanos, long bytes, long forwardNanos) {
         record(StepPhase.EXPOSED_COMMUNICATION, beginNanos, endNanos, bytes);
-        nanosSinceReport.merge(StepPhase.BACKWARD, beginNanos - endNanos, Long::sum);
+        nanosSinceReport.merge(StepPhase.FORWARD, -forwardNanos, Long::sum);
+        nanosSinceReport.merge(StepPhase.BACKWARD, forwardNanos - (endNanos - beginNanos), Long::sum);
     }
 
     /** Ends a step. The step has trained on {@code tokens} tokens of all ranks. */

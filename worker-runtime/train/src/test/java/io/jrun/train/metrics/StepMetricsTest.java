@@ -38,6 +38,15 @@ class StepMetricsTest {
                         * Objects.requireNonNull(first.get("step_seconds")))
                 .isCloseTo(50, within(1e-6));
         metrics.begin(3);
+        metrics.record(StepPhase.FORWARD, 0, 3 * SECOND, 0);
+        metrics.record(StepPhase.BACKWARD, 3 * SECOND, 8 * SECOND, 0);
+        metrics.recordWaitOfPasses(4 * SECOND, 8 * SECOND, 4096, SECOND);
+        metrics.end(50);
+        assertThat(metrics.report(Map.of()))
+                .containsEntry("forward_seconds", 2.0)
+                .containsEntry("backward_seconds", 2.0)
+                .containsEntry("exposed_communication_seconds", 4.0);
+        metrics.begin(4);
         metrics.record(StepPhase.FORWARD, 0, SECOND, 0);
         metrics.record(StepPhase.EXPOSED_COMMUNICATION, SECOND, 2 * SECOND, 0);
         metrics.end(50);
