@@ -4,10 +4,12 @@ import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
+import java.nio.file.LinkOption;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Optional;
 
 /**
  * The containers with a name of one user on this node. Stateless.
@@ -23,16 +25,22 @@ public record NamedContainers(Path folder) {
         return new NamedContainers(Path.of("/var/tmp/jrun-" + uid, "containers"));
     }
 
+    /** The image below a container; empty if no container has the name. */
+    public Optional<Path> image(String name) throws IOException {
+        Path file = folder.resolve(name).resolve(IMAGE);
+        return Files.isRegularFile(file, LinkOption.NOFOLLOW_LINKS)
+                ? Optional.of(Path.of(Files.readString(file, StandardCharsets.UTF_8)))
+                : Optional.empty();
+    }
+
     /** Names of the containers whose image is {@code image} or lies below. */
     public List<String> madeFrom(Path image) throws IOException {
         List<String> names = new ArrayList<>();
         try (DirectoryStream<Path> containers = Files.newDirectoryStream(folder)) {
             for (Path container : containers) {
-                Path file = container.resolve(IMAGE);
-                if (Files.isRegularFile(file)
-                        && Path.of(Files.readString(file, StandardCharsets.UTF_8))
-                                .startsWith(image)) {
-                    names.add(container.getFileName().toString());
+                String name = container.getFileName().toString();
+                if (image(name).filter(own -> own.startsWith(image)).isPresent()) {
+                    names.add(name);
                 }
             }
         } catch (NoSuchFileException e) {

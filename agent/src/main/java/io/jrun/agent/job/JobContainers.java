@@ -18,6 +18,7 @@ import io.jrun.agent.proto.Container;
 import io.jrun.agent.proto.OpenJob;
 import io.jrun.agent.worker.AgentOptions;
 import io.jrun.agent.worker.NativeLibraries;
+import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
@@ -32,8 +33,7 @@ import java.util.function.Consumer;
  */
 final class JobContainers {
     /** The folder of the containers with a name, on a disk of the node, beside the cache of native libraries. */
-    private static final Path NAMED =
-            NamedContainers.ofUser(UserId.ofThisProcess()).folder();
+    private static final NamedContainers NAMED = NamedContainers.ofUser(UserId.ofThisProcess());
 
     private final Optional<ContainerSpec> spec;
     private final boolean isJava;
@@ -61,8 +61,10 @@ final class JobContainers {
                     new NativeLibraries(options.runtimeClassPath(), NativeLibraries.folderOf(UserId.ofThisProcess()))
                             .fill(progress);
                 }
-                NodeContainers made =
-                        make(requested, new NodeRequest(folder.resolve("containers"), NAMED, environment), progress);
+                NodeContainers made = make(
+                        requested,
+                        new NodeRequest(folder.resolve("containers"), NAMED.folder(), environment),
+                        progress);
                 if (!started.complete(Optional.of(made))) {
                     made.close(); // The job has ended meanwhile.
                 }
@@ -100,12 +102,37 @@ final class JobContainers {
     private static ContainerSpec prepared(
             ContainerSpec requested, Map<String, String> environment, Consumer<String> progress)
             throws ContainerException, InterruptedException {
-        if (requested.image().isEmpty()) {
+        if (requested.image().isEmpty() || isKept(requested, progress)) {
             return requested;
         }
         ImagePreparer preparer = new ImagePreparer(ImagePreparer.installedClassPath(), environment, progress);
         Path image = preparer.prepare(requested.image().get());
         return requested.withImage(new ImageReference.Local(image.toString()));
+    }
+
+    /** Whether the container exists on the node. The container keeps its image, so no image needs preparation. */
+    private static boolean isKept(ContainerSpec requested, Consumer<String> progress) throws ContainerException {
+        if (requested.name().isEmpty()) {
+            return false;
+        }
+        String name = requested.name().get().name();
+        try {
+            Optional<Path> kept = NAMED.image(name);
+            if (kept.isPresent()
+                    && requested.image().get() instanceof ImageReference.Local local
+                    && ImagePreparer.isReady(Path.of(local.path()))
+                    && !isSame(Path.of(local.path()), kept.get())) {
+                progress.accept("the container " + name + " exists on this node and keeps its image " + kept.get()
+                        + "; --container-image=" + local.path() + " is not used");
+            }
+            return kept.isPresent();
+        } catch (IOException e) {
+            throw new ContainerException("the containers in " + NAMED.folder() + " cannot be read: " + e, e);
+        }
+    }
+
+    private static boolean isSame(Path one, Path other) throws IOException {
+        return Files.exists(one) && Files.exists(other) && Files.isSameFile(one, other);
     }
 
     /** Completes when workers can start, or completes exceptionally with the reason why no worker can start. */

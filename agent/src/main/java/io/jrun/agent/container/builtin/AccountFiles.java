@@ -5,6 +5,7 @@ import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.stream.Collectors;
 
 /**
  * The files of /etc that a container gets from the node. An image may lack these files. A JVM needs the user's line of
@@ -18,14 +19,23 @@ final class AccountFiles {
     static void write(ContainerRoot root, MountPointLayer layer, Path image, Account account)
             throws ContainerException {
         try {
-            write(root, layer, image, "/etc/passwd", passwd(account) + ImageReader.text(root, "/etc/passwd"));
-            write(root, layer, image, "/etc/group", group(account) + ImageReader.text(root, "/etc/group"));
+            write(root, layer, image, "/etc/passwd", first(passwd(account), ImageReader.text(root, "/etc/passwd")));
+            write(root, layer, image, "/etc/group", first(group(account), ImageReader.text(root, "/etc/group")));
             write(root, layer, image, HOSTS, nodeFile(HOSTS));
             write(root, layer, image, "/etc/resolv.conf", nodeFile("/etc/resolv.conf"));
             write(root, layer, image, "/etc/hostname", nodeFile("/etc/hostname"));
         } catch (IOException e) {
             throw new ContainerException("the files of /etc cannot be written for the container: " + e.getMessage(), e);
         }
+    }
+
+    /** Puts a line first. A root with a name has the line of an earlier job. */
+    private static String first(String line, String text) {
+        return line
+                + text.lines()
+                        .map(each -> each + "\n")
+                        .filter(each -> !each.equals(line))
+                        .collect(Collectors.joining());
     }
 
     /** The first line of a user counts. */

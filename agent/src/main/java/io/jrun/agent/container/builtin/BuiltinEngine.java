@@ -19,6 +19,9 @@ import java.util.concurrent.TimeUnit;
 public final class BuiltinEngine implements ContainerEngine {
     private static final long CHECK_SECONDS = 10;
 
+    /** The attempts to join or to mount a root with a name, which other jobs on this node mount and leave. */
+    private static final int ATTEMPTS = 10;
+
     private final Optional<RootEntry> entry;
 
     /** An engine that starts the programs. */
@@ -71,13 +74,26 @@ public final class BuiltinEngine implements ContainerEngine {
             ImageSave.check(Path.of(spec.save()), node);
         }
         Optional<NamedRoot> named = NamedRoot.open(spec, node.named());
-        if (named.isPresent()) {
-            Optional<NamespaceHolder> running =
-                    named.get().join(spec.name().orElseThrow().mode(), tools);
-            if (running.isPresent()) {
-                return prepare(spec, node, tools, account, running.get());
+        for (int attempt = 0; attempt < ATTEMPTS; attempt++) {
+            Optional<NamespaceHolder> holder = named.isPresent()
+                    ? named.get().join(spec.name().orElseThrow().mode(), tools)
+                    : Optional.empty();
+            if (holder.isEmpty()) {
+                holder = mount(spec, node, tools, account, named);
+            }
+            if (holder.isPresent()) {
+                return prepare(spec, node, tools, account, holder.get());
             }
         }
+        throw new ContainerException(
+                "--container-name=" + spec.name().orElseThrow().text()
+                        + ": other jobs on this node start and end in the container at once; start the job again");
+    }
+
+    /** Mounts the image; empty if another job has begun to mount the root with the name. */
+    private static Optional<NamespaceHolder> mount(
+            ContainerSpec spec, NodeRequest node, HostTools tools, Account account, Optional<NamedRoot> named)
+            throws ContainerException, InterruptedException {
         LocalImage image = LocalImage.open(path(spec, named), account, node.environment());
         try {
             Files.createDirectory(node.scratch());
@@ -86,8 +102,9 @@ public final class BuiltinEngine implements ContainerEngine {
         }
         if (named.isPresent()) {
             named.get().make(image.path());
+            image = LocalImage.open(named.get().image(), account, node.environment());
         }
-        return prepare(spec, node, tools, account, NamespaceHolder.start(image, node.scratch(), tools, account, named));
+        return NamespaceHolder.start(image, node.scratch(), tools, account, named);
     }
 
     private NodeContainers prepare(

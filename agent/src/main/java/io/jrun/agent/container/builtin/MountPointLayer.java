@@ -7,6 +7,7 @@ import java.nio.file.FileAlreadyExistsException;
 import java.nio.file.Files;
 import java.nio.file.LinkOption;
 import java.nio.file.Path;
+import java.util.Arrays;
 
 /**
  * A layer between the image and the workers' own layers. The layer holds mount points that the image lacks, and files
@@ -57,8 +58,14 @@ final class MountPointLayer {
     void write(Path image, String inside, String text) throws IOException, ContainerException {
         Path parent = parents(image, inside);
         Path file = parent.resolve(inside.substring(inside.lastIndexOf('/') + 1));
+        byte[] content = text.getBytes(StandardCharsets.UTF_8);
+        if (Files.isRegularFile(file, LinkOption.NOFOLLOW_LINKS)
+                && Files.size(file) == content.length
+                && Arrays.equals(Files.readAllBytes(file), content)) {
+            return; // In a root with a name, workers of another job may read the file.
+        }
         Files.deleteIfExists(file); // In a root with a name, a link could lead to a file of the node.
-        Files.write(file, text.getBytes(StandardCharsets.UTF_8));
+        Files.write(file, content);
     }
 
     /**

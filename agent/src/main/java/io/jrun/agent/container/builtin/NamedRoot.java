@@ -7,8 +7,8 @@ import io.jrun.agent.container.ContainerSpec;
 import io.jrun.agent.container.NamedContainers;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.FileAlreadyExistsException;
 import java.nio.file.Files;
-import java.nio.file.LinkOption;
 import java.nio.file.Path;
 import java.nio.file.attribute.PosixFilePermissions;
 import java.util.List;
@@ -20,8 +20,13 @@ import java.util.concurrent.TimeUnit;
  * root ({@code upper}, {@code work}), the path of its image ({@code image}), a lock that the job with the mounted root
  * holds, and the process and folder of that job ({@code running}). Confined to one thread.
  */
-record NamedRoot(String name, Path folder) {
+record NamedRoot(String name, NamedContainers containers) {
     private static final long LOCK_SECONDS = 10;
+
+    /** As long as a job waits for the mount of its image. */
+    private static final long MAKE_MILLIS = 60_000;
+
+    private static final long WAIT_MILLIS = 20;
 
     /** Returns the root of a job; empty if the job names no root. */
     static Optional<NamedRoot> open(ContainerSpec spec, Path folder) throws ContainerException {
@@ -29,39 +34,56 @@ record NamedRoot(String name, Path folder) {
             return Optional.empty();
         }
         ContainerName name = spec.name().get();
-        NamedRoot root = new NamedRoot(name.name(), folder.resolve(name.name()));
+        NamedRoot root = new NamedRoot(name.name(), new NamedContainers(folder));
         if (name.mode() == Mode.CREATE && root.exists()) {
             throw new ContainerException("--container-name=" + name.text() + ": the container already exists on"
                     + " this node ("
-                    + root.folder + "); use " + name.name() + ":auto, or delete the folder");
+                    + root.folder() + "); use " + name.name() + ":auto, or delete the folder");
         }
         return Optional.of(root);
     }
 
-    boolean exists() {
-        return Files.isRegularFile(folder.resolve(NamedContainers.IMAGE), LinkOption.NOFOLLOW_LINKS);
+    /** The folder of the root. */
+    Path folder() {
+        return containers.folder().resolve(name);
     }
 
-    /** The image of the root. */
-    Path image() throws ContainerException {
+    boolean exists() throws ContainerException {
         try {
-            return Path.of(Files.readString(folder.resolve(NamedContainers.IMAGE), StandardCharsets.UTF_8));
+            return containers.image(name).isPresent();
         } catch (IOException e) {
             throw cannot(e);
         }
     }
 
-    /** Makes the folders, unless the root exists. */
+    /** The image of the root. */
+    Path image() throws ContainerException {
+        try {
+            return containers
+                    .image(name)
+                    .orElseThrow(() -> new ContainerException("the container " + name
+                            + " was deleted on this node while the job started; start the job again"));
+        } catch (IOException e) {
+            throw cannot(e);
+        }
+    }
+
+    /** Makes the folders, and records the image unless the root has an image. */
     void make(Path image) throws ContainerException {
+        Path folder = folder();
         try {
             Files.createDirectories(
                     folder, PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwx------")));
             Files.createDirectories(folder.resolve("upper"));
             Files.createDirectories(folder.resolve("work"));
-            if (!exists()) {
-                Path written = Files.createTempFile(folder, "new", "");
-                Files.writeString(written, image.toString(), StandardCharsets.UTF_8);
-                Files.move(written, folder.resolve(NamedContainers.IMAGE));
+            Path written = Files.createTempFile(folder, "new", "");
+            Files.writeString(written, image.toString(), StandardCharsets.UTF_8);
+            try {
+                Files.createLink(folder.resolve(NamedContainers.IMAGE), written);
+            } catch (FileAlreadyExistsException e) {
+                // The root has an image. Another job may have made the root at the same time.
+            } finally {
+                Files.delete(written);
             }
         } catch (IOException e) {
             throw cannot(e);
@@ -70,13 +92,21 @@ record NamedRoot(String name, Path folder) {
 
     /** Joins the job that has this root mounted; empty if no job has the root mounted. */
     Optional<NamespaceHolder> join(Mode mode, HostTools tools) throws ContainerException, InterruptedException {
-        if (isMounted(tools)) {
+        for (long waited = 0; isMounted(tools); waited += WAIT_MILLIS) {
             if (mode == Mode.NO_EXEC || mode == Mode.CREATE) {
                 throw new ContainerException("--container-name=" + name + ":"
                         + (mode == Mode.CREATE ? "create" : "no_exec")
                         + ": another job on this node uses the container; wait for the job, or use " + name + ":exec");
             }
-            return Optional.of(running());
+            Optional<NamespaceHolder> running = running();
+            if (running.isPresent()) {
+                return running;
+            }
+            if (waited > MAKE_MILLIS) {
+                throw new ContainerException("--container-name=" + name + ": another job on this node has not made the"
+                        + " container within " + MAKE_MILLIS / 1_000 + " s; start the job again later");
+            }
+            Thread.sleep(WAIT_MILLIS); // The other job is making the container.
         }
         if (mode == Mode.EXEC) {
             throw new ContainerException("--container-name=" + name
@@ -85,13 +115,14 @@ record NamedRoot(String name, Path folder) {
         return Optional.empty();
     }
 
+    /** Tries a shared lock, which does not stop the same test of another job. */
     private boolean isMounted(HostTools tools) throws ContainerException, InterruptedException {
-        Path lock = folder.resolve("lock");
+        Path lock = folder().resolve("lock");
         if (!Files.exists(lock)) {
             return false;
         }
         try {
-            Process process = new ProcessBuilder(tools.flock(), "-n", "-E", "99", lock.toString(), "/bin/true")
+            Process process = new ProcessBuilder(tools.flock(), "-s", "-n", "-E", "99", lock.toString(), "/bin/true")
                     .redirectErrorStream(true)
                     .redirectOutput(ProcessBuilder.Redirect.DISCARD)
                     .start();
@@ -101,19 +132,18 @@ record NamedRoot(String name, Path folder) {
         }
     }
 
-    private NamespaceHolder running() throws ContainerException {
+    /** The namespace that has the root mounted; empty if the file is of an earlier job, or not complete. */
+    private Optional<NamespaceHolder> running() {
         try {
-            List<String> lines = Files.readAllLines(folder.resolve("running"), StandardCharsets.UTF_8);
-            return NamespaceHolder.joined(Long.parseLong(lines.get(0)), Path.of(lines.get(1)));
+            List<String> lines = Files.readAllLines(folder().resolve("running"), StandardCharsets.UTF_8);
+            NamespaceHolder holder = NamespaceHolder.joined(Long.parseLong(lines.get(0)), Path.of(lines.get(1)));
+            return Optional.of(holder).filter(found -> Files.isDirectory(found.view("/named")));
         } catch (IOException | RuntimeException e) {
-            throw new ContainerException(
-                    "the container " + name + " is being made by another job on this node; start the job again in"
-                            + " some seconds",
-                    e);
+            return Optional.empty();
         }
     }
 
     private ContainerException cannot(IOException e) {
-        return new ContainerException("the container " + name + " cannot be kept in " + folder + ": " + e, e);
+        return new ContainerException("the container " + name + " cannot be kept in " + folder() + ": " + e, e);
     }
 }

@@ -38,7 +38,7 @@ final class NamespaceHolder implements AutoCloseable {
             kind=$1 image=$2 base=$3 mount=$4 setpriv=$5 squashfuse=$6 named=$7 flock=$8 xattr=$9
             if [ "$named" ]; then
               exec 9>"$named/lock" || exit 1
-              "$flock" -n 9 || { echo 'another job uses the container' >&2; exit 1; }
+              "$flock" -n 9 || { echo taken; exit 1; }
             fi
             "$mount" -n -t tmpfs -o nosuid,nodev,mode=700 jrun "$base" || exit 1
             mkdir "$base/image" "$base/root" "$base/points" "$base/workers" "$base/named" || exit 1
@@ -100,8 +100,9 @@ final class NamespaceHolder implements AutoCloseable {
      *
      * @param base an empty folder, over which the namespace has a file system of its own
      * @param named the layer that stays on the node; empty if each worker has a layer of its own
+     * @return empty if another job holds the lock of {@code named}
      */
-    static NamespaceHolder start(
+    static Optional<NamespaceHolder> start(
             LocalImage image, Path base, HostTools tools, Account account, Optional<NamedRoot> named)
             throws ContainerException, InterruptedException {
         List<String> command = new ArrayList<>(List.of(tools.setsid(), tools.unshare()));
@@ -121,18 +122,18 @@ final class NamespaceHolder implements AutoCloseable {
                     new ProcessBuilder(command).directory(Path.of("/").toFile()).start();
             NamespaceHolder holder = new NamespaceHolder(shell, shell.pid(), base, named.isPresent());
             try {
-                holder.awaitReady(shell, image.path(), account);
+                return holder.isReady(shell, image.path(), account) ? Optional.of(holder) : Optional.empty();
             } catch (InterruptedException e) {
                 holder.close();
                 throw e;
             }
-            return holder;
         } catch (IOException e) {
             throw new ContainerException("the container of " + image.path() + " cannot be made: " + e.getMessage(), e);
         }
     }
 
-    private void awaitReady(Process shell, Path image, Account account)
+    /** Waits for the mount. Returns false, and ends the shell, if another job holds the lock. */
+    private boolean isReady(Process shell, Path image, Account account)
             throws ContainerException, InterruptedException {
         Thread collector = Thread.ofVirtual().name("jrun-container-errors").start(() -> collectErrors(shell));
         CompletableFuture<String> line = new CompletableFuture<>();
@@ -144,10 +145,15 @@ final class NamespaceHolder implements AutoCloseable {
             }
         });
         try {
-            if (line.get(READY_SECONDS, TimeUnit.SECONDS).equals("ready")) {
-                return;
+            String answer = line.get(READY_SECONDS, TimeUnit.SECONDS);
+            if (answer.equals("ready")) {
+                return true;
             }
             shell.waitFor(CLOSE_SECONDS, TimeUnit.SECONDS);
+            if (answer.equals("taken")) {
+                close();
+                return false;
+            }
         } catch (ExecutionException | TimeoutException e) {
             addError("no answer within " + READY_SECONDS + " s");
         }

@@ -1,0 +1,104 @@
+package io.jrun.agent.container.builtin;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
+
+import io.jrun.agent.container.ContainerException;
+import io.jrun.agent.container.ContainerName;
+import io.jrun.agent.container.ContainerSpec;
+import io.jrun.agent.container.ImageReference;
+import io.jrun.agent.container.NodeContainers;
+import io.jrun.agent.container.NodeRequest;
+import io.jrun.agent.container.WorkerRequest;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** Jobs that use the same root with a name one after the other, and at the same time. */
+class NamedRootTest {
+    private static final int JOBS = 4;
+
+    @TempDir
+    private Path temp;
+
+    private Path image;
+
+    @BeforeEach
+    void makeImage() throws Exception {
+        assumeTrue(BusyboxImage.isPossible(), "needs /usr/bin/busybox, of busybox-static");
+        assumeTrue(System.getProperty("user.name").equals("root"), "makes containers as root");
+        image = BusyboxImage.folder(temp.resolve("image"));
+    }
+
+    @Test
+    void jobsThatStartAtTheSameTimeShareTheRoot() throws Exception {
+        List<NodeContainers> made = new ArrayList<>();
+        try (ExecutorService threads = Executors.newFixedThreadPool(JOBS)) {
+            List<Future<NodeContainers>> starting = new ArrayList<>();
+            for (int job = 0; job < JOBS; job++) {
+                Path scratch = Files.createDirectory(temp.resolve("job" + job)).resolve("containers");
+                starting.add(threads.submit(() -> start(scratch)));
+            }
+            for (Future<NodeContainers> each : starting) {
+                made.add(each.get());
+            }
+            run(made.getFirst(), "touch /of-first");
+            assertThat(run(made.getLast(), "ls /")).contains("of-first\n");
+        } finally {
+            made.forEach(NodeContainers::close);
+        }
+    }
+
+    @Test
+    void theLineOfTheUserIsWrittenOnce() throws Exception {
+        for (int job = 0; job < 3; job++) {
+            try (NodeContainers containers =
+                    start(Files.createDirectory(temp.resolve("job" + job)).resolve("containers"))) {
+                assertThat(run(containers, "grep -c ^root: /etc/passwd; grep -c ^root: /etc/group"))
+                        .isEqualTo("1\n1\n");
+            }
+        }
+    }
+
+    private NodeContainers start(Path scratch) throws ContainerException, InterruptedException {
+        ContainerSpec base = ContainerSpec.of(ImageReference.parse(image.toString()));
+        ContainerSpec spec = new ContainerSpec(
+                base.image(),
+                List.of(),
+                "",
+                Optional.of(ContainerName.parse("shared")),
+                "",
+                false,
+                false,
+                true,
+                false,
+                false,
+                List.of(),
+                List.of(),
+                base.java(),
+                base.engine());
+        return new BuiltinEngine().start(spec, new NodeRequest(scratch, temp.resolve("named"), System.getenv()));
+    }
+
+    private static String run(NodeContainers containers, String script) throws Exception {
+        WorkerRequest worker =
+                new WorkerRequest("w", "/", Map.of("PATH", "/bin"), Map.of(), List.of("sh", "-c", script));
+        Process process = new ProcessBuilder(containers.command(worker))
+                .redirectErrorStream(true)
+                .start();
+        String said = new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
+        process.waitFor();
+        containers.remove("w");
+        return said;
+    }
+}
