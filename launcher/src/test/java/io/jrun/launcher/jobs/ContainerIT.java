@@ -152,11 +152,31 @@ class ContainerIT extends RealJobs {
                     }
                 }
                 """);
-        Result plain = jrun.run("where.jar");
+        Result plain = jrun.run("--container-readonly", "where.jar");
         Result mounted = jrun.run("--container-mounts=" + folder, "where.jar");
 
         assertThat(plain.out()).as(plain.err()).contains("in /.");
+        assertThat(plain.err()).doesNotContain("native libraries go to");
         assertThat(mounted.out()).as(mounted.err()).contains("in " + folder + ".");
+    }
+
+    @Test
+    void theHomeFolderIsMountedOnDemandAndTheWorkingFolderChosen() throws Exception {
+        Path home = Files.createDirectory(folder.resolve("home"));
+        Files.createFile(home.resolve("of-user"));
+        jrun.with("HOME", home.toString()).with("JRUN_CONTAINER_WORKDIR", "/bin");
+        String[] program = {"sh", "-c", "echo in $(pwd) with $(ls ~ 2>/dev/null); touch ~/made"};
+        Result without = jrun.run(program);
+        Result with = jrun.run(words(List.of("--container-mount-home"), program));
+        Result missing = jrun.with("HOME", "/nowhere/at/all")
+                .with("XDG_STATE_HOME", folder.resolve("state").toString())
+                .run(words(List.of("--container-mount-home"), program));
+
+        assertThat(without.out()).as(without.err()).contains("in /bin with\n");
+        assertThat(with.out()).as(with.err()).contains("in /bin with of-user\n");
+        assertThat(home.resolve("made")).exists();
+        assertThat(missing.err())
+                .contains("--container-mount-home: the home folder /nowhere/at/all does not exist on this node");
     }
 
     /** A JVM is process 1 of podman's container, and gets the signals from podman. */

@@ -218,7 +218,9 @@ final class NativeCache {
                     + ", mode " + PosixFilePermissions.toString(mode) + (isDirectory ? "" : ", and is no directory")
                     + ")");
         }
-        if (!Files.isWritable(own)) {
+        // In a read-only container only the folder below is writable.
+        Path natives = own.resolve(NATIVES);
+        if (!Files.isWritable(Files.isDirectory(natives, LinkOption.NOFOLLOW_LINKS) ? natives : own)) {
             throw new IOException("the directory is not writable");
         }
     }

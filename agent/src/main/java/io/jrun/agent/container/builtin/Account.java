@@ -5,10 +5,21 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.attribute.PosixFileAttributes;
+import java.util.Map;
+import java.util.stream.Stream;
 
-/** The user that runs the agent. */
+/**
+ * The user that runs the agent.
+ *
+ * @param home absolute path of the home folder; the folder may not exist
+ */
 record Account(int uid, int gid, String user, String group, String home) {
-    static Account ofThisProcess() throws IOException {
+    /**
+     * The user of this process.
+     *
+     * @param environment its HOME is the home folder, because programs inside inherit HOME
+     */
+    static Account ofThisProcess(Map<String, String> environment) throws IOException {
         Path self = Path.of("/proc/self");
         PosixFileAttributes attributes = Files.readAttributes(self, PosixFileAttributes.class);
         return new Account(
@@ -16,7 +27,14 @@ record Account(int uid, int gid, String user, String group, String home) {
                 (int) Files.getAttribute(self, "unix:gid"),
                 attributes.owner().getName(),
                 attributes.group().getName(),
-                System.getProperty("user.home", "/"));
+                home(environment));
+    }
+
+    private static String home(Map<String, String> environment) {
+        return Stream.of(environment.getOrDefault("HOME", ""), System.getProperty("user.home", ""))
+                .filter(path -> path.matches("/[^:\\n]*")) // The path is a field of /etc/passwd.
+                .findFirst()
+                .orElse("/");
     }
 
     boolean isRoot() {

@@ -63,7 +63,8 @@ final class BuiltinContainers implements NodeContainers {
         Account inside = spec.remapRoot() ? new Account(0, 0, "root", "root", "/root") : account;
         AccountFiles.write(bare, layer, root(), inside);
         String home = bare.resolve(inside.home(), true);
-        if (!home.isEmpty()) {
+        Path seen = bare.locate(home);
+        if (!home.isEmpty() && (Files.isDirectory(seen) || !Files.exists(seen, LinkOption.NOFOLLOW_LINKS))) {
             bare.mount(home, holder.view("/none"), true, false); // The folder is empty if the image has none.
         }
         this.plan = plan(PLAN_ONLY);

@@ -42,7 +42,8 @@ public final class BuiltinEngine implements ContainerEngine {
     public static void check(Map<String, String> environment) throws ContainerException, InterruptedException {
         HostTools tools = HostTools.find(environment);
         List<String> command = new ArrayList<>(List.of(tools.unshare(), "--mount"));
-        if (!account().isRoot()) {
+        Account account = account(environment);
+        if (!account.isRoot()) {
             command.addAll(List.of("--user", "--map-root-user"));
         }
         command.add("/bin/true");
@@ -56,7 +57,7 @@ public final class BuiltinEngine implements ContainerEngine {
                 throw new ContainerException(tools.unshare() + " has not ended within " + CHECK_SECONDS + " s");
             }
             if (process.exitValue() != 0) {
-                throw new ContainerException(NamespaceRefusal.sentence(account()));
+                throw new ContainerException(NamespaceRefusal.sentence(account));
             }
         } catch (IOException e) {
             throw new ContainerException(tools.unshare() + " cannot be started: " + e.getMessage(), e);
@@ -65,7 +66,7 @@ public final class BuiltinEngine implements ContainerEngine {
 
     @Override
     public NodeContainers start(ContainerSpec spec, NodeRequest node) throws ContainerException, InterruptedException {
-        Account account = account();
+        Account account = account(node.environment());
         HostTools tools = HostTools.find(node.environment());
         if (entry.isPresent()) {
             entry.get().check(node);
@@ -118,9 +119,9 @@ public final class BuiltinEngine implements ContainerEngine {
         }
     }
 
-    private static Account account() throws ContainerException {
+    private static Account account(Map<String, String> environment) throws ContainerException {
         try {
-            return Account.ofThisProcess();
+            return Account.ofThisProcess(environment);
         } catch (IOException e) {
             throw new ContainerException("/proc/self cannot be read: " + e.getMessage(), e);
         }

@@ -125,6 +125,10 @@ final class MountPlan {
 
     void user(ContainerSpec spec, Account account) throws ContainerException {
         if (spec.mountHome()) {
+            if (!Files.isDirectory(Path.of(account.home()))) {
+                throw new ContainerException("--container-mount-home: the home folder " + account.home()
+                        + " does not exist on this node; make the folder, or leave the option out");
+            }
             bind(Path.of(account.home()), account.home(), List.of());
         }
         for (ContainerMount mount : spec.mounts()) {
