@@ -9,6 +9,7 @@ import io.jrun.agent.container.ImageReference;
 import io.jrun.agent.container.JavaChoice;
 import io.jrun.agent.container.UnsharedNamespace;
 import io.jrun.launcher.job.UsageException;
+import java.nio.file.Files;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
@@ -106,9 +107,15 @@ final class ContainerOptions {
 
     private ImageReference image(String text) {
         ImageReference image = ImageReference.parse(text);
-        return image instanceof ImageReference.Local local
-                ? new ImageReference.Local(commandContext.resolve(local.path()).toString())
-                : image;
+        if (image instanceof ImageReference.Local local) {
+            return new ImageReference.Local(commandContext.resolve(local.path()).toString());
+        }
+        if (Files.exists(commandContext.resolve(text))) {
+            throw new ContainerFormatException(
+                    "'" + text + "' is an image of a registry and also a file or folder here;" + " write ./" + text
+                            + " for the file or folder, or docker://" + text + " for the image");
+        }
+        return image;
     }
 
     private List<ContainerMount> mounts() {

@@ -119,6 +119,7 @@ class ContainerOptionsTest {
             value = {
                 "--container-mounts=/a | --container-mounts is for jobs in containers. Add --container-image or --container-name",
                 "--container-image=A | 'A' is not an image",
+                "--container-image=train.jar | write ./train.jar for the file or folder, or docker://train.jar for the image.",
                 "--container-image=/i --container-mounts=/a:b | the path inside the container must begin with /.",
                 "--container-image=/i --container-workdir=b | must begin with /.",
                 "--container-image=/i --container-unshare=user | the namespaces are net, ipc, uts and pid.",
