@@ -156,9 +156,10 @@ final class JobContainers {
      * Runs after the end of a worker. Saves the root if the job requests a save and the worker has local rank 0. Blocks
      * until the file is written.
      *
+     * @param progress receives a sentence for the user before the file is written
      * @return the reason why the root could not be saved; empty without a failure
      */
-    Optional<String> ended(String id, int localRank) {
+    Optional<String> ended(String id, int localRank, Consumer<String> progress) {
         if (!started.isDone()
                 || started.isCompletedExceptionally()
                 || containers().isEmpty()) {
@@ -167,6 +168,7 @@ final class JobContainers {
         NodeContainers made = containers().get();
         try {
             if (localRank == 0 && !spec().save().isEmpty()) {
+                progress.accept("--container-save: writing the root of local rank 0 to " + spec().save());
                 made.save(id, Path.of(spec().save()));
             }
             return Optional.empty();

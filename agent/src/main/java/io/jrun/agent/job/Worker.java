@@ -161,8 +161,9 @@ final class Worker implements WorkerProcess.Listener {
 
     @Override
     public void ended(WorkerExit end) {
-        Optional<String> problem =
-                roundContext.containers().ended(containerId, spec.getLocalRank()); // on the worker's thread
+        Optional<String> problem = roundContext
+                .containers()
+                .ended(containerId, spec.getLocalRank(), roundContext.notices()); // on the worker's thread
         roundContext.mailbox().post(() -> {
             problem.ifPresent(roundContext.notices());
             round.exited(rank(), logFolder, problem.isPresent() && end.exitCode() == 0 ? end.failed() : end);

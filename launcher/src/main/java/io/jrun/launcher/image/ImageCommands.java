@@ -105,7 +105,12 @@ public final class ImageCommands {
 
     private void importImage(ImageRequest.Import request) throws ContainerException, IOException, InterruptedException {
         SquashfsFile file = SquashfsFile.at(request.output(), commandContext.environment());
-        file.make(CachedImage.root(prepared(request.image())));
+        write(file, CachedImage.root(prepared(request.image())));
+    }
+
+    private void write(SquashfsFile file, Path root) throws ContainerException, IOException, InterruptedException {
+        report.accept("writing " + file.path());
+        file.make(root);
         print(file.path() + "  " + ImageText.size(Files.size(file.path())));
     }
 
@@ -114,18 +119,15 @@ public final class ImageCommands {
         if (!Files.isDirectory(request.rootfs())) {
             throw new UsageException("--rootfs: " + request.rootfs() + " is not a folder.");
         }
-        SquashfsFile file = SquashfsFile.at(request.output(), commandContext.environment());
-        file.make(request.rootfs());
-        print(file.path() + "  " + ImageText.size(Files.size(file.path())));
+        write(SquashfsFile.at(request.output(), commandContext.environment()), request.rootfs());
     }
 
     private void create(ImageRequest.CreateOfDebian request)
             throws ContainerException, IOException, InterruptedException {
         SquashfsFile file = SquashfsFile.at(request.output(), commandContext.environment());
         try (DebianRoot root = DebianRoot.make(request, commandContext.environment(), report)) {
-            file.make(root.folder());
+            write(file, root.folder());
         }
-        print(file.path() + "  " + ImageText.size(Files.size(file.path())));
     }
 
     private String inspect(String image, boolean json) throws ContainerException, IOException, InterruptedException {

@@ -16,6 +16,12 @@ import java.util.Objects;
 record SquashfsFile(Path path, Map<String, String> environment) {
     private static final String PART = ".part";
 
+    /**
+     * Files that every start of a JVM reads as a whole. The files are not compressed: the kernel may have one decompressor
+     * for each mount, and the first JVM of a job waits for the decompressor.
+     */
+    private static final String NOT_COMPRESSED = "uncompressed@(name(libjvm.so)||name(classes*.jsa))";
+
     /** @throws UsageException if the file exists, or its folder does not */
     static SquashfsFile at(Path path, Map<String, String> environment) {
         if (Files.exists(path)) {
@@ -28,7 +34,7 @@ record SquashfsFile(Path path, Map<String, String> environment) {
         return new SquashfsFile(path, environment);
     }
 
-    /** Makes the file of a root folder: zstd, all files of root, no extended attributes. */
+    /** Makes the file of a root folder: zstd but for files of JVMs, all files of root, no extended attributes. */
     void make(Path root) throws ContainerException, IOException, InterruptedException {
         String prefix = "." + path.getFileName() + "."
                 + Files.readString(Path.of("/proc/sys/kernel/hostname")).strip() + ".";
@@ -44,6 +50,8 @@ record SquashfsFile(Path path, Map<String, String> environment) {
                             part.toString(),
                             "-comp",
                             "zstd",
+                            "-action",
+                            NOT_COMPRESSED,
                             "-all-root",
                             "-no-xattrs",
                             "-noappend",

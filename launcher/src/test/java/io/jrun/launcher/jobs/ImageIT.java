@@ -313,9 +313,11 @@ class ImageIT extends RealJobs {
         }
         assertThat(jrun.run("image", "prune", "--older-than=0").out()).contains("1 images removed");
         assertThat(entries()).isEmpty();
-        assertThat(jrun.run("image", "create", "made.sqsh", "--rootfs=" + shared.resolve("root"))
-                        .exitCode())
-                .isZero();
+        Path library = Files.createDirectories(folder.resolve("jdk/server")).resolve("libjvm.so");
+        Files.writeString(library, "a".repeat(1 << 20));
+        Result created = jrun.run("image", "create", "made.sqsh", "--rootfs=" + folder.resolve("jdk"));
+        assertThat(created.exitCode()).as(created.err()).isZero();
+        assertThat(folder.resolve("made.sqsh").toFile().length()).isGreaterThan(1 << 20); // not compressed
         for (String[] bad : new String[][] {
             {"image"},
             {"image", "lss"},
