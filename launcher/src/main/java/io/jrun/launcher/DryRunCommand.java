@@ -112,9 +112,9 @@ final class DryRunCommand {
     }
 
     private static List<String> tensorParallel(JobSpec job, RankMap ranks) {
-        return TensorParallelGroups.of(job.program().args())
+        return TensorParallelGroups.of(job.program().args()).stream()
                 .map(groups -> groups.describe(ranks))
-                .orElse(List.of());
+                .toList();
     }
 
     private static List<List<String>> commands(

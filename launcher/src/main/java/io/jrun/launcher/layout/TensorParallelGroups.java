@@ -36,10 +36,18 @@ public record TensorParallelGroups(int size) {
                 : Optional.empty();
     }
 
-    /** One line about the groups, and one warning if a group is on several nodes. */
-    public List<String> describe(RankMap ranks) {
+    /** One line for {@code --dry-run}: that each group is on one node, or the warning. */
+    public String describe(RankMap ranks) {
+        int groups = ranks.worldSize() / size;
+        return warning(ranks)
+                .orElseGet(() -> "tensor parallel: " + groups + (groups == 1 ? " group" : " groups") + " of " + size
+                        + " ranks, each on one node");
+    }
+
+    /** One line with the cost if a group is on several nodes, or if the size does not divide the ranks. */
+    public Optional<String> warning(RankMap ranks) {
         if (ranks.worldSize() % size != 0) {
-            return List.of("warning: --tp=" + size + " does not divide the " + ranks.worldSize()
+            return Optional.of("warning: --tp=" + size + " does not divide the " + ranks.worldSize()
                     + " ranks of this job. Start a multiple of " + size + " ranks.");
         }
         List<List<Placement>> split = new ArrayList<>();
@@ -49,13 +57,11 @@ public record TensorParallelGroups(int size) {
                 split.add(group);
             }
         }
-        int groups = ranks.worldSize() / size;
         if (split.isEmpty()) {
-            return List.of("tensor parallel: " + groups + (groups == 1 ? " group" : " groups") + " of " + size
-                    + " ranks, each on one node");
+            return Optional.empty();
         }
         List<Placement> first = split.getFirst();
-        return List.of("warning: " + split.size() + " of " + groups
+        return Optional.of("warning: " + split.size() + " of " + ranks.worldSize() / size
                 + " tensor parallel groups are on several nodes, such as"
                 + " ranks " + first.getFirst().rank() + " to " + first.getLast().rank() + " on "
                 + String.join(" and ", nodes(first)) + ". Each layer then sends 4 all-reduces of its activations over"
