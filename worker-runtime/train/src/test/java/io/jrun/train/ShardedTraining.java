@@ -39,6 +39,15 @@ public final class ShardedTraining {
     public static final ModuleWrapper RECOMPUTED =
             (name, part, forward) -> RecomputedSegment.of(name, part, forward)::forward;
 
+    /** Freezes the weight of each part. */
+    public static final ModuleWrapper FROZEN_WEIGHT = (_, part, forward) -> {
+        Tensor weight = ModuleTensors.parameters(part).get("weight");
+        if (weight != null) {
+            weight.set_requires_grad(false);
+        }
+        return forward;
+    };
+
     private ShardedTraining() {}
 
     /** The training of one rank. Returns its parameters. */
@@ -132,6 +141,11 @@ public final class ShardedTraining {
      * {@code steps}.
      */
     public static Map<String, float[]> offloaded(World world, Path folder, int steps) {
+        return offloaded(world, folder, steps, ModuleWrapper.NONE);
+    }
+
+    /** As {@link #offloaded(World, Path, int)}, with a wrapper inside of the units. */
+    public static Map<String, float[]> offloaded(World world, Path folder, int steps, ModuleWrapper inner) {
         try (OffloadedOptimizer optimizer = new OffloadedOptimizer(
                 folder.resolve("rank-" + world.rank()),
                 world.group(),
@@ -139,7 +153,7 @@ public final class ShardedTraining {
                 ParameterGroup.decayMatrices(0.1),
                 LearningRateSchedule.constant(0.05))) {
             var fsdp = new FullyShardedDataParallel(world.group(), FsdpOptions.DEFAULT, optimizer);
-            UnevenNet net = new UnevenNet(fsdp);
+            UnevenNet net = new UnevenNet(fsdp.around(inner));
             fsdp.shardRest(net);
             for (int step = (int) optimizer.steps(); step < steps; step++) {
                 try (var scope = fsdp.step()) {

@@ -40,6 +40,9 @@ import org.bytedeco.pytorch.Tensor;
 public final class OffloadedOptimizer implements ShardOffload, AutoCloseable {
     private static final String COMMITTED = "committed-step";
 
+    /** The group of parameters that need no gradient: they do not change. */
+    static final int FROZEN_GROUP = -1;
+
     private final Path folder;
     private final FlatUpdate update;
     private final int blocks;
@@ -103,7 +106,8 @@ public final class OffloadedOptimizer implements ShardOffload, AutoCloseable {
                             + " ranks and the same model, or an empty folder.");
         }
         OffloadedUnit unit = new OffloadedUnit(new UnitFile(file, blocks * bytes), bytes, blocks);
-        shards.forEach((name, shard) -> unit.add(shard, update.group(name, shard)));
+        shards.forEach(
+                (name, shard) -> unit.add(shard, shard.requires_grad() ? update.group(name, shard) : FROZEN_GROUP));
         units.add(unit);
         if (steps == 0) {
             unit.begin(values);

@@ -91,7 +91,7 @@ final class OffloadedUnit {
         for (int i = 0; i < ends.size(); i++) {
             boolean endsGroup = i + 1 == ends.size() || !groups.get(i + 1).equals(groups.get(i));
             long end = ends.get(i);
-            if (endsGroup && end > begin) {
+            if (endsGroup && end > begin && groups.get(i) != OffloadedOptimizer.FROZEN_GROUP) {
                 pieces.add(piece(loaded, begin, end, groups.get(i)));
             }
             begin = endsGroup ? end : begin;

@@ -20,6 +20,7 @@ import io.jrun.train.optim.LearningRateSchedule;
 import io.jrun.train.optim.ParameterGroup;
 import io.jrun.train.tensor.TensorMemory;
 import java.io.IOException;
+import java.lang.foreign.Arena;
 import java.lang.foreign.ValueLayout;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -29,7 +30,10 @@ import java.util.Map;
 import java.util.Random;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.AtomicReferenceArray;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 import java.util.stream.Collectors;
+import java.util.stream.Stream;
 import org.bytedeco.pytorch.Tensor;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -51,6 +55,19 @@ class OffloadedOptimizerTest {
                     .allSatisfy(
                             rank -> assertThat(ShardedTraining.bits(rank)).isEqualTo(ShardedTraining.bits(expected)));
         }
+    }
+
+    /** Weights decay, so an update of a frozen weight would change the weight. */
+    @Test
+    void frozenParametersDoNotChange() {
+        Map<String, float[]> expected = ShardedTraining.run(
+                        2, world -> ShardedTraining.fsdp(world, FsdpOptions.DEFAULT, ShardedTraining.FROZEN_WEIGHT, 1))
+                .getFirst();
+        assertThat(ShardedTraining.run(
+                        2,
+                        world -> ShardedTraining.offloaded(
+                                world, folder, ShardedTraining.STEPS, ShardedTraining.FROZEN_WEIGHT)))
+                .allSatisfy(rank -> assertThat(ShardedTraining.bits(rank)).isEqualTo(ShardedTraining.bits(expected)));
     }
 
     @Test
@@ -137,6 +154,61 @@ class OffloadedOptimizerTest {
 
     private static int hash(Tensor whole) {
         return Arrays.hashCode(TensorMemory.segment(whole).toArray(ValueLayout.JAVA_FLOAT));
+    }
+
+    /** A process that ends in a write of step 4 leaves any bytes where step 4 and its gradients belong. */
+    @Test
+    void aTornWriteOfTheNextStepLeavesTheLastStep() throws IOException {
+        Map<String, float[]> expected = ShardedTraining.run(
+                        2, world -> ShardedTraining.offloaded(world, folder.resolve("whole"), 5))
+                .getFirst();
+        Path torn = folder.resolve("torn");
+        ShardedTraining.run(2, world -> ShardedTraining.offloaded(world, torn, 3));
+        int files = 0;
+        Pattern name = Pattern.compile("unit-\\d+-of-2-ranks-(\\d+)-bytes");
+        for (int rank = 0; rank < 2; rank++) {
+            for (Path path : list(torn.resolve("rank-" + rank))) {
+                Matcher unit = name.matcher(path.getFileName().toString());
+                if (unit.matches()) {
+                    tear(path, 3L * Integer.parseInt(unit.group(1)));
+                    files++;
+                }
+            }
+        }
+        assertThat(files).isEqualTo(8);
+        assertThat(ShardedTraining.run(2, world -> ShardedTraining.offloaded(world, torn, 5)))
+                .allSatisfy(rank -> assertThat(ShardedTraining.bits(rank)).isEqualTo(ShardedTraining.bits(expected)));
+    }
+
+    private static List<Path> list(Path folder) throws IOException {
+        try (Stream<Path> files = Files.list(folder)) {
+            return files.toList();
+        }
+    }
+
+    private static void tear(Path path, long versionBytes) {
+        try (UnitFile file = new UnitFile(path, versionBytes);
+                Arena arena = Arena.ofConfined()) {
+            file.write(
+                    file.version(4),
+                    arena.allocate(Math.max(1, versionBytes))
+                            .asSlice(0, versionBytes)
+                            .fill((byte) 0x5A));
+            file.write(file.gradients(), arena.allocate(64).fill((byte) 0x5A));
+        }
+    }
+
+    /** One rank was killed before it committed step 3, the other after: both go on from step 2. */
+    @Test
+    void ranksThatCommittedDifferentStepsGoOnFromTheEarlierOne() throws IOException {
+        Map<String, float[]> expected = ShardedTraining.run(
+                        2, world -> ShardedTraining.offloaded(world, folder.resolve("whole"), 5))
+                .getFirst();
+        Path uneven = folder.resolve("uneven");
+        ShardedTraining.run(2, world -> ShardedTraining.offloaded(world, uneven, 3));
+        Files.writeString(uneven.resolve("rank-1/committed-step"), "2");
+        assertThat(ShardedTraining.run(2, world -> ShardedTraining.offloaded(world, uneven, 5)))
+                .allSatisfy(rank -> assertThat(ShardedTraining.bits(rank)).isEqualTo(ShardedTraining.bits(expected)));
     }
 
     /** SIGKILL of the process of all ranks at any time of a step. Soak: 50 kills, -Djrun.soak=true. */
