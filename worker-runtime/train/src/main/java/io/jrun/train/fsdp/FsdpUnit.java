@@ -17,7 +17,6 @@ final class FsdpUnit {
     private final String name;
     private final FsdpGroups groups;
     private final Consumer<CommunicationSpan> spans;
-    private final ShardLayout layout;
     private final UnitParameters parameters;
     private final TransferMemory memory;
     private final UnitGather fromAll;
@@ -46,10 +45,15 @@ final class FsdpUnit {
         this.name = name;
         this.groups = groups;
         this.spans = spans;
-        this.layout = UnitParameters.layout(parameters, groups.shards().size());
         this.memory = memory;
         this.parameters = new UnitParameters(
-                parameters, layout, groups.shard(), precision.parameterType(), memory, offload, number);
+                parameters,
+                UnitParameters.layout(parameters, groups.shards().size()),
+                groups.shard(),
+                precision.parameterType(),
+                memory,
+                offload,
+                number);
         this.fromAll = new UnitGather(name, this.parameters, groups.shards(), memory, spans);
         this.fromNeighbours =
                 neighbours == null ? null : new UnitGather(name, this.parameters, neighbours, memory, spans);
@@ -157,6 +161,6 @@ final class FsdpUnit {
     }
 
     UnitReduction reduce() {
-        return new UnitReduction(name, parameters, layout, groups, reduceType, memory, spans);
+        return new UnitReduction(name, parameters, groups, reduceType, memory, spans);
     }
 }

@@ -8,6 +8,7 @@ import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.stream.IntStream;
 import org.bytedeco.javacpp.PointerScope;
 import org.bytedeco.pytorch.NoGradGuard;
 import org.bytedeco.pytorch.Tensor;
@@ -76,12 +77,17 @@ final class UnitParameters {
                 tensor.set_data(missing.get(index));
                 shards.add(TensorMemory.own(rows));
             });
-            gradients =
-                    new PaddedMemory(shards.stream().map(TensorMemory::sizes).toList(), own);
+            // Files of gradients have the layout of the values.
+            gradients = new PaddedMemory(
+                    shards.stream()
+                            .map(rows ->
+                                    rows.requires_grad() || offload != null ? TensorMemory.sizes(rows) : new long[] {0})
+                            .toList(),
+                    own);
             gradients.allocate();
             gradients.clear();
             for (int i = 0; i < shards.size(); i++) {
-                shardGradients.add(gradientOf(i, own));
+                shardGradients.add(shards.get(i).requires_grad() ? gradientOf(i, own) : missing.get(i));
             }
             offloaded = offload == null ? null : OffloadedShards.takeOver(offload, unit, names, shards, gradients);
         }
@@ -131,6 +137,13 @@ final class UnitParameters {
 
     int count() {
         return modules.size();
+    }
+
+    /** The parameters that need a gradient. */
+    int[] trained() {
+        return IntStream.range(0, count())
+                .filter(i -> shards.get(i).requires_grad())
+                .toArray();
     }
 
     String name(int index) {

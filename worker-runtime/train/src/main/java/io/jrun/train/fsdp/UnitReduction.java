@@ -23,6 +23,9 @@ import org.jspecify.annotations.Nullable;
 final class UnitReduction {
     private final String unit;
     private final UnitParameters parameters;
+    /** The numbers of the parameters that need a gradient. The layout has these parameters. */
+    private final int[] trained;
+
     private final ShardLayout layout;
     private final FsdpGroups groups;
     private final DataType type;
@@ -39,14 +42,16 @@ final class UnitReduction {
     UnitReduction(
             String unit,
             UnitParameters parameters,
-            ShardLayout layout,
             FsdpGroups groups,
             DataType type,
             TransferMemory memory,
             Consumer<CommunicationSpan> spans) {
         this.unit = unit;
         this.parameters = parameters;
-        this.layout = layout;
+        this.trained = parameters.trained();
+        this.layout = new ShardLayout(
+                Arrays.stream(trained).mapToObj(parameters::shape).toList(),
+                groups.shards().size());
         this.groups = groups;
         this.type = type;
         this.memory = memory;
@@ -66,9 +71,9 @@ final class UnitReduction {
         long width = type.sizeBytes();
         try (PointerScope _ = new PointerScope();
                 NoGradGuard _ = new NoGradGuard()) {
-            @Nullable Tensor[] gradients = new Tensor[parameters.count()];
+            @Nullable Tensor[] gradients = new Tensor[trained.length];
             for (int i = 0; i < gradients.length; i++) {
-                Tensor gradient = parameters.module(i).mutable_grad();
+                Tensor gradient = parameters.module(trained[i]).mutable_grad();
                 if (gradient.defined()) {
                     gradients[i] = gradient.to(TensorTypes.scalarType(type)).contiguous();
                     gradient.reset();
@@ -123,15 +128,13 @@ final class UnitReduction {
             layout.forEachPieceOf(
                     groups.shard(),
                     begin,
-                    (parameter, _, inParts, elements) -> add(parameter, sums.narrow(0, inParts - begin, elements)));
+                    (index, _, inParts, elements) -> add(trained[index], sums.narrow(0, inParts - begin, elements)));
             parameters.releaseGradients();
         }
         memory.give(taken);
     }
 
     private void add(int parameter, Tensor rows) {
-        if (parameters.shard(parameter).requires_grad()) {
-            parameters.addGradient(parameter, rows.view(TensorMemory.sizes(parameters.shard(parameter))));
-        }
+        parameters.addGradient(parameter, rows.view(TensorMemory.sizes(parameters.shard(parameter))));
     }
 }

@@ -23,6 +23,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.Arguments;
 import org.junit.jupiter.params.provider.MethodSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** Parameters after five steps of AdamW: fully sharded training against DistributedDataParallel, bit for bit. */
 class FsdpEqualityTest {
@@ -54,10 +55,12 @@ class FsdpEqualityTest {
         assertEqualBits(3, world -> ShardedTraining.fsdp(world, FsdpOptions.DEFAULT, ModuleWrapper.NONE, 3), 3);
     }
 
-    @Test
-    void oneReplicaOfTwoShardsAndTwoReplicasOfOneShardGiveTheSameBits() {
-        assertEqualBits(2, world -> hybrid(world, 1), 1);
-        assertEqualBits(2, world -> hybrid(world, 2), 1);
+    /** One replica of all shards, and replicas of one shard. */
+    @ParameterizedTest
+    @ValueSource(ints = {2, 3, 4})
+    void replicasOrShardsAloneGiveTheSameBits(int ranks) {
+        assertEqualBits(ranks, world -> hybrid(world, 1), 1);
+        assertEqualBits(ranks, world -> hybrid(world, ranks), 1);
     }
 
     /** Two replicas of two shards add the gradients in another order. */

@@ -9,7 +9,10 @@ import io.jrun.train.Libtorch;
 import io.jrun.train.ShardedTraining;
 import io.jrun.train.UnevenNet;
 import io.jrun.train.tensor.ModuleTensors;
+import java.lang.foreign.MemorySegment;
+import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.function.UnaryOperator;
 import org.bytedeco.javacpp.PointerScope;
 import org.bytedeco.pytorch.LinearImpl;
@@ -82,6 +85,28 @@ class FsdpStepTest {
                     .hasMessageContaining(name)
                     .hasMessageContaining("is not gathered");
         }
+    }
+
+    /** Two ranks share a bias of 7 elements as 4 and 3, and 5 as 3 and 2; each part has a cache line. */
+    @Test
+    void frozenParametersHaveNoGradientMemoryAndSendNothing() {
+        LocalWorld.run(2, world -> {
+            var fsdp = new FullyShardedDataParallel(world.group(), FsdpOptions.DEFAULT);
+            UnevenNet net = new UnevenNet(fsdp.around(ShardedTraining.FROZEN_WEIGHT));
+            assertThat(fsdp.gradientMemory().stream().mapToLong(MemorySegment::byteSize))
+                    .containsExactlyElementsOf(world.rank() == 0 ? List.of(64L, 64L, 64L) : List.of(64L, 64L));
+            Objects.requireNonNull(ModuleTensors.parameters(net).get("table.weight"))
+                    .set_requires_grad(false);
+            fsdp.shardRest(net);
+            assertThat(fsdp.units()).contains("root");
+            try (var step = fsdp.step()) {
+                step.backward(net.loss(ShardedTraining.seed(world, 0, 0), 3));
+                assertThat(fsdp.spans())
+                        .filteredOn(span -> span.kind() == CommunicationSpan.Kind.REDUCE)
+                        .extracting(CommunicationSpan::bytes)
+                        .containsExactlyInAnyOrder(4L * 7, 4L * 5, 4L);
+            }
+        });
     }
 
     @Test
