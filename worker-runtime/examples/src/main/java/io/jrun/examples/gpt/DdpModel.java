@@ -20,6 +20,7 @@ import io.jrun.train.module.ModuleWrapper;
 import io.jrun.train.optim.GradientClipping;
 import io.jrun.train.tensor.ModuleTensors;
 import java.time.Duration;
+import java.util.Collection;
 import java.util.HashMap;
 import java.util.Locale;
 import java.util.Map;
@@ -84,10 +85,7 @@ final class DdpModel implements TrainedModel {
 
     @Override
     public Holding holding() {
-        if (optimizer instanceof ZeroStates) {
-            return Holding.PARTS_OF_GROUP;
-        }
-        return powerSgd == null && float8 == null ? Holding.ALL : Holding.PARTS;
+        return powerSgd == null && float8 == null && !(optimizer instanceof ZeroStates) ? Holding.ALL : Holding.PARTS;
     }
 
     @Override
@@ -129,6 +127,11 @@ final class DdpModel implements TrainedModel {
     @Override
     public void join(JoinOptions how, Runnable update, Runnable training) {
         model.join(how, update, training::run);
+    }
+
+    @Override
+    public Collection<Tensor> gradients() {
+        return optimizer instanceof ZeroStates zero ? zero.gradients() : TrainedModel.super.gradients();
     }
 
     @Override

@@ -7,7 +7,9 @@ import io.jrun.train.precision.LossScaler;
 import io.jrun.train.precision.NonFiniteGuard;
 import io.jrun.train.precision.ScalePolicy;
 import io.jrun.train.tensor.ModuleTensors;
+import java.util.Collection;
 import java.util.Optional;
+import java.util.function.Supplier;
 import org.bytedeco.pytorch.Module;
 import org.bytedeco.pytorch.Tensor;
 import org.jspecify.annotations.Nullable;
@@ -44,8 +46,12 @@ final class FiniteSteps implements AutoCloseable {
         return scaler == null ? loss : scaler.scale(loss);
     }
 
-    /** Whether the gradients of all ranks allow an update. The gradients then have no scale. Collective. */
-    boolean mayUpdate(long step, Module module) {
+    /**
+     * Whether the gradients of all ranks allow an update. The gradients then have no scale. Collective.
+     *
+     * @param gradients those that the optimizer of this rank uses
+     */
+    boolean mayUpdate(long step, Supplier<Collection<Tensor>> gradients) {
         if (guard != null && !guard.mayStep(step)) {
             skip(guard.lastSkipped());
             return false;
@@ -54,7 +60,7 @@ final class FiniteSteps implements AutoCloseable {
             return true;
         }
         float scale = scaler.scale();
-        boolean isFinite = scaler.unscale(ModuleTensors.parameters(module).values());
+        boolean isFinite = scaler.unscaleGradients(gradients.get());
         scaler.update();
         if (!isFinite) {
             skip("step " + step + ": a gradient is not finite with the loss scale " + scale);

@@ -11,7 +11,9 @@ import io.jrun.train.fsdp.FullyShardedDataParallel;
 import io.jrun.train.mesh.DeviceMesh;
 import io.jrun.train.metrics.StepMetrics;
 import java.time.Duration;
+import java.util.Collection;
 import java.util.function.Consumer;
+import org.bytedeco.pytorch.Tensor;
 
 /** Each rank has a part of the parameters, the gradients and the optimizer's states. Each layer is a unit. */
 final class FsdpModel implements TrainedModel {
@@ -81,10 +83,19 @@ final class FsdpModel implements TrainedModel {
                 .sum();
     }
 
+    /** With states in files each pass is reduced: whole gradients would need the memory that the files save. */
     @Override
     public Pause noSync() {
+        if (optimizer instanceof OffloadedStates) {
+            return () -> {};
+        }
         FsdpNoSync scope = parallel.noSync();
         return scope::close;
+    }
+
+    @Override
+    public Collection<Tensor> gradients() {
+        return TrainedModel.gradientsOf(parallel.parameters());
     }
 
     @Override

@@ -1,6 +1,9 @@
 package io.jrun.examples.gpt;
 
 import io.jrun.train.checkpoint.OptimizerState;
+import io.jrun.train.checkpoint.sharded.SavedCheckpoint;
+import io.jrun.train.checkpoint.sharded.ShardedState;
+import io.jrun.train.checkpoint.sharded.StateDict;
 import io.jrun.train.optim.FlatOptimizer;
 import io.jrun.train.optim.LearningRateSchedule;
 import java.lang.foreign.MemorySegment;
@@ -19,6 +22,9 @@ import org.bytedeco.pytorch.TensorVector;
 /** An optimizer of libtorch, or jrun's optimizer over flat memory. */
 sealed interface GptOptimizer extends AutoCloseable
         permits GptOptimizer.OfLibtorch, GptOptimizer.Flat, ZeroStates, OffloadedStates {
+    /** The C++ library of the presets has the elements of a tuple in reverse order in memory. */
+    long FIRST_BETA = 1;
+
     /** Drops or zeroes the gradients. */
     void clear();
 
@@ -32,11 +38,16 @@ sealed interface GptOptimizer extends AutoCloseable
     /** Updates the parameters. */
     void step();
 
-    /** Copies of the state of the optimizer by name; the caller frees them. */
-    Map<String, Tensor> state();
+    /**
+     * Adds this rank's parts of the states to a checkpoint.
+     *
+     * @param parameters this rank's parts of the parameters
+     * @return copies that the checkpoint refers to; the caller frees them
+     */
+    Collection<Tensor> put(StateDict into, String prefix, ShardedState parameters);
 
-    /** Gives the optimizer the state after {@code step} steps. */
-    void load(Map<String, Tensor> state, long step);
+    /** Reads this rank's parts of the states from a checkpoint. */
+    void load(SavedCheckpoint saved, String prefix, ShardedState parameters);
 
     /** The steps of earlier jobs whose states the optimizer has found. */
     default long stepsDone() {
@@ -62,15 +73,24 @@ sealed interface GptOptimizer extends AutoCloseable
 
     private static SGD sgd(UpdateOptions update, Map<String, Tensor> parameters) {
         SGDOptions options = new SGDOptions(1);
-        options.momentum().put(UpdateOptions.MOMENTUM);
-        options.weight_decay().put(update.weightDecay());
+        options.momentum().put(update.numbers().momentum());
+        options.weight_decay().put(update.numbers().weightDecay());
         return new SGD(vector(parameters), options);
     }
 
     private static AdamW adamW(UpdateOptions update, Map<String, Tensor> parameters) {
+        OptimizerNumbers numbers = update.numbers();
         AdamWOptions options = new AdamWOptions(1);
-        options.weight_decay().put(update.weightDecay());
+        options.betas().put(FIRST_BETA, numbers.beta1()).put(1 - FIRST_BETA, numbers.beta2());
+        options.eps().put(numbers.epsilon());
+        options.weight_decay().put(numbers.weightDecay());
         return new AdamW(vector(parameters), options);
+    }
+
+    private static Collection<Tensor> put(
+            StateDict into, String prefix, ShardedState parameters, Map<String, Tensor> copies) {
+        parameters.putOptimizer(into, prefix, copies);
+        return copies.values();
     }
 
     private static TensorVector vector(Map<String, Tensor> parameters) {
@@ -79,9 +99,6 @@ sealed interface GptOptimizer extends AutoCloseable
 
     /** An optimizer of libtorch: a kernel call for each operation and parameter. */
     record OfLibtorch(Map<String, Tensor> parameters, Optimizer optimizer, boolean isAdamW) implements GptOptimizer {
-        /** The C++ library of the presets has the elements of a tuple in reverse order in memory. */
-        private static final long FIRST_BETA = 1;
-
         @Override
         public void clear() {
             optimizer.zero_grad();
@@ -108,13 +125,15 @@ sealed interface GptOptimizer extends AutoCloseable
         }
 
         @Override
-        public Map<String, Tensor> state() {
-            return OptimizerState.of(optimizer, parameters);
+        public Collection<Tensor> put(StateDict into, String prefix, ShardedState parts) {
+            return GptOptimizer.put(into, prefix, parts, OptimizerState.of(optimizer, parameters));
         }
 
         @Override
-        public void load(Map<String, Tensor> state, long step) {
+        public void load(SavedCheckpoint saved, String prefix, ShardedState parts) {
+            Map<String, Tensor> state = parts.readOptimizer(saved, prefix);
             OptimizerState.load(optimizer, parameters, state);
+            state.values().forEach(Tensor::close);
         }
 
         @Override
@@ -157,13 +176,15 @@ sealed interface GptOptimizer extends AutoCloseable
         }
 
         @Override
-        public Map<String, Tensor> state() {
-            return optimizer.state();
+        public Collection<Tensor> put(StateDict into, String prefix, ShardedState parts) {
+            return GptOptimizer.put(into, prefix, parts, optimizer.state());
         }
 
         @Override
-        public void load(Map<String, Tensor> state, long step) {
-            optimizer.load(state, step);
+        public void load(SavedCheckpoint saved, String prefix, ShardedState parts) {
+            Map<String, Tensor> state = parts.readOptimizer(saved, prefix);
+            optimizer.load(state, saved.step());
+            state.values().forEach(Tensor::close);
         }
 
         @Override

@@ -66,10 +66,14 @@ record GptOptions(
               --accumulate=N         micro-batches whose gradients make one step  Default: 1.
               --lr=X                 peak learning rate  Default: 0.004.
               --warmup=N             steps until the peak learning rate  Default: 50.
-              --lr-schedule=NAME     cosine or linear (down to a tenth of the peak), constant, or one-cycle (torch's
-                                     OneCycleLR with its momentum, without --warmup)  Default: cosine.
-              --optimizer=NAME       sgd (momentum 0.9), adamw, fused (AdamW in one kernel call) or fused-sgd
-                                     Default: adamw.
+              --warmup-curve=NAME    linear, or log (DeepSpeed's warmup_type log)  Default: linear.
+              --lr-schedule=NAME     cosine or linear (down to the floor), constant, or one-cycle (torch's OneCycleLR
+                                     with its momentum, without --warmup)  Default: cosine.
+              --lr-floor=X           last learning rate of cosine and linear, as a share of the peak  Default: 0.1.
+              --optimizer=NAME       sgd, adamw, fused (AdamW in one kernel call) or fused-sgd  Default: adamw.
+              --betas=X,Y            decays of AdamW's means of gradients and of their squares  Default: 0.9,0.999.
+              --eps=X                the number that AdamW adds to its denominator  Default: 1e-8.
+              --momentum=X           momentum of SGD  Default: 0.9.
               --weight-decay=X       weight decay  Default: 0.01 for AdamW, 0 for SGD.
               --decay-matrices       no weight decay for biases and norms, with fused or fused-sgd
               --update-in-hook       update the parameters of a bucket when its gradients are reduced, with fused or
@@ -237,7 +241,7 @@ record GptOptions(
 
     /** The learning rate of each step. */
     LearningRateSchedule schedule() {
-        return recipe.update().schedule(learningRate, steps);
+        return recipe.update().rate().of(learningRate, steps);
     }
 
     /** Whether a progress line follows step {@code number}, from 1. */

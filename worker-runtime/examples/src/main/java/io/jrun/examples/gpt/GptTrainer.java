@@ -36,7 +36,7 @@ final class GptTrainer implements AutoCloseable {
         checks = new FiniteSteps(recipe, group);
         model = TrainedModel.of(options, mesh, checks::watch);
         average = recipe.update().averageDecay() > 0
-                ? ParameterAverage.of(model.module(), recipe.update().averageDecay())
+                ? ParameterAverage.of(model, recipe.update().averageDecay())
                 : null;
         report = new TrainingReport(options, model.activeParameterCount(), world);
         meanLoss = new MeanLoss(group);
@@ -61,7 +61,7 @@ final class GptTrainer implements AutoCloseable {
             Supplier<TokenBatch> timed = () -> read(batches);
             loss = model instanceof MeshModel pipeline ? pipeline.run(timed) : passes(scope, timed);
             model.recordCommunication(metrics);
-            if (checks.mayUpdate(number, model.module())) {
+            if (checks.mayUpdate(number, model::gradients)) {
                 try (var _ = metrics.phase(StepPhase.OPTIMIZER)) {
                     update(number);
                 }

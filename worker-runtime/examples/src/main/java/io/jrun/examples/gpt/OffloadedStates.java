@@ -1,10 +1,13 @@
 package io.jrun.examples.gpt;
 
 import io.jrun.comm.ProcessGroup;
+import io.jrun.train.checkpoint.sharded.SavedCheckpoint;
+import io.jrun.train.checkpoint.sharded.ShardedState;
+import io.jrun.train.checkpoint.sharded.StateDict;
 import io.jrun.train.offload.OffloadedOptimizer;
 import io.jrun.train.optim.LearningRateSchedule;
 import java.nio.file.Path;
-import java.util.Map;
+import java.util.Collection;
 import org.bytedeco.pytorch.Tensor;
 
 /** AdamW whose parameters, gradients and states lie in files. The files are the checkpoint of the last whole step. */
@@ -34,12 +37,12 @@ record OffloadedStates(OffloadedOptimizer optimizer, ScheduleOfStep schedule) im
     }
 
     @Override
-    public Map<String, Tensor> state() {
+    public Collection<Tensor> put(StateDict into, String prefix, ShardedState parameters) {
         throw new IllegalStateException("the states are in files, not in a checkpoint");
     }
 
     @Override
-    public void load(Map<String, Tensor> state, long step) {
+    public void load(SavedCheckpoint saved, String prefix, ShardedState parameters) {
         throw new IllegalStateException("the states are in files, not in a checkpoint");
     }
 

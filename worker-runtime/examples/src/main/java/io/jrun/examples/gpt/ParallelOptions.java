@@ -130,8 +130,7 @@ record ParallelOptions(
      *     equation
      */
     DeviceMesh mesh(World world) {
-        int others = Math.multiplyExact(Math.multiplyExact(pipeline, shards), Math.multiplyExact(context, tensor));
-        int made = copies == 0 ? Math.max(1, world.size() / others) : copies;
+        int made = copies == 0 ? Math.max(1, world.size() / others()) : copies;
         ParallelChecks.checkCopies(this, made);
         try {
             return DeviceMesh.of(
@@ -149,6 +148,19 @@ record ParallelOptions(
         } catch (IllegalArgumentException e) {
             throw new InvalidArgumentException(String.valueOf(e.getMessage()));
         }
+    }
+
+    /** The ranks of one copy of the model. */
+    private int others() {
+        long product = 1;
+        for (int size : List.of(pipeline, shards, context, tensor)) {
+            product *= size;
+            if (product > Integer.MAX_VALUE) {
+                throw new InvalidArgumentException("the mesh does not fit the job: --pp=" + pipeline + " x --shard="
+                        + shards + " x --cp=" + context + " x --tp=" + tensor + " is too large");
+            }
+        }
+        return (int) product;
     }
 
     /** The ranks that train on different samples. */

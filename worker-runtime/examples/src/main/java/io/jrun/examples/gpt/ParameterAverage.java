@@ -1,22 +1,44 @@
 package io.jrun.examples.gpt;
 
 import io.jrun.train.checkpoint.sharded.SavedCheckpoint;
+import io.jrun.train.checkpoint.sharded.ShardedState;
 import io.jrun.train.checkpoint.sharded.StateDict;
+import io.jrun.train.mesh.ShardedTensor;
 import io.jrun.train.optim.ExponentialAverage;
 import io.jrun.train.tensor.ModuleTensors;
-import org.bytedeco.pytorch.Module;
+import java.util.LinkedHashMap;
+import java.util.Map;
+import java.util.Objects;
+import org.bytedeco.pytorch.Tensor;
 
-/** The averages of {@code --ema}, with their place in a checkpoint. */
-record ParameterAverage(ExponentialAverage average) implements AutoCloseable {
+/**
+ * The averages of {@code --ema}, with their place in a checkpoint. A rank has the averages of its parts of the
+ * parameters.
+ *
+ * @param parts the averages as parts of whole tensors
+ */
+record ParameterAverage(ExponentialAverage average, ShardedState parts) implements AutoCloseable {
     private static final String PREFIX = "average.";
     private static final String UPDATES_KEY = "average_updates";
 
-    static ParameterAverage of(Module module, double decay) {
-        return new ParameterAverage(new ExponentialAverage(ModuleTensors.parameters(module), decay));
+    static ParameterAverage of(TrainedModel model, double decay) {
+        Map<String, ShardedTensor> parameters =
+                new LinkedHashMap<>(model.state().parameters());
+        parameters.keySet().retainAll(ModuleTensors.parameters(model.module()).keySet());
+        Map<String, Tensor> locals = new LinkedHashMap<>();
+        parameters.forEach((name, part) -> locals.put(name, part.local()));
+        ExponentialAverage average = new ExponentialAverage(locals, decay);
+        parameters.replaceAll((name, part) -> new ShardedTensor(
+                name,
+                part.globalShape(),
+                part.placements(),
+                Objects.requireNonNull(average.averages().get(name))));
+        return new ParameterAverage(
+                average, new ShardedState(parameters, model.state().axes()));
     }
 
     void put(StateDict state) {
-        state.putAll(PREFIX, average.averages());
+        parts.putParameters(state, PREFIX);
         state.putText(UPDATES_KEY, Long.toString(average.updates()));
     }
 
@@ -24,7 +46,7 @@ record ParameterAverage(ExponentialAverage average) implements AutoCloseable {
     void load(SavedCheckpoint saved) {
         String updates = saved.texts().get(UPDATES_KEY);
         if (updates != null) {
-            saved.load(new StateDict().putAll(PREFIX, average.averages()));
+            parts.loadParameters(saved, PREFIX);
             average.load(average.averages(), Long.parseLong(updates));
         }
     }

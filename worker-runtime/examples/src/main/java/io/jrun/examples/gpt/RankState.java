@@ -18,24 +18,20 @@ record RankState(StateDict dict, List<Tensor> copies) implements AutoCloseable {
 
     /** The state of a model on a rank, with texts. */
     static RankState of(TrainedModel model, int rank, Map<String, String> texts) {
-        Map<String, Tensor> optimizer = model.optimizer().state();
         Map<String, Tensor> own = model.ownState();
         StateDict state = new StateDict();
         texts.forEach(state::putText);
         model.state().putParameters(state, MODEL);
-        model.state().putOptimizer(state, OPTIMIZER, optimizer);
+        List<Tensor> copies = new ArrayList<>(own.values());
+        copies.addAll(model.optimizer().put(state, OPTIMIZER, model.state()));
         state.putAll(own(rank), own);
-        List<Tensor> copies = new ArrayList<>(optimizer.values());
-        copies.addAll(own.values());
         return new RankState(state, copies);
     }
 
     /** Gives a model this rank's parts of a checkpoint. */
     static void load(TrainedModel model, SavedCheckpoint saved, int rank) {
         model.state().loadParameters(saved, MODEL);
-        Map<String, Tensor> optimizer = model.state().readOptimizer(saved, OPTIMIZER);
-        model.optimizer().load(optimizer, saved.step());
-        optimizer.values().forEach(Tensor::close);
+        model.optimizer().load(saved, OPTIMIZER, model.state());
         Map<String, Tensor> own = saved.read(own(rank));
         if (!own.isEmpty()) {
             model.loadOwnState(own);

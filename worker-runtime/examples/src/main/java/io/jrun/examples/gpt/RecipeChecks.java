@@ -20,6 +20,13 @@ final class RecipeChecks {
                 !alone.isEmpty() && isShared,
                 String.join(", ", alone) + ": only for ranks with whole models, without --shard, --zero, --tp, --cp,"
                         + " --pp and --experts");
+        boolean isF16 = recipe.precision() == Precision.F16;
+        ParallelChecks.refuse(
+                isF16 && (parallel.sharesLayers() || model.experts().interval() > 0),
+                "--precision=f16 works without --tp, --cp, --pp and --experts: use --precision=bf16");
+        ParallelChecks.refuse(
+                parallel.offload().isPresent() && (isF16 || recipe.update().averageDecay() > 0),
+                "--precision=f16 and --ema need gradients and parameters in memory: give no --offload");
         checkPrecision(recipe);
         ExchangeOptions exchange = recipe.exchange();
         ParallelChecks.refuse(
@@ -46,17 +53,14 @@ final class RecipeChecks {
 
     private static List<String> optionsOfWholeModels(GptRecipe recipe) {
         List<String> alone = new ArrayList<>();
-        if (recipe.precision() == Precision.F16 || recipe.precision() == Precision.FP8) {
-            alone.add("--precision=" + (recipe.precision() == Precision.F16 ? "f16" : "fp8"));
+        if (recipe.precision() == Precision.FP8) {
+            alone.add("--precision=fp8");
         }
         if (recipe.parameters() != ParameterType.F32) {
             alone.add("--parameters");
         }
         if (recipe.update().isInHook()) {
             alone.add("--update-in-hook");
-        }
-        if (recipe.update().averageDecay() > 0) {
-            alone.add("--ema");
         }
         if (recipe.exchange().localSgdRanks() > 0) {
             alone.add("--local-sgd");

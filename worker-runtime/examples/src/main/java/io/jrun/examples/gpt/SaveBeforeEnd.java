@@ -26,9 +26,6 @@ record SaveBeforeEnd(CheckpointManager manager, int rank, CheckpointOptions opti
                 }
             }
             case PARTS -> saveParts(step, state);
-            case PARTS_OF_GROUP ->
-                progress.print("no checkpoint of step " + step
-                        + ": with --zero=1 or --zero=2 a save needs the group of the ranks, as after USR1");
         }
     }
 

@@ -7,8 +7,10 @@ import io.jrun.train.ddp.JoinOptions;
 import io.jrun.train.mesh.DeviceMesh;
 import io.jrun.train.metrics.StepMetrics;
 import io.jrun.train.module.ModuleWrapper;
+import io.jrun.train.tensor.ModuleTensors;
 import io.jrun.train.token.TokenBatch;
 import java.time.Duration;
+import java.util.Collection;
 import java.util.Map;
 import java.util.Optional;
 import java.util.function.Consumer;
@@ -41,9 +43,7 @@ interface TrainedModel extends AutoCloseable {
         /** Everything. */
         ALL,
         /** Its parts of everything. */
-        PARTS,
-        /** Parts that only a running group can bring into the form of a checkpoint. */
-        PARTS_OF_GROUP
+        PARTS
     }
 
     /** The number of parameters of the whole model. */
@@ -83,6 +83,19 @@ interface TrainedModel extends AutoCloseable {
 
     /** Bounds the gradients by their norm over the whole model, and returns the norm before. */
     double clip(double maximum);
+
+    /** The gradients that the optimizer of this rank uses, after a backward pass. */
+    default Collection<Tensor> gradients() {
+        return gradientsOf(ModuleTensors.parameters(module()));
+    }
+
+    /** The gradients of those parameters that have one. */
+    static Collection<Tensor> gradientsOf(Map<String, Tensor> parameters) {
+        return parameters.values().stream()
+                .map(Tensor::mutable_grad)
+                .filter(Tensor::defined)
+                .toList();
+    }
 
     /** Ends a step after the optimizer. Collective. */
     default void stepDone() {}

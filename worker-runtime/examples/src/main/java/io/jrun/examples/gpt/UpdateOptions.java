@@ -4,11 +4,10 @@ import io.jrun.examples.options.CommandLineArguments;
 import io.jrun.examples.options.InvalidArgumentException;
 import io.jrun.train.optim.FusedAdamW;
 import io.jrun.train.optim.FusedSgd;
-import io.jrun.train.optim.LearningRateSchedule;
-import io.jrun.train.optim.OneCycle;
 import io.jrun.train.optim.ParameterGroup;
 import io.jrun.train.optim.UpdateRule;
 import java.util.List;
+import java.util.stream.Stream;
 
 /**
  * The options of the update of the parameters.
@@ -20,22 +19,17 @@ import java.util.List;
  */
 record UpdateOptions(
         OptimizerKind optimizer,
-        Schedule schedule,
-        int warmup,
+        OptimizerNumbers numbers,
+        RateSchedule rate,
         double clip,
-        double weightDecay,
         boolean decaysMatricesOnly,
         boolean isInHook,
         double averageDecay) {
-    static final List<String> VALUED =
-            List.of("--optimizer", "--lr-schedule", "--warmup", "--clip", "--weight-decay", "--ema");
+    static final List<String> VALUED = Stream.of(
+                    List.of("--optimizer", "--clip", "--ema"), OptimizerNumbers.VALUED, RateSchedule.VALUED)
+            .flatMap(List::stream)
+            .toList();
     static final List<String> FLAGS = List.of("--decay-matrices", "--update-in-hook");
-
-    /** The momentum of both kinds of SGD. */
-    static final double MOMENTUM = 0.9;
-
-    /** The weight decay of libtorch's AdamW. */
-    private static final double ADAMW_DECAY = 1e-2;
 
     /** The optimizers. */
     enum OptimizerKind {
@@ -55,31 +49,13 @@ record UpdateOptions(
         }
     }
 
-    /** The learning rate after the warm-up. */
-    enum Schedule {
-        COSINE,
-        LINEAR,
-        CONSTANT,
-        ONE_CYCLE;
-
-        /** The factor of the peak; {@code progress} goes from 0 to 1. */
-        private double factor(double progress) {
-            return switch (this) {
-                case COSINE -> 0.1 + 0.45 * (1 + StrictMath.cos(Math.PI * progress));
-                case LINEAR -> 1 - 0.9 * progress;
-                case CONSTANT, ONE_CYCLE -> 1;
-            };
-        }
-    }
-
     static UpdateOptions of(CommandLineArguments given, int defaultWarmup) {
         OptimizerKind optimizer = given.word("--optimizer", OptimizerKind.ADAMW);
         UpdateOptions options = new UpdateOptions(
                 optimizer,
-                given.word("--lr-schedule", Schedule.COSINE),
-                given.number("--warmup", defaultWarmup, 0),
+                OptimizerNumbers.of(given, optimizer.isAdamW()),
+                RateSchedule.of(given, defaultWarmup),
                 given.zeroOrMore("--clip", 1),
-                given.zeroOrMore("--weight-decay", optimizer.isAdamW() ? ADAMW_DECAY : 0),
                 given.has("--decay-matrices"),
                 given.has("--update-in-hook"),
                 averageDecay(given));
@@ -105,23 +81,17 @@ record UpdateOptions(
         }
     }
 
-    /** The learning rate of each of {@code steps} steps; for one-cycle also the momentum. */
-    LearningRateSchedule schedule(double peak, int steps) {
-        if (schedule == Schedule.ONE_CYCLE) {
-            return OneCycle.of(peak, Math.max(2, steps));
-        }
-        return step -> step < warmup
-                ? peak * (step + 1) / warmup
-                : peak * schedule.factor(Math.min(1.0, (step - warmup) / (double) Math.max(1, steps - warmup)));
-    }
-
     /** The arithmetic of an optimizer over flat memory. */
     UpdateRule rule() {
-        return optimizer.isAdamW() ? FusedAdamW.DEFAULT : new FusedSgd(MOMENTUM, false);
+        return optimizer.isAdamW()
+                ? new FusedAdamW(numbers.beta1(), numbers.beta2(), numbers.epsilon())
+                : new FusedSgd(numbers.momentum(), false);
     }
 
     /** The parameter groups of an optimizer over flat memory. */
     List<ParameterGroup> groups() {
-        return decaysMatricesOnly ? ParameterGroup.decayMatrices(weightDecay) : ParameterGroup.all(weightDecay);
+        return decaysMatricesOnly
+                ? ParameterGroup.decayMatrices(numbers.weightDecay())
+                : ParameterGroup.all(numbers.weightDecay());
     }
 }

@@ -8,7 +8,9 @@ import io.jrun.train.metrics.StepMetrics;
 import io.jrun.train.module.ModuleWrapper;
 import io.jrun.train.zero.ZeroDataParallel;
 import java.time.Duration;
+import java.util.Collection;
 import java.util.function.Consumer;
+import org.bytedeco.pytorch.Tensor;
 
 /** Stage 2 of ZeRO: each rank has all parameters, and a part of the gradients and of the optimizer's states. */
 final class ZeroModel implements TrainedModel {
@@ -43,7 +45,7 @@ final class ZeroModel implements TrainedModel {
 
     @Override
     public Holding holding() {
-        return Holding.PARTS_OF_GROUP;
+        return Holding.PARTS;
     }
 
     @Override
@@ -56,6 +58,11 @@ final class ZeroModel implements TrainedModel {
     @Override
     public Pause noSync() {
         return () -> {};
+    }
+
+    @Override
+    public Collection<Tensor> gradients() {
+        return optimizer.gradients();
     }
 
     @Override

@@ -2,11 +2,15 @@ package io.jrun.examples.gpt;
 
 import io.jrun.comm.ProcessGroup;
 import io.jrun.models.transformer.LanguageModel;
+import io.jrun.train.checkpoint.sharded.SavedCheckpoint;
+import io.jrun.train.checkpoint.sharded.ShardedState;
+import io.jrun.train.checkpoint.sharded.StateDict;
 import io.jrun.train.ddp.DistributedDataParallel;
 import io.jrun.train.optim.LearningRateSchedule;
 import io.jrun.train.zero.ZeroDataParallel;
 import io.jrun.train.zero.ZeroOptimizer;
-import java.util.Map;
+import java.util.Collection;
+import java.util.List;
 import org.bytedeco.pytorch.Tensor;
 
 /** An optimizer over flat memory whose states are spread over the ranks. */
@@ -34,6 +38,11 @@ record ZeroStates(ZeroOptimizer optimizer, ScheduleOfStep schedule, Runnable cle
         return optimizer.clipByGlobalNorm(maximum);
     }
 
+    /** The gradients of this rank's parts. */
+    List<Tensor> gradients() {
+        return optimizer.gradients();
+    }
+
     @Override
     public void clear() {
         clearing.run();
@@ -50,13 +59,14 @@ record ZeroStates(ZeroOptimizer optimizer, ScheduleOfStep schedule, Runnable cle
     }
 
     @Override
-    public Map<String, Tensor> state() {
-        return optimizer.state();
+    public Collection<Tensor> put(StateDict into, String prefix, ShardedState parameters) {
+        optimizer.putStates(into, prefix);
+        return List.of();
     }
 
     @Override
-    public void load(Map<String, Tensor> state, long step) {
-        optimizer.load(state, step);
+    public void load(SavedCheckpoint saved, String prefix, ShardedState parameters) {
+        optimizer.loadStates(saved, prefix, saved.step());
     }
 
     @Override

@@ -69,8 +69,16 @@ class GptOptionsTest {
                 "--steps | --steps needs a value",
                 "--tensorboard= | --tensorboard needs a value",
                 "--ema=1 | --ema is '1.0', expected a number above 0 and below 1",
-                "--precision=f16 --ema=0.9 --tp=2 | --precision=f16, --ema: only for ranks with whole models,"
-                        + " without --shard, --zero, --tp, --cp, --pp and --experts",
+                "--precision=f16 --tp=2 | --precision=f16 works without --tp, --cp, --pp and --experts: use"
+                        + " --precision=bf16",
+                "--ema=0.9 --shard=2 --offload=x --optimizer=fused | --precision=f16 and --ema need gradients and"
+                        + " parameters in memory: give no --offload",
+                "--optimizer=sgd --betas=0.9,0.99 | --betas is an option of AdamW",
+                "--momentum=0.9 | --momentum is an option of SGD",
+                "--betas=0.9 | --betas is '0.9', expected two numbers with a comma between them",
+                "--betas=0.9,1 | --betas is '1', expected 0 or more, and less than 1",
+                "--lr-floor=2 | --lr-floor is '2.0', expected a number from 0 to 1",
+                "--warmup-curve=cubic | --warmup-curve is 'cubic', expected one of linear, log",
                 "--static-graph --shard=2 | --static-graph, --find-unused-parameters, --bucket-cap-mb, --uneven and"
                         + " --ddp-report: only for ranks with whole models, without --shard, --zero, --tp, --cp, --pp and --experts",
                 "--update-in-hook --optimizer=fused --clip=0 --tp=2 | --update-in-hook: only for ranks with whole models,"
@@ -132,7 +140,7 @@ class GptOptionsTest {
         assertThat(defaultOf("--micro-batch")).isEqualTo(Integer.toString(defaults.microBatch()));
         assertThat(defaultOf("--lr")).isEqualTo(Double.toString(defaults.learningRate()));
         assertThat(defaultOf("--warmup"))
-                .isEqualTo(Integer.toString(defaults.recipe().update().warmup()));
+                .isEqualTo(Integer.toString(defaults.recipe().update().rate().warmup()));
         assertThat(defaultOf("--layers"))
                 .isEqualTo(Integer.toString(defaults.model().layers()));
         assertThat(defaultOf("--width"))

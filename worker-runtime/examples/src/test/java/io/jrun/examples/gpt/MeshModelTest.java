@@ -7,18 +7,14 @@ import io.jrun.comm.local.LocalWorld;
 import io.jrun.comm.local.LocalWorldOptions;
 import io.jrun.examples.CasesOfSeed;
 import io.jrun.train.Libtorch;
-import io.jrun.train.checkpoint.sharded.CheckpointManager;
-import io.jrun.train.checkpoint.sharded.Retention;
-import io.jrun.train.tensor.TensorMemory;
-import java.lang.foreign.ValueLayout;
+import java.io.IOException;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.TreeMap;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
-import org.bytedeco.pytorch.Tensor;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -90,23 +86,66 @@ class MeshModelTest {
                 .containsExactly(values));
     }
 
-    /** Also the states of the optimizer. Each job after the first makes no step, and saves what it has loaded. */
+    /** Also the states of the optimizer, and the averages of --ema. */
     @Test
     void aCheckpointOfOneMeshHasTheSameBitsOnAnother() {
-        String common = " --accumulate=4 --optimizer=fused";
+        String common = " --accumulate=4 --optimizer=fused --ema=0.5";
         Map<String, float[]> saved = train("state", 4, ("--tp=2 --pp=2" + common).split(" "));
+        assertThat(saved.keySet())
+                .anyMatch(name -> name.endsWith(".exp_avg_sq"))
+                .anyMatch(name -> name.startsWith("average."));
         for (Mesh mesh : List.of(
                 new Mesh(8, "--tp=2 --pp=2 --shard=2 --schedule=interleaved"),
                 new Mesh(4, "--shard=2 --tp=2 --sequence-parallel"),
                 new Mesh(4, "--shard=2 --cp=2"),
                 new Mesh(1, "--dp=1"),
                 new Mesh(4, "--cp=2 --pp=2"),
+                new Mesh(3, "--shard=3 --zero=1"),
                 new Mesh(3, "--shard=3"))) {
-            Map<String, float[]> loaded =
-                    train("state", mesh.ranks(), (mesh.flags() + common + " --resume").split(" "));
+            Map<String, float[]> loaded = CheckpointContents.loadedAndSaved(
+                    mesh.ranks(),
+                    options("state", (mesh.flags() + common).split(" ")),
+                    folder.resolve("state"),
+                    STEPS,
+                    folder.resolve("on" + mesh.flags().replace(' ', '_')));
             assertThat(loaded.keySet()).as(mesh.flags()).isEqualTo(saved.keySet());
             saved.forEach((name, values) ->
                     assertThat(loaded.get(name)).as(mesh.flags() + " " + name).containsExactly(values));
+        }
+    }
+
+    /** Three steps on one rank, then five on a mesh. A step has 4 sequences on each mesh. */
+    @Test
+    void aTrainingGoesOnAfterAChangeOfTheMesh() throws IOException {
+        String rate = "--lr-schedule=constant";
+        String[] more = {rate, "--steps=" + (STEPS + 5), "--resume"};
+        train("three", 1, "--accumulate=4", rate);
+        Map<String, float[]> expected = train("eight", 1, with("--accumulate=4", more));
+        for (Mesh mesh : List.of(
+                new Mesh(2, "--shard=2 --accumulate=2"),
+                new Mesh(2, "--tp=2 --accumulate=4"),
+                new Mesh(4, "--shard=2 --tp=2 --accumulate=2"),
+                new Mesh(4, "--dp=2 --pp=2 --accumulate=2"))) {
+            String name = "on" + mesh.flags().replace(' ', '_');
+            copy("three", name);
+            Map<String, float[]> found = train(name, mesh.ranks(), with(mesh.flags(), more));
+            expected.forEach((tensor, values) -> assertThat(found.get(tensor))
+                    .as(mesh.flags() + " " + tensor)
+                    .usingComparatorWithPrecision(2e-6f)
+                    .containsExactly(values));
+        }
+    }
+
+    private static String[] with(String flags, String... more) {
+        return Stream.concat(Stream.of(flags.split(" ")), Stream.of(more)).toArray(String[]::new);
+    }
+
+    private void copy(String from, String to) throws IOException {
+        Path source = folder.resolve(from);
+        try (Stream<Path> files = Files.walk(source)) {
+            for (Path file : files.toList()) {
+                Files.copy(file, folder.resolve(to).resolve(source.relativize(file)));
+            }
         }
     }
 
@@ -115,6 +154,7 @@ class MeshModelTest {
             delimiter = '|',
             value = {
                 "2 | --tp=3 | the mesh does not fit the job: pp 1 x dp 1 x shard 1 x cp 1 x tp 3 = 3, but the job has 2",
+                "2 | --tp=100000 --pp=100000 | --pp=100000 x --shard=1 x --cp=1 x --tp=100000 is too large",
                 "2 | --tp=2 --heads=1 | 1 heads cannot be shared by 2 tensor parallel ranks in equal parts",
                 "2 | --cp=2 --context=30 | a sequence of 30 tokens cannot be shared by 2 context parallel ranks",
                 "2 | --cp=2 --cp-exchange=ulysses --heads=1 | the 1 heads of a rank cannot be shared by --cp=2",
@@ -138,10 +178,17 @@ class MeshModelTest {
                 .hasStackTraceContaining(message);
     }
 
-    /** Trains to step {@link #STEPS} and returns the tensors of the checkpoint. */
+    /** Trains to the last step and returns the tensors of the checkpoint. */
     private Map<String, float[]> train(String name, int ranks, String... flags) {
-        String place = folder.resolve(name).toString();
-        GptOptions options = GptOptions.parse(Stream.concat(
+        GptOptions options = options(name, flags);
+        LocalWorld.run(
+                LocalWorldOptions.ofSize(ranks).withDeterministic(true),
+                world -> TrainGpt.train(options, world, Progress.SILENT));
+        return CheckpointContents.of(folder.resolve(name), options.steps());
+    }
+
+    private GptOptions options(String name, String... flags) {
+        return GptOptions.parse(Stream.concat(
                                 Stream.of(
                                         "--tiny",
                                         "--steps=" + STEPS,
@@ -152,21 +199,9 @@ class MeshModelTest {
                                         "--optimizer=sgd",
                                         "--max-bytes=60000",
                                         "--clip=0.5",
-                                        "--checkpoint=" + place),
+                                        "--checkpoint=" + folder.resolve(name)),
                                 Stream.of(flags))
                         .toArray(String[]::new))
                 .orElseThrow();
-        LocalWorld.run(
-                LocalWorldOptions.ofSize(ranks).withDeterministic(true),
-                world -> TrainGpt.train(options, world, Progress.SILENT));
-        try (CheckpointManager saved = CheckpointManager.alone(place, Retention.DEFAULT)) {
-            Map<String, float[]> values = new TreeMap<>();
-            Map<String, Tensor> tensors = saved.open(STEPS).read("");
-            tensors.forEach((tensor, value) ->
-                    values.put(tensor, TensorMemory.segment(value).toArray(ValueLayout.JAVA_FLOAT)));
-            tensors.values().forEach(Tensor::close);
-            values.keySet().removeIf(tensor -> tensor.endsWith(".step"));
-            return values;
-        }
     }
 }

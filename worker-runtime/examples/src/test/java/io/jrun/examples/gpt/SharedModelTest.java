@@ -11,12 +11,14 @@ import java.io.PrintStream;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.Map;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** The options of train.jar with which ranks share a model. The losses are the losses of DistributedDataParallel. */
 class SharedModelTest {
@@ -68,16 +70,37 @@ class SharedModelTest {
     @CsvSource({
         "2,--shard=2,1,--dp=1",
         "1,--dp=1,2,--shard=2 --zero=1",
+        "2,--shard=2 --zero=1,3,--shard=3 --zero=2",
         "2,--shard=2 --zero=2,3,--shard=3",
         "4,--shard=2 --dp=2,3,--shard=3 --zero=2"
     })
     void aCheckpointOfOneMeshIsLoadedOnAnother(int ranks, String flags, int others, String otherFlags) {
-        String first = folder.resolve("a").toString();
-        train(ranks, with(flags, "--checkpoint=" + first));
-        String loaded = train(others, with(otherFlags, "--checkpoint=" + first, "--resume"));
-        assertThat(losses(loaded))
-                .containsExactly(losses(train(ranks, with(flags, "--checkpoint=" + first, "--resume")))
-                        .getLast());
+        Path first = folder.resolve("a");
+        String trained = train(ranks, with(flags, "--checkpoint=" + first));
+        Map<String, float[]> saved = CheckpointContents.of(first, 4);
+        Map<String, float[]> loaded = CheckpointContents.loadedAndSaved(
+                others, options(otherFlags.split(" ")), first, 4, folder.resolve("b"));
+        assertThat(saved.keySet())
+                .anyMatch(name -> name.endsWith(".exp_avg_sq"))
+                .isEqualTo(loaded.keySet());
+        saved.forEach((name, values) -> assertThat(loaded.get(name)).as(name).containsExactly(values));
+        assertThat(losses(train(others, with(otherFlags, "--checkpoint=" + first, "--resume"))))
+                .containsExactly(losses(trained).getLast());
+    }
+
+    /** The options of one rank with the whole model. The losses and the averages are the ones of DDP. */
+    @ParameterizedTest
+    @ValueSource(strings = {"--shard=2 --zero=1", "--shard=2 --zero=2", "--shard=2", "--shard=1 --dp=2"})
+    void lossScalesAndAveragesWorkOnShares(String flags) {
+        String[] recipe = {"--clip=0", "--precision=f16", "--ema=0.5", "--checkpoint=" + folder.resolve("shared")};
+        List<String> found = losses(train(2, with(flags, recipe)));
+        recipe[3] = "--checkpoint=" + folder.resolve("whole");
+        assertThat(found).hasSize(5).isEqualTo(losses(train(2, recipe)));
+        Map<String, float[]> shared = CheckpointContents.of(folder.resolve("shared"), 4);
+        Map<String, float[]> whole = CheckpointContents.of(folder.resolve("whole"), 4);
+        assertThat(whole.keySet()).anyMatch(name -> name.startsWith("average."));
+        assertThat(shared.keySet()).isEqualTo(whole.keySet());
+        whole.forEach((name, values) -> assertThat(shared.get(name)).as(name).isEqualTo(values));
     }
 
     /** The folder of the states is the checkpoint: the second job makes the last two steps. */
@@ -117,10 +140,13 @@ class SharedModelTest {
                 .toList();
     }
 
-    private static String train(int ranks, String... flags) {
-        GptOptions options = GptOptions.parse(
-                        Stream.concat(SHORT.stream(), Stream.of(flags)).toArray(String[]::new))
+    private static GptOptions options(String... flags) {
+        return GptOptions.parse(Stream.concat(SHORT.stream(), Stream.of(flags)).toArray(String[]::new))
                 .orElseThrow();
+    }
+
+    private static String train(int ranks, String... flags) {
+        GptOptions options = options(flags);
         ByteArrayOutputStream bytes = new ByteArrayOutputStream();
         PrintStream out = new PrintStream(bytes, true, StandardCharsets.UTF_8);
         LocalWorld.run(

@@ -17,6 +17,11 @@ public interface CommunicationHook {
      */
     BucketReduction reduce(GradientBucket bucket, ProcessGroup group);
 
+    /** Whether the buckets keep their first order. Otherwise DDP makes new buckets after its first reduction. */
+    default boolean keepsBuckets() {
+        return false;
+    }
+
     /** The name in reports. */
     default String name() {
         return getClass().getSimpleName();

@@ -201,7 +201,9 @@ class GradientReducer implements AutoCloseable {
             memory.restoreKept(uses::isUsedAnywhere);
         }
         uses.reductionEnds(passes == 0);
-        if (!reductions.isRebuilt() && !options.searchesUnused()) {
+        if (!reductions.isRebuilt()
+                && !options.searchesUnused()
+                && !reductions.hook().keepsBuckets()) {
             reductions.rebuild(root);
         }
         passes++;

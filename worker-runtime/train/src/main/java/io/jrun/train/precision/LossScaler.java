@@ -58,13 +58,22 @@ public final class LossScaler {
         return loss.mul(new Scalar(state.scale()));
     }
 
+    /** {@link #unscaleGradients} for the gradients of parameters. */
+    public boolean unscale(Collection<Tensor> parameters) {
+        return unscaleGradients(parameters.stream()
+                .map(Tensor::mutable_grad)
+                .filter(Tensor::defined)
+                .toList());
+    }
+
     /**
-     * Divides all gradients by the scale in place. Collective over the group.
+     * Divides gradients by the scale in place. Collective over the group.
      *
+     * @param gradients those of this rank; ranks that share a model each pass their parts
      * @return whether all gradients of all ranks are finite; if not, no rank may step
      * @throws IllegalStateException if the gradients have no scale since an earlier call
      */
-    public boolean unscale(Collection<Tensor> parameters) {
+    public boolean unscaleGradients(Collection<Tensor> gradients) {
         if (isUnscaled) {
             throw new IllegalStateException("unscale was called before in this step: the gradients would be divided"
                     + " twice. Call update at the end of each step.");
@@ -74,12 +83,9 @@ public final class LossScaler {
         try (PointerScope _ = new PointerScope();
                 NoGradGuard _ = new NoGradGuard()) {
             Scalar inverse = new Scalar(1 / (double) state.scale());
-            for (Tensor parameter : parameters) {
-                Tensor gradient = parameter.mutable_grad();
-                if (gradient.defined()) {
-                    gradient.mul_(inverse);
-                    finiteHere &= torch.isfinite(gradient).all().item_bool();
-                }
+            for (Tensor gradient : gradients) {
+                gradient.mul_(inverse);
+                finiteHere &= torch.isfinite(gradient).all().item_bool();
             }
         }
         badRanks[0] = finiteHere ? 0 : 1;

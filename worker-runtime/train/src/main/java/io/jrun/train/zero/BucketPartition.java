@@ -1,6 +1,7 @@
 package io.jrun.train.zero;
 
 import io.jrun.train.mesh.ShardRange;
+import io.jrun.train.mesh.TensorBox;
 import io.jrun.train.tensor.TensorMemory;
 import java.util.ArrayList;
 import java.util.List;
@@ -56,6 +57,11 @@ final class BucketPartition {
         return elements;
     }
 
+    /** Bytes of the bucket, padding included. */
+    long bytes() {
+        return elements * parameters.getFirst().element_size();
+    }
+
     /** The elements that a rank updates. */
     ShardRange part(int rank) {
         ShardRange lines = ShardRange.of(elements / lineElements, ranks, rank);
@@ -75,6 +81,23 @@ final class BucketPartition {
     Tensor view(Tensor flat, int index) {
         return flat.narrow(0, offsets[index], parameters.get(index).numel())
                 .view(TensorMemory.sizes(parameters.get(index)));
+    }
+
+    /**
+     * The elements of a parameter that a rank updates, as boxes of the parameter.
+     *
+     * @param part the rank's part of a flat tensor of the bucket; the boxes are its views
+     */
+    List<TensorBox> boxes(int index, int rank, Tensor part) {
+        ShardRange range = part(rank);
+        long begin = Math.max(offsets[index], range.offset());
+        long end = Math.min(offsets[index] + parameters.get(index).numel(), range.offset() + range.length());
+        return begin >= end
+                ? List.of()
+                : FlatBoxes.of(
+                        TensorMemory.sizes(parameters.get(index)),
+                        begin - offsets[index],
+                        part.narrow(0, begin - range.offset(), end - begin));
     }
 
     /** Neighbouring elements of one part that are updated alike. Offset and length count elements of the part. */

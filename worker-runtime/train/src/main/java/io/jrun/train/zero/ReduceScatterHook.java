@@ -3,7 +3,6 @@ package io.jrun.train.zero;
 import io.jrun.comm.ProcessGroup;
 import io.jrun.comm.ReduceOp;
 import io.jrun.comm.Work;
-import io.jrun.train.ddp.AllReduceHook;
 import io.jrun.train.ddp.BucketReduction;
 import io.jrun.train.ddp.CommunicationHook;
 import io.jrun.train.ddp.DistributedDataParallel;
@@ -22,50 +21,48 @@ import org.bytedeco.pytorch.Module;
 import org.bytedeco.pytorch.NoGradGuard;
 import org.bytedeco.pytorch.Tensor;
 
-/**
- * Gives each rank the means of its part of each bucket of DDP. Before the partitions are known, all ranks get all
- * means: DDP makes new buckets after its first reduction.
- */
+/** Gives each rank the means of its part of each bucket of DDP. */
 final class ReduceScatterHook implements CommunicationHook, PartitionedGradients {
-    private final DistributedDataParallel<? extends Module> model;
     private final ProcessGroup group;
     private final TensorCollectives collectives;
-    private final AllReduceHook all = new AllReduceHook();
-    private List<BucketPartition> partitions = List.of();
+    private final List<BucketPartition> partitions;
     private final List<Tensor> parts = new ArrayList<>();
 
     ReduceScatterHook(DistributedDataParallel<? extends Module> model, ProcessGroup group) {
-        this.model = model;
         this.group = group;
         this.collectives = new TensorCollectives(group);
+        Map<String, Tensor> parameters = ModuleTensors.parameters(model.module());
+        partitions = model.buckets().stream()
+                .map(names -> new BucketPartition(
+                        names, names.stream().map(parameters::get).toList(), group.size()))
+                .toList();
+        MemorySegment gradients = model.gradientMemory().getFirst();
+        long at = 0;
+        for (BucketPartition partition : partitions) {
+            parts.add(ownPart(partition, gradients.asSlice(at, partition.bytes())));
+            at += partition.bytes();
+        }
+    }
+
+    /** This rank's part of a bucket in DDP's gradient memory. */
+    private Tensor ownPart(BucketPartition partition, MemorySegment bucket) {
+        Tensor first = partition.parameter(0);
+        long width = first.element_size();
+        ShardRange part = partition.part(group.groupRank());
+        MemorySegment own = bucket.asSlice(part.offset() * width, part.length() * width);
+        try (Tensor view = TensorMemory.tensor(own, first.scalar_type().intern(), part.length())) {
+            return TensorMemory.own(view);
+        }
+    }
+
+    @Override
+    public boolean keepsBuckets() {
+        return true;
     }
 
     @Override
     public List<BucketPartition> partitions() {
-        if (partitions.isEmpty()) {
-            Map<String, Tensor> parameters = ModuleTensors.parameters(model.module());
-            partitions = model.buckets().stream()
-                    .map(names -> new BucketPartition(
-                            names, names.stream().map(parameters::get).toList(), group.size()))
-                    .toList();
-            for (BucketPartition partition : partitions) {
-                parts.add(ownPart(partition));
-            }
-        }
         return partitions;
-    }
-
-    /** This rank's part of DDP's gradient memory. */
-    private Tensor ownPart(BucketPartition partition) {
-        Tensor first = partition.parameter(0);
-        ShardRange part = partition.part(group.groupRank());
-        long begin = TensorMemory.address(first.mutable_grad()) + part.offset() * first.element_size();
-        try (Tensor view = TensorMemory.tensor(
-                MemorySegment.ofAddress(begin).reinterpret(part.length() * first.element_size()),
-                first.scalar_type().intern(),
-                part.length())) {
-            return TensorMemory.own(view);
-        }
     }
 
     @Override
@@ -75,9 +72,6 @@ final class ReduceScatterHook implements CommunicationHook, PartitionedGradients
 
     @Override
     public BucketReduction reduce(GradientBucket bucket, ProcessGroup ddpGroup) {
-        if (partitions.isEmpty()) {
-            return all.reduce(bucket, ddpGroup);
-        }
         if (bucket.divisor() != group.size()) {
             throw new IllegalStateException(
                     "stage 1 of ZeRO needs a gradient of each rank in each step: not inside join()");

@@ -1,9 +1,14 @@
 package io.jrun.train.zero;
 
 import io.jrun.comm.ProcessGroup;
+import io.jrun.train.checkpoint.CheckpointException;
+import io.jrun.train.checkpoint.sharded.SavedCheckpoint;
+import io.jrun.train.checkpoint.sharded.StateDict;
+import io.jrun.train.checkpoint.sharded.StateEntry;
 import io.jrun.train.ddp.DistributedDataParallel;
 import io.jrun.train.fsdp.ShardedGradientNorm;
 import io.jrun.train.mesh.ShardRange;
+import io.jrun.train.mesh.TensorBox;
 import io.jrun.train.optim.FlatUpdate;
 import io.jrun.train.optim.LearningRateSchedule;
 import io.jrun.train.optim.ParameterGroup;
@@ -11,9 +16,8 @@ import io.jrun.train.optim.UpdateRule;
 import io.jrun.train.tensor.TensorCollectives;
 import io.jrun.train.tensor.TensorMemory;
 import java.util.ArrayList;
-import java.util.LinkedHashMap;
+import java.util.Arrays;
 import java.util.List;
-import java.util.Map;
 import java.util.stream.IntStream;
 import org.bytedeco.javacpp.PointerScope;
 import org.bytedeco.pytorch.Module;
@@ -29,16 +33,16 @@ import org.bytedeco.pytorch.global.torch;
  * deterministic group the parameters have the bits that {@code FlatOptimizer} gives with DistributedDataParallel.
  *
  * <p>All parameters have one floating point type of 32 bits or more, and get a gradient in each step. Confined to the
- * training thread; {@link #step}, {@link #clipByGlobalNorm} and {@link #state} are collective.
+ * training thread; {@link #step} and {@link #clipByGlobalNorm} are collective.
  */
 public final class ZeroOptimizer implements AutoCloseable {
     private final ProcessGroup group;
     private final TensorCollectives collectives;
     private final PartitionedGradients gradients;
     private final FlatUpdate update;
-    private List<BucketStates> buckets = List.of();
-    private final Map<String, Tensor> loaded = new LinkedHashMap<>();
+    private final List<BucketStates> buckets;
     private long steps;
+    private boolean isPartlyUpdated;
 
     /** The values of a bucket, and this rank's part of the states. */
     private record BucketStates(BucketPartition partition, Tensor values, List<Tensor> states, List<Integer> groups) {}
@@ -53,11 +57,34 @@ public final class ZeroOptimizer implements AutoCloseable {
         this.collectives = new TensorCollectives(group);
         this.gradients = gradients;
         this.update = new FlatUpdate(rule, groups, schedule);
+        try (PointerScope _ = new PointerScope();
+                NoGradGuard _ = new NoGradGuard()) {
+            buckets = gradients.partitions().stream().map(this::flatten).toList();
+        }
+    }
+
+    /** Moves the parameters of a bucket into one piece of memory. The tensors stay the same objects. */
+    private BucketStates flatten(BucketPartition partition) {
+        torch.ScalarType type = partition.parameter(0).scalar_type().intern();
+        Tensor values = FlatUpdate.zeros(partition.elements(), type);
+        List<Integer> numbers = new ArrayList<>();
+        for (int i = 0; i < partition.parameters(); i++) {
+            Tensor parameter = partition.parameter(i);
+            Tensor view = partition.view(values, i);
+            view.copy_(parameter);
+            parameter.set_data(view);
+            numbers.add(update.group(partition.name(i), parameter));
+        }
+        long part = partition.part(group.groupRank()).length();
+        List<Tensor> states = update.stateNames().stream()
+                .map(_ -> FlatUpdate.zeros(part, type))
+                .toList();
+        return new BucketStates(partition, values, states, numbers);
     }
 
     /**
-     * Stage 1. Registers a communication hook with {@code model}: from the second step on a gradient holds its mean
-     * only where this rank updates it.
+     * Stage 1. Registers a communication hook with {@code model}: after a backward pass a gradient holds its mean only
+     * where this rank updates the parameter.
      *
      * @param model has made no backward pass; its gradients are in host memory
      */
@@ -88,7 +115,7 @@ public final class ZeroOptimizer implements AutoCloseable {
 
     /** Updates this rank's parts, and gathers the others. */
     public void step() {
-        flatten();
+        isPartlyUpdated = true;
         int rank = group.groupRank();
         List<FlatUpdate.Piece> pieces = new ArrayList<>();
         try (PointerScope _ = new PointerScope();
@@ -113,6 +140,7 @@ public final class ZeroOptimizer implements AutoCloseable {
             }
         }
         steps++;
+        isPartlyUpdated = false;
     }
 
     private Tensor ownPart(BucketStates bucket) {
@@ -124,131 +152,79 @@ public final class ZeroOptimizer implements AutoCloseable {
         collectives.allGatherV(part, whole, partition.partElements());
     }
 
-    /** Moves the parameters of each bucket into one piece of memory. The tensors stay the same objects. */
-    private void flatten() {
-        if (!buckets.isEmpty()) {
-            return;
-        }
-        List<BucketStates> made = new ArrayList<>();
-        try (PointerScope _ = new PointerScope();
-                NoGradGuard _ = new NoGradGuard()) {
-            for (BucketPartition partition : gradients.partitions()) {
-                torch.ScalarType type = partition.parameter(0).scalar_type().intern();
-                Tensor values = FlatUpdate.zeros(partition.elements(), type);
-                List<Integer> numbers = new ArrayList<>();
-                for (int i = 0; i < partition.parameters(); i++) {
-                    Tensor parameter = partition.parameter(i);
-                    Tensor view = partition.view(values, i);
-                    view.copy_(parameter);
-                    parameter.set_data(view);
-                    numbers.add(update.group(partition.name(i), parameter));
-                }
-                long part = partition.part(group.groupRank()).length();
-                List<Tensor> states = update.stateNames().stream()
-                        .map(_ -> FlatUpdate.zeros(part, type))
-                        .toList();
-                made.add(new BucketStates(partition, values, states, numbers));
-            }
-            buckets = List.copyOf(made);
-            if (!loaded.isEmpty()) {
-                spread();
-            }
-        }
-    }
-
     /**
      * Multiplies the gradients by {@code maximum / (norm + 1e-6)} if this is less than 1.
      *
      * @return the 2-norm of all gradients before
      */
     public double clipByGlobalNorm(double maximum) {
-        List<Tensor> parts = IntStream.range(0, gradients.partitions().size())
-                .mapToObj(gradients::part)
-                .toList();
-        return new ShardedGradientNorm(group).clip(parts, maximum);
+        return new ShardedGradientNorm(group).clip(gradients(), maximum);
     }
 
-    /** Copies of the whole states of all parameters, as {@code FlatOptimizer.state()} gives them. */
-    public Map<String, Tensor> state() {
-        Map<String, Tensor> all = new LinkedHashMap<>();
-        try (PointerScope _ = new PointerScope();
-                NoGradGuard _ = new NoGradGuard()) {
-            loaded.forEach((name, tensor) -> all.put(name, TensorMemory.own(tensor.clone())));
-            for (BucketStates bucket : buckets) {
-                BucketPartition partition = bucket.partition();
-                for (int state = 0; state < bucket.states().size(); state++) {
-                    Tensor whole = torch.zeros_like(bucket.values());
-                    gather(partition, bucket.states().get(state), whole);
-                    for (int i = 0; i < partition.parameters(); i++) {
-                        all.put(
-                                partition.name(i) + "." + update.stateNames().get(state),
-                                TensorMemory.own(partition.view(whole, i).clone()));
-                    }
-                }
-                for (int i = 0; i < partition.parameters(); i++) {
-                    all.put(
-                            partition.name(i) + ".step",
-                            TensorMemory.own(
-                                    torch.scalar_tensor(new Scalar(steps)).to(torch.ScalarType.Long)));
-                }
-            }
-        }
-        return all;
+    /** The mean gradients of this rank's parts, after a backward pass. */
+    public List<Tensor> gradients() {
+        return IntStream.range(0, buckets.size()).mapToObj(gradients::part).toList();
     }
 
     /**
-     * Takes over copies of the result of {@link #state} of any number of ranks. In stage 1 the parts are known after
-     * the first backward pass; until then the optimizer holds the copies.
+     * Adds this rank's parts of the states to a checkpoint, by the names of {@code FlatOptimizer.state()}. A checkpoint
+     * has the whole states, so each optimizer of the same rule can load the checkpoint, on any number of ranks. The
+     * parts are the memory of this optimizer.
      *
-     * @throws IllegalArgumentException if a state is missing
+     * @param prefix the beginning of the names
+     * @throws CheckpointException if a failure has interrupted a step: this rank's parts then have the step, and the
+     *     parts of other ranks may not
      */
-    public void load(Map<String, Tensor> state, long stepsDone) {
-        forgetLoaded();
-        try (NoGradGuard _ = new NoGradGuard()) {
-            state.forEach((name, tensor) -> loaded.put(name, TensorMemory.own(tensor.clone())));
+    public void putStates(StateDict into, String prefix) {
+        if (isPartlyUpdated) {
+            throw new CheckpointException("a failure has interrupted step " + (steps + 1) + " of the optimizer on rank "
+                    + group.worldRank(group.groupRank()) + ", so this rank has no whole step to save");
         }
-        if (!buckets.isEmpty()) {
-            spread();
-        }
-        steps = stepsDone;
-    }
-
-    private void spread() {
-        try (PointerScope _ = new PointerScope();
-                NoGradGuard _ = new NoGradGuard()) {
-            buckets.forEach(this::spread);
-        }
-        forgetLoaded();
-    }
-
-    private void spread(BucketStates bucket) {
-        BucketPartition partition = bucket.partition();
-        ShardRange part = partition.part(group.groupRank());
-        for (int i = 0; i < bucket.states().size(); i++) {
-            Tensor whole = torch.zeros_like(bucket.values());
-            for (int parameter = 0; parameter < partition.parameters(); parameter++) {
-                String key =
-                        partition.name(parameter) + "." + update.stateNames().get(i);
-                Tensor saved = loaded.get(key);
-                if (saved == null) {
-                    throw new IllegalArgumentException("the optimizer state lacks '" + key + "'");
-                }
-                partition.view(whole, parameter).copy_(saved);
+        putParts(into, prefix);
+        Tensor made = torch.scalar_tensor(new Scalar(steps)).to(torch.ScalarType.Long);
+        for (BucketStates bucket : buckets) {
+            for (int i = 0; i < bucket.partition().parameters(); i++) {
+                into.put(prefix + bucket.partition().name(i) + ".step", made);
             }
-            bucket.states().get(i).copy_(whole.narrow(0, part.offset(), part.length()));
         }
     }
 
-    private void forgetLoaded() {
-        loaded.values().forEach(Tensor::close);
-        loaded.clear();
+    private void putParts(StateDict into, String prefix) {
+        for (BucketStates bucket : buckets) {
+            BucketPartition partition = bucket.partition();
+            for (int i = 0; i < partition.parameters(); i++) {
+                List<Long> shape = Arrays.stream(TensorMemory.sizes(partition.parameter(i)))
+                        .boxed()
+                        .toList();
+                for (int state = 0; state < bucket.states().size(); state++) {
+                    String name = prefix + partition.name(i) + "."
+                            + update.stateNames().get(state);
+                    for (TensorBox box : partition.boxes(
+                            i, group.groupRank(), bucket.states().get(state))) {
+                        into.put(new StateEntry(name, shape, box.offsets(), box.local()));
+                    }
+                }
+            }
+        }
+    }
+
+    /**
+     * Reads this rank's parts of the states from a checkpoint of any number of ranks.
+     *
+     * @param prefix the beginning of the names
+     * @param stepsDone the steps that the optimizer of the checkpoint had made
+     * @throws CheckpointException if the checkpoint lacks a state, or is damaged
+     */
+    public void loadStates(SavedCheckpoint saved, String prefix, long stepsDone) {
+        StateDict wanted = new StateDict();
+        putParts(wanted, prefix);
+        saved.load(wanted);
+        steps = stepsDone;
     }
 
     /** Frees the states. The parameters keep their values and their memory. */
     @Override
     public void close() {
         buckets.forEach(bucket -> bucket.states().forEach(Tensor::close));
-        buckets = List.of();
-        forgetLoaded();
     }
 }

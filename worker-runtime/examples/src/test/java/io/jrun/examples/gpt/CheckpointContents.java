@@ -1,0 +1,59 @@
+package io.jrun.examples.gpt;
+
+import io.jrun.comm.World;
+import io.jrun.comm.local.LocalWorld;
+import io.jrun.comm.local.LocalWorldOptions;
+import io.jrun.train.checkpoint.sharded.CheckpointManager;
+import io.jrun.train.checkpoint.sharded.Retention;
+import io.jrun.train.mesh.DeviceMesh;
+import io.jrun.train.tensor.TensorMemory;
+import java.lang.foreign.ValueLayout;
+import java.nio.file.Path;
+import java.util.Map;
+import java.util.TreeMap;
+import org.bytedeco.pytorch.Tensor;
+
+/** The tensors of checkpoints of train.jar. */
+final class CheckpointContents {
+    private CheckpointContents() {}
+
+    /** The values of all tensors of a checkpoint by name, without the counts of steps. */
+    static Map<String, float[]> of(Path folder, long step) {
+        try (CheckpointManager saved = CheckpointManager.alone(folder.toString(), Retention.DEFAULT)) {
+            Map<String, float[]> values = new TreeMap<>();
+            Map<String, Tensor> tensors = saved.open(step).read("");
+            tensors.forEach((tensor, value) -> {
+                if (!tensor.endsWith(".step")) {
+                    values.put(tensor, TensorMemory.segment(value).toArray(ValueLayout.JAVA_FLOAT));
+                }
+            });
+            tensors.values().forEach(Tensor::close);
+            return values;
+        }
+    }
+
+    /** Loads a checkpoint into a new model of {@code ranks} ranks, saves the model, and returns what was saved. */
+    static Map<String, float[]> loadedAndSaved(int ranks, GptOptions options, Path from, long step, Path to) {
+        LocalWorld.run(
+                LocalWorldOptions.ofSize(ranks).withDeterministic(true), world -> move(world, options, from, step, to));
+        return of(to, step);
+    }
+
+    private static void move(World world, GptOptions given, Path from, long step, Path to) {
+        try (DeviceMesh mesh = given.parallel().mesh(world)) {
+            GptOptions options =
+                    given.withAccumulation(ParallelOptions.dataGroup(mesh).size());
+            try (var trainer = new GptTrainer(options, world, mesh);
+                    var saved =
+                            CheckpointManager.open(from.toString(), world.group(), world.runId(), Retention.DEFAULT);
+                    var copy = CheckpointManager.open(to.toString(), world.group(), world.runId(), Retention.DEFAULT)) {
+                RankState.load(trainer.model(), saved.open(step), world.rank());
+                trainer.load(saved.open(step));
+                try (RankState state = RankState.of(trainer.model(), world.rank(), Map.of())) {
+                    trainer.put(state.dict());
+                    copy.save(step, state.dict());
+                }
+            }
+        }
+    }
+}
