@@ -8,6 +8,7 @@ import java.nio.file.Path;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.TreeSet;
@@ -34,9 +35,10 @@ class PackageTablesTest {
         assertThat(uses).as("packages of " + module).hasSizeGreaterThan(10);
         uses.forEach((from, all) -> {
             assertThat(rows).as("table of " + module).containsKey(from);
+            int row = Objects.requireNonNull(rows.get(from));
             assertThat(all)
                     .as("packages that %s uses, in a row above its own", from)
-                    .noneMatch(to -> rows.getOrDefault(to, Integer.MAX_VALUE) < rows.get(from));
+                    .noneMatch(to -> rows.getOrDefault(to, Integer.MAX_VALUE) < row);
         });
     }
 
