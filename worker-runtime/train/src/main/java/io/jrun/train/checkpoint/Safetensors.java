@@ -55,10 +55,14 @@ public final class Safetensors {
      */
     public static void write(Path file, Map<String, Tensor> tensors, Map<String, String> metadata) {
         try {
-            AtomicFile.write(file, channel -> write(bytes -> writeAll(channel, bytes), tensors, metadata));
+            AtomicFile.write(file, content(tensors, metadata));
         } catch (IOException e) {
             throw new CheckpointException("cannot write " + file + ": " + e, e);
         }
+    }
+
+    static AtomicFile.Content content(Map<String, Tensor> tensors, Map<String, String> metadata) {
+        return channel -> write(bytes -> writeAll(channel, bytes), tensors, metadata);
     }
 
     /**

@@ -3,6 +3,7 @@ package io.jrun.train.checkpoint;
 import io.jrun.train.json.JsonObject;
 import io.jrun.train.json.JsonWriter;
 import io.jrun.train.storage.AtomicFile;
+import io.jrun.train.storage.AtomicFile.PreparedFile;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
@@ -14,7 +15,10 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import java.util.Set;
 import java.util.TreeMap;
+import java.util.TreeSet;
+import java.util.regex.Pattern;
 import org.bytedeco.pytorch.Tensor;
 
 /**
@@ -32,11 +36,15 @@ public final class SafetensorsFolder {
     /** Hugging Face's default size of one file. */
     public static final long DEFAULT_SHARD_BYTES = 5_000_000_000L;
 
+    private static final Pattern SHARD = Pattern.compile("model-\\d{5}-of-\\d{5}\\.safetensors");
+
     private SafetensorsFolder() {}
 
     /**
-     * Writes a model. The index, or the single file, gets its name last: after a kill the folder has the earlier model
-     * or no model.
+     * Writes a model. All bytes are on disk before a file gets its name, and the index, or the single file, gets its name
+     * last. After a kill the folder has the earlier model or the new model. If both have an index, a kill between the
+     * first rename and the last leaves no index; the folder never has a mix of two models. Files that only the earlier
+     * index names are removed.
      *
      * @param shardBytes limit for the tensors of one file in bytes; a larger tensor gets a file of its own
      * @throws CheckpointException like {@link Safetensors#write}
@@ -44,30 +52,71 @@ public final class SafetensorsFolder {
     public static void write(Path folder, Map<String, Tensor> tensors, Map<String, String> metadata, long shardBytes) {
         List<Map<String, Tensor>> shards = split(tensors, shardBytes);
         try {
+            Set<String> earlier = filesOfIndex(folder);
             if (shards.size() == 1) {
                 Safetensors.write(folder.resolve(SINGLE_FILE), tensors, metadata);
                 Files.deleteIfExists(folder.resolve(INDEX_FILE));
-                return;
+            } else {
+                earlier.removeAll(writeShards(folder, shards, metadata));
+                Files.deleteIfExists(folder.resolve(SINGLE_FILE));
             }
-            Map<String, String> weightMap = new TreeMap<>();
-            for (int i = 0; i < shards.size(); i++) {
-                String name = String.format(Locale.ROOT, "model-%05d-of-%05d.safetensors", i + 1, shards.size());
-                Safetensors.write(folder.resolve(name), shards.get(i), metadata);
-                shards.get(i).keySet().forEach(tensor -> weightMap.put(tensor, name));
+            for (String name : earlier) {
+                Files.deleteIfExists(folder.resolve(name));
             }
-            long totalBytes =
-                    tensors.values().stream().mapToLong(Tensor::nbytes).sum();
-            byte[] index = index(totalBytes, weightMap).getBytes(StandardCharsets.UTF_8);
-            AtomicFile.write(folder.resolve(INDEX_FILE), channel -> {
-                ByteBuffer bytes = ByteBuffer.wrap(index);
-                while (bytes.hasRemaining()) {
-                    int _ = channel.write(bytes);
-                }
-            });
-            Files.deleteIfExists(folder.resolve(SINGLE_FILE));
         } catch (IOException e) {
             throw new CheckpointException("cannot write " + folder + ": " + e, e);
         }
+    }
+
+    private static Set<String> writeShards(Path folder, List<Map<String, Tensor>> shards, Map<String, String> metadata)
+            throws IOException {
+        Map<String, String> weightMap = new TreeMap<>();
+        List<PreparedFile> prepared = new ArrayList<>();
+        try {
+            long totalBytes = 0;
+            for (int i = 0; i < shards.size(); i++) {
+                String name = String.format(Locale.ROOT, "model-%05d-of-%05d.safetensors", i + 1, shards.size());
+                Map<String, Tensor> shard = shards.get(i);
+                prepared.add(AtomicFile.prepare(folder.resolve(name), Safetensors.content(shard, metadata)));
+                shard.keySet().forEach(tensor -> weightMap.put(tensor, name));
+                totalBytes += shard.values().stream().mapToLong(Tensor::nbytes).sum();
+            }
+            ByteBuffer index = ByteBuffer.wrap(index(totalBytes, weightMap).getBytes(StandardCharsets.UTF_8));
+            prepared.add(AtomicFile.prepare(folder.resolve(INDEX_FILE), channel -> {
+                while (index.hasRemaining()) {
+                    int _ = channel.write(index);
+                }
+            }));
+            if (Files.deleteIfExists(folder.resolve(INDEX_FILE))) {
+                AtomicFile.syncFolder(folder);
+            }
+            for (PreparedFile file : prepared.subList(0, shards.size())) {
+                file.publish();
+            }
+            AtomicFile.syncFolder(folder);
+            prepared.getLast().publish();
+            AtomicFile.syncFolder(folder);
+        } finally {
+            for (PreparedFile file : prepared) {
+                file.close();
+            }
+        }
+        return Set.copyOf(weightMap.values());
+    }
+
+    /** The files of this class's names that an index names; none if there is no index or if it is unusable. */
+    private static Set<String> filesOfIndex(Path folder) {
+        Path index = folder.resolve(INDEX_FILE);
+        Set<String> names = new TreeSet<>();
+        if (Files.exists(index)) {
+            try {
+                names.addAll(readIndex(index).values());
+            } catch (CheckpointException _) {
+                return names;
+            }
+        }
+        names.removeIf(name -> !SHARD.matcher(name).matches());
+        return names;
     }
 
     /**

@@ -29,23 +29,55 @@ public final class AtomicFile {
      * Writes a file. After a crash the file has the earlier content, or does not exist, or has all of the new content.
      */
     public static void write(Path target, Content content) throws IOException {
+        try (PreparedFile file = prepare(target, content)) {
+            file.publish();
+        }
+        syncFolder(folderOf(target));
+    }
+
+    /** Writes the content of a file under a temporary name, durably. */
+    public static PreparedFile prepare(Path target, Content content) throws IOException {
+        Files.createDirectories(folderOf(target));
+        PreparedFile file = new PreparedFile(temporary(target), target);
+        try (FileChannel channel =
+                FileChannel.open(file.temporary, StandardOpenOption.CREATE_NEW, StandardOpenOption.WRITE)) {
+            content.writeTo(channel);
+            channel.force(true);
+        } catch (IOException | RuntimeException e) {
+            file.close();
+            throw e;
+        }
+        return file;
+    }
+
+    /** A whole file with a temporary name. */
+    public static final class PreparedFile implements AutoCloseable {
+        private final Path temporary;
+        private final Path target;
+
+        private PreparedFile(Path temporary, Path target) {
+            this.temporary = temporary;
+            this.target = target;
+        }
+
+        /** Gives the file its name, and replaces an earlier file. {@link #syncFolder} makes the name durable. */
+        public void publish() throws IOException {
+            Files.move(temporary, target, StandardCopyOption.ATOMIC_MOVE, StandardCopyOption.REPLACE_EXISTING);
+        }
+
+        /** Deletes a file that has no name yet. */
+        @Override
+        public void close() throws IOException {
+            Files.deleteIfExists(temporary);
+        }
+    }
+
+    private static Path folderOf(Path target) throws IOException {
         Path folder = target.toAbsolutePath().getParent();
         if (folder == null) {
             throw new IOException(target + " is not a file name");
         }
-        Files.createDirectories(folder);
-        Path temporary = temporary(target);
-        try {
-            try (FileChannel channel =
-                    FileChannel.open(temporary, StandardOpenOption.CREATE_NEW, StandardOpenOption.WRITE)) {
-                content.writeTo(channel);
-                channel.force(true);
-            }
-            Files.move(temporary, target, StandardCopyOption.ATOMIC_MOVE, StandardCopyOption.REPLACE_EXISTING);
-        } finally {
-            Files.deleteIfExists(temporary);
-        }
-        syncFolder(folder);
+        return folder;
     }
 
     /**
@@ -57,7 +89,7 @@ public final class AtomicFile {
     }
 
     /** Makes names in a folder durable. */
-    static void syncFolder(Path folder) throws IOException {
+    public static void syncFolder(Path folder) throws IOException {
         try (FileChannel channel = FileChannel.open(folder, StandardOpenOption.READ)) {
             channel.force(true);
         }
