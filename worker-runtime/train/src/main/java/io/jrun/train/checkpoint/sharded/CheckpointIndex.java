@@ -74,6 +74,14 @@ record CheckpointIndex(
      * @throws IllegalArgumentException if the index is not valid; the message names the error
      */
     static CheckpointIndex decode(byte[] bytes) {
+        try {
+            return checked(bytes);
+        } catch (ArithmeticException e) {
+            throw new IllegalArgumentException("a size is beyond 64 bits", e);
+        }
+    }
+
+    private static CheckpointIndex checked(byte[] bytes) {
         String text = text(bytes);
         if (!text.startsWith(CHECKSUM) || bytes.length < REST) {
             throw new IllegalArgumentException("it does not begin with " + CHECKSUM);
@@ -111,8 +119,7 @@ record CheckpointIndex(
                 SavedChunk chunk = new SavedChunk(
                         ChunkJson.chunk((String) name, tensor, box), part, ChunkJson.whole(box.get("position")));
                 boolean isInside = part < parts.size()
-                        && chunk.position() + chunk.chunk().bytes()
-                                <= parts.get(part).bytes();
+                        && chunk.chunk().bytes() <= parts.get(part).bytes() - chunk.position();
                 if (chunk.chunk().elements() > 0 && !isInside) {
                     throw new IllegalArgumentException("tensor '" + name + "' lies outside of its part");
                 }
@@ -120,6 +127,13 @@ record CheckpointIndex(
             }
             if (chunks.isEmpty()) {
                 throw new IllegalArgumentException("tensor '" + name + "' has no chunk");
+            }
+            long present =
+                    chunks.stream().mapToLong(saved -> saved.chunk().elements()).reduce(0, Math::addExact);
+            long all = Chunk.volume(chunks.getFirst().chunk().globalShape());
+            if (present != all) {
+                throw new IllegalArgumentException(
+                        "tensor '" + name + "' has " + present + " of its " + all + " elements");
             }
             tensors.put((String) name, List.copyOf(chunks));
         });

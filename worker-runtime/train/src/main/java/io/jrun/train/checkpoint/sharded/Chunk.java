@@ -35,7 +35,7 @@ record Chunk(String name, ElementType type, List<Long> globalShape, List<Long> o
     }
 
     long bytes() {
-        return elements() * type.sizeBytes();
+        return Math.multiplyExact(elements(), type.sizeBytes());
     }
 
     /** The part of this chunk with these rows of the first dimension. */

@@ -61,8 +61,8 @@ final class ChunkJson {
         boolean fits = chunk.offsets().size() == chunk.globalShape().size()
                 && chunk.shape().size() == chunk.globalShape().size();
         for (int i = 0; fits && i < chunk.shape().size(); i++) {
-            fits = chunk.offsets().get(i) + chunk.shape().get(i)
-                    <= chunk.globalShape().get(i);
+            fits = chunk.shape().get(i)
+                    <= chunk.globalShape().get(i) - chunk.offsets().get(i);
         }
         if (!fits) {
             throw new IllegalArgumentException("tensor '" + name + "' of shape " + chunk.globalShape()
