@@ -7,16 +7,23 @@ import io.jrun.models.gpt2.Gpt2Config;
 import io.jrun.models.llama.Llama;
 import io.jrun.models.llama.LlamaConfig;
 import io.jrun.models.transformer.LanguageModel;
+import io.jrun.models.transformer.Projection;
 import io.jrun.train.Libtorch;
 import io.jrun.train.checkpoint.CheckpointException;
 import io.jrun.train.checkpoint.SafetensorsFolder;
 import io.jrun.train.json.JsonObject;
+import io.jrun.train.storage.AtomicFile;
+import io.jrun.train.tensor.ModuleTensors;
 import io.jrun.train.weights.WeightFiles;
 import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.LinkedHashMap;
 import java.util.Locale;
 import java.util.Map;
+import org.bytedeco.pytorch.Tensor;
 
 /**
  * A model on disk: the configuration and the weights. A Hugging Face folder has {@code config.json}, a folder of Meta's
@@ -38,6 +45,9 @@ public final class ModelFolder {
      */
     public static LanguageModel build(Path path) {
         Libtorch.load();
+        if (!Files.exists(path)) {
+            throw new CheckpointException(path + " does not exist. Give the folder of a model, or a file of weights.");
+        }
         Path folder = Files.isDirectory(path) ? path : path.toAbsolutePath().resolveSibling("");
         Path config = folder.resolve(CONFIG);
         Path metaConfig = folder.resolve(META_CONFIG);
@@ -52,6 +62,13 @@ public final class ModelFolder {
             throw new CheckpointException("cannot read the configuration in " + folder + ": " + e, e);
         } catch (IllegalArgumentException e) {
             throw new CheckpointException(String.valueOf(e.getMessage()), e);
+        } catch (CheckpointException e) {
+            throw e;
+        } catch (RuntimeException e) {
+            String reason = String.valueOf(e.getMessage()).lines().findFirst().orElse("");
+            throw new CheckpointException(
+                    "cannot build the model in " + folder + ": " + reason + ". Check the sizes in the configuration.",
+                    e);
         }
         throw new CheckpointException(folder + " has neither " + CONFIG + " (Hugging Face) nor " + META_CONFIG
                 + " (Meta). Put the configuration of the model beside the weights.");
@@ -63,11 +80,37 @@ public final class ModelFolder {
      * @throws CheckpointException if the folder cannot be written
      */
     public static void save(LanguageModel model, Path folder) {
-        String config = model.configJson();
-        SafetensorsFolder.write(
-                folder, model.fileTensors(), Map.of("format", "pt"), SafetensorsFolder.DEFAULT_SHARD_BYTES);
+        save(model, model.wholeTensors(), folder);
+    }
+
+    /**
+     * Saves tensors that were gathered from several ranks, such as those of
+     * {@code FullyShardedDataParallel.wholeParameters}, as the Hugging Face folder of a model.
+     *
+     * @param whole the parameters and buffers of the model by their names; adapters are left out
+     * @throws CheckpointException if the folder cannot be written
+     * @throws IllegalArgumentException if a tensor of the model is missing
+     */
+    public static void save(LanguageModel model, Map<String, Tensor> whole, Path folder) {
+        byte[] config = model.configJson().getBytes(StandardCharsets.UTF_8);
+        Map<String, Tensor> tensors = new LinkedHashMap<>();
+        for (String name : ModuleTensors.all(model).keySet()) {
+            if (!name.contains(Projection.ADAPTER_INFIX)) {
+                Tensor tensor = whole.get(name);
+                if (tensor == null) {
+                    throw new IllegalArgumentException("the tensor '" + name + "' of the model is missing");
+                }
+                tensors.put(name, model.toFileOrder(name, tensor));
+            }
+        }
+        SafetensorsFolder.write(folder, tensors, Map.of("format", "pt"), SafetensorsFolder.DEFAULT_SHARD_BYTES);
         try {
-            Files.writeString(folder.resolve(CONFIG), config);
+            AtomicFile.write(folder.resolve(CONFIG), channel -> {
+                ByteBuffer bytes = ByteBuffer.wrap(config);
+                while (bytes.hasRemaining()) {
+                    int _ = channel.write(bytes);
+                }
+            });
         } catch (IOException e) {
             throw new CheckpointException("cannot write " + folder.resolve(CONFIG) + ": " + e, e);
         }

@@ -59,17 +59,22 @@ class ModelFolderTest {
      * both.
      */
     @Test
-    void metasFilesAreReadWithInterleavedPairs() throws IOException {
-        LanguageModel model = TinyModels.write(folder.resolve("hf"), "llama");
-        Map<String, Tensor> meta = new LinkedHashMap<>();
-        TinyModels.tensors(model).forEach((name, tensor) -> meta.put(metaName(name), metaRows(name, tensor)));
-        Path metaFolder = Files.createDirectories(folder.resolve("meta"));
-        Files.writeString(
-                metaFolder.resolve("params.json"),
-                "{\"dim\": 24, \"n_layers\": 2, \"n_heads\": 6, \"n_kv_heads\": 2, \"vocab_size\": -1,"
-                        + " \"norm_eps\": 1e-05}");
-        Safetensors.write(metaFolder.resolve("model.safetensors"), meta, Map.of());
-        assertThat(TinyModels.difference(TinyModels.logits(TinyModels.load(metaFolder)), TinyModels.golden("llama")))
+    void metasFilesAreReadWithInterleavedPairsAndSavedAsHuggingFaces() throws IOException {
+        Path meta = TinyModels.writeMeta(folder);
+        LanguageModel model = TinyModels.load(meta);
+        assertThat(TinyModels.difference(TinyModels.logits(model), TinyModels.golden("llama")))
+                .isLessThan(TOLERANCE);
+        ModelFolder.save(model, folder.resolve("saved"));
+        Map<String, Tensor> saved =
+                Safetensors.read(folder.resolve("saved/model.safetensors")).tensors();
+        assertThat(saved).hasSameSizeAs(TinyModels.tensors(model));
+        TinyModels.tensors(model)
+                .forEach((name, tensor) -> assertThat(
+                                Objects.requireNonNull(saved.get(name)).equal(tensor))
+                        .as(name)
+                        .isTrue());
+        assertThat(TinyModels.difference(
+                        TinyModels.logits(TinyModels.load(folder.resolve("saved"))), TinyModels.golden("llama")))
                 .isLessThan(TOLERANCE);
     }
 
@@ -77,7 +82,7 @@ class ModelFolderTest {
     void theTwoRotationsDiffer() throws IOException {
         LanguageModel model = TinyModels.write(folder.resolve("hf"), "llama");
         Map<String, Tensor> sameRows = new LinkedHashMap<>();
-        TinyModels.tensors(model).forEach((name, tensor) -> sameRows.put(metaName(name), tensor));
+        TinyModels.tensors(model).forEach((name, tensor) -> sameRows.put(TinyModels.metaName(name), tensor));
         Path metaFolder = Files.createDirectories(folder.resolve("meta"));
         Files.writeString(
                 metaFolder.resolve("params.json"),
@@ -87,29 +92,6 @@ class ModelFolderTest {
         assertThat(TinyModels.difference(logits, TinyModels.golden("llama-meta")))
                 .isLessThan(TOLERANCE);
         assertThat(TinyModels.difference(logits, TinyModels.golden("llama"))).isGreaterThan(0.1);
-    }
-
-    private static String metaName(String name) {
-        return name.replace("model.embed_tokens", "tok_embeddings")
-                .replace("lm_head", "output")
-                .replace("model.norm", "norm")
-                .replace("model.layers", "layers")
-                .replaceFirst("self_attn\\.([qkvo])_proj", "attention.w$1")
-                .replace("mlp.gate_proj", "feed_forward.w1")
-                .replace("mlp.down_proj", "feed_forward.w2")
-                .replace("mlp.up_proj", "feed_forward.w3")
-                .replace("input_layernorm", "attention_norm")
-                .replace("post_attention_layernorm", "ffn_norm");
-    }
-
-    private static Tensor metaRows(String name, Tensor tensor) {
-        if (!name.contains("q_proj") && !name.contains("k_proj")) {
-            return tensor;
-        }
-        long headWidth = 4;
-        return tensor.view(-1, 2, headWidth / 2, tensor.size(1))
-                .transpose(1, 2)
-                .reshape(tensor.size(0), tensor.size(1));
     }
 
     @Test
@@ -227,7 +209,17 @@ class ModelFolderTest {
                 "{\"model_type\": \"llama\", \"rope_scaling\": {\"rope_type\": \"llama3\"}} | rope_scaling lacks 'factor'",
                 "{\"model_type\": \"llama\", \"rope_parameters\": {\"rope_type\": \"llama3\", \"factor\": 8, \"low_freq_factor\": 4,"
                         + " \"high_freq_factor\": 1, \"original_max_position_embeddings\": 8192}}"
-                        + " | expected numbers above 0 and low_freq_factor below high_freq_factor"
+                        + " | expected numbers above 0 and low_freq_factor below high_freq_factor",
+                "{\"model_type\": \"gpt2\", \"n_embd\": 8, \"vocab_size\": 9, \"n_layer\": 1, \"n_head\": 0}"
+                        + " | 'n_head' is 0, expected a whole number from 1 to 2147483647",
+                "{\"model_type\": \"gpt2\", \"n_embd\": 8, \"vocab_size\": -5, \"n_layer\": 1, \"n_head\": 2}"
+                        + " | 'vocab_size' is -5, expected",
+                "{\"model_type\": \"gpt2\", \"n_embd\": 8, \"vocab_size\": 9, \"n_layer\": 999999, \"n_head\": 2}"
+                        + " | 'n_layer' is 999999, expected a whole number from 1 to 4096",
+                "{\"model_type\": \"gpt2\", \"n_embd\": 2000000000, \"vocab_size\": 2000000000, \"n_layer\": 1, \"n_head\": 2}"
+                        + " | cannot build the model in",
+                "{\"model_type\": \"llama\", \"hidden_size\": 2, \"num_attention_heads\": 4, \"vocab_size\": 9,"
+                        + " \"num_hidden_layers\": 1, \"intermediate_size\": 4} | hidden_size 2 is less than"
             })
     void aConfigurationThatJrunLacksIsOneLine(String config, String message) throws IOException {
         Files.writeString(folder.resolve("config.json"), config);
@@ -241,6 +233,8 @@ class ModelFolderTest {
     void aFolderWithoutConfigurationSaysWhatToDo() {
         assertThatThrownBy(() -> ModelFolder.build(folder))
                 .hasMessageContaining("has neither config.json (Hugging Face) nor params.json (Meta)");
+        assertThatThrownBy(() -> ModelFolder.build(folder.resolve("none")))
+                .hasMessageStartingWith(folder.resolve("none") + " does not exist.");
     }
 
     @Test

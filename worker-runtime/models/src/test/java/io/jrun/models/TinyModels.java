@@ -1,6 +1,7 @@
 package io.jrun.models;
 
 import io.jrun.models.transformer.LanguageModel;
+import io.jrun.train.checkpoint.Safetensors;
 import io.jrun.train.checkpoint.SafetensorsFolder;
 import io.jrun.train.tensor.ModuleTensors;
 import io.jrun.train.tensor.TensorMemory;
@@ -58,6 +59,46 @@ public final class TinyModels {
         LanguageModel model = describe(folder, name);
         SafetensorsFolder.write(folder, tensors(model), Map.of(), 20_000);
         return load(folder);
+    }
+
+    /**
+     * Writes the Llama as a folder of Meta's, and returns the folder. Row r of half h in Hugging Face's file is row 2r +
+     * h of Meta's.
+     */
+    public static Path writeMeta(Path folder) throws IOException {
+        Map<String, Tensor> meta = new LinkedHashMap<>();
+        tensors(describe(folder.resolve("hf"), "llama"))
+                .forEach((name, tensor) -> meta.put(metaName(name), metaRows(name, tensor)));
+        Path metaFolder = Files.createDirectories(folder.resolve("meta"));
+        Files.writeString(
+                metaFolder.resolve("params.json"),
+                "{\"dim\": 24, \"n_layers\": 2, \"n_heads\": 6, \"n_kv_heads\": 2, \"vocab_size\": -1,"
+                        + " \"norm_eps\": 1e-05}");
+        Safetensors.write(metaFolder.resolve("model.safetensors"), meta, Map.of());
+        return metaFolder;
+    }
+
+    static String metaName(String name) {
+        return name.replace("model.embed_tokens", "tok_embeddings")
+                .replace("lm_head", "output")
+                .replace("model.norm", "norm")
+                .replace("model.layers", "layers")
+                .replaceFirst("self_attn\\.([qkvo])_proj", "attention.w$1")
+                .replace("mlp.gate_proj", "feed_forward.w1")
+                .replace("mlp.down_proj", "feed_forward.w2")
+                .replace("mlp.up_proj", "feed_forward.w3")
+                .replace("input_layernorm", "attention_norm")
+                .replace("post_attention_layernorm", "ffn_norm");
+    }
+
+    private static Tensor metaRows(String name, Tensor tensor) {
+        if (!name.contains("q_proj") && !name.contains("k_proj")) {
+            return tensor;
+        }
+        long headWidth = 4;
+        return tensor.view(-1, 2, headWidth / 2, tensor.size(1))
+                .transpose(1, 2)
+                .reshape(tensor.size(0), tensor.size(1));
     }
 
     /** Loads a folder in this process. */

@@ -121,6 +121,11 @@ public final class Bert extends LanguageModel {
                 "bert.encoder.layer.*.output.dense", ParallelStyle.ROW);
     }
 
+    @Override
+    public List<String> adapterTargets() {
+        return List.of("query", "value");
+    }
+
     /** Files from TensorFlow call weight and bias of a norm gamma and beta. Heads of other tasks are not needed. */
     @Override
     public NameMapping mapping() {

@@ -1,5 +1,6 @@
 package io.jrun.models.bert;
 
+import io.jrun.models.transformer.LanguageModel;
 import io.jrun.train.json.JsonObject;
 
 /**
@@ -30,13 +31,13 @@ public record BertConfig(
                     + " and position_embedding_type " + position + "; jrun's BERT has gelu and absolute");
         }
         return new BertConfig(
-                json.integer("vocab_size"),
-                json.integer("max_position_embeddings", 512),
-                json.integer("hidden_size"),
-                json.integer("num_hidden_layers"),
-                json.integer("num_attention_heads"),
-                json.integer("intermediate_size"),
-                json.integer("type_vocab_size", 2),
+                json.count("vocab_size"),
+                json.countOr("max_position_embeddings", 512),
+                json.count("hidden_size"),
+                json.count("num_hidden_layers", LanguageModel.MAX_LAYERS),
+                json.count("num_attention_heads"),
+                json.count("intermediate_size"),
+                json.countOr("type_vocab_size", 2),
                 json.number("layer_norm_eps", 1e-12));
     }
 

@@ -130,6 +130,11 @@ public final class Gpt2 extends LanguageModel {
         return config.tensorParallelPlan();
     }
 
+    @Override
+    public List<String> adapterTargets() {
+        return List.of("c_attn");
+    }
+
     /** Files of OpenAI's sizes lack the prefix. Masks are buffers of older versions. */
     @Override
     public NameMapping mapping() {

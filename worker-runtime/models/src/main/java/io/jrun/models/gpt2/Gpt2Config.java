@@ -1,5 +1,6 @@
 package io.jrun.models.gpt2;
 
+import io.jrun.models.transformer.LanguageModel;
 import io.jrun.train.json.JsonObject;
 import io.jrun.train.tensorparallel.ParallelStyle;
 import java.util.LinkedHashMap;
@@ -37,14 +38,14 @@ public record Gpt2Config(
             throw new IllegalArgumentException("config.json asks for activation_function " + activation
                     + " or scale_attn_by_inverse_layer_idx; jrun's GPT-2 has gelu_new without that scale");
         }
-        long width = json.integer("n_embd");
+        long width = json.count("n_embd");
         return new Gpt2Config(
-                json.integer("vocab_size"),
-                json.integer("n_positions", json.integer("n_ctx", 1024)),
+                json.count("vocab_size"),
+                json.countOr("n_positions", json.countOr("n_ctx", 1024)),
                 width,
-                json.integer("n_layer"),
-                json.integer("n_head"),
-                json.integer("n_inner", 4 * width),
+                json.count("n_layer", LanguageModel.MAX_LAYERS),
+                json.count("n_head"),
+                json.countOr("n_inner", 4 * width),
                 json.number("layer_norm_epsilon", 1e-5),
                 json.flag("tie_word_embeddings", true));
     }

@@ -6,18 +6,21 @@ import io.jrun.models.transformer.Projection;
 import io.jrun.models.transformer.RotaryEmbedding.Pairs;
 import io.jrun.train.layer.CompositeModule;
 import io.jrun.train.layer.LinearLayer.Layout;
+import io.jrun.train.layer.LowRankAdapter;
 import io.jrun.train.layer.ModuleSequence;
 import io.jrun.train.layer.Norm;
 import io.jrun.train.layer.SequencePositions;
 import io.jrun.train.layer.TokenEmbedding;
 import io.jrun.train.module.ModuleWrapper;
 import io.jrun.train.pipeline.PipelineLayer;
+import io.jrun.train.tensor.TensorMemory;
 import io.jrun.train.tensorparallel.ParallelStyle;
 import io.jrun.train.weights.NameMapping;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.function.UnaryOperator;
+import java.util.regex.Pattern;
 import org.bytedeco.pytorch.Tensor;
 import org.jspecify.annotations.Nullable;
 
@@ -27,6 +30,10 @@ import org.jspecify.annotations.Nullable;
  * {@link LlamaConfig#pairs()} names the order.
  */
 public final class Llama extends LanguageModel {
+    /** The parameters whose rows belong to rotated elements. */
+    private static final Pattern ROTATED =
+            Pattern.compile(".*\\.self_attn\\.[qk]_proj\\.(weight|bias|" + LowRankAdapter.UP + "\\.weight)");
+
     private final LlamaConfig config;
     private final ExpertLayers experts;
     private final TokenEmbedding tokens;
@@ -116,18 +123,38 @@ public final class Llama extends LanguageModel {
         return config.tensorParallelPlan();
     }
 
-    /**
-     * Throws {@link IllegalStateException} for a model of Meta's files: Hugging Face's config.json has no such order of
-     * rows.
-     */
     @Override
     public String configJson() {
         experts.requireNone("config.json of Hugging Face");
-        if (config.pairs() != Pairs.HALVES) {
-            throw new IllegalStateException("a Llama of Meta's files cannot be saved as a Hugging Face folder:"
-                    + " the query and key projections of the files have another order of rows");
-        }
         return config.toJson();
+    }
+
+    /** Row 2i + h of a head in Meta's files is row i of half h in Hugging Face's files. */
+    @Override
+    public Tensor toFileOrder(String name, Tensor tensor) {
+        return isInterleaved(name) ? transposeRows(tensor, config.headWidth() / 2, 2) : tensor;
+    }
+
+    @Override
+    public Tensor fromFileOrder(String name, Tensor tensor) {
+        return isInterleaved(name) ? transposeRows(tensor, 2, config.headWidth() / 2) : tensor;
+    }
+
+    private boolean isInterleaved(String name) {
+        return config.pairs() == Pairs.INTERLEAVED && ROTATED.matcher(name).matches();
+    }
+
+    /** The rows of each head, seen as a matrix [outer, inner] of rows, in the order of [inner, outer]. */
+    private static Tensor transposeRows(Tensor tensor, long outer, long inner) {
+        return tensor.detach()
+                .reshape(-1, outer, inner, tensor.numel() / tensor.size(0))
+                .transpose(1, 2)
+                .reshape(TensorMemory.sizes(tensor));
+    }
+
+    @Override
+    public List<String> adapterTargets() {
+        return List.of("q_proj", "v_proj");
     }
 
     @Override

@@ -1,5 +1,6 @@
 package io.jrun.models.llama;
 
+import io.jrun.models.transformer.LanguageModel;
 import io.jrun.models.transformer.RotaryEmbedding;
 import io.jrun.models.transformer.RotaryEmbedding.Pairs;
 import io.jrun.models.transformer.RotaryScaling;
@@ -38,6 +39,10 @@ public record LlamaConfig(
         Optional<RotaryScaling> scaling) {
     /** Checks that the heads of keys divide the heads. */
     public LlamaConfig {
+        if (headWidth < 1) {
+            throw new IllegalArgumentException("hidden_size " + width + " is less than num_attention_heads " + heads
+                    + ", and there is no head_dim");
+        }
         if (heads % keyHeads != 0) {
             throw new IllegalArgumentException(
                     "num_attention_heads " + heads + " is not a multiple of num_key_value_heads " + keyHeads);
@@ -55,17 +60,17 @@ public record LlamaConfig(
                     + " or mlp_bias; jrun's Llama has silu and no mlp_bias");
         }
         RotaryConfig rotary = RotaryConfig.of(json);
-        long heads = json.integer("num_attention_heads");
-        long width = json.integer("hidden_size");
+        long heads = json.count("num_attention_heads");
+        long width = json.count("hidden_size");
         return new LlamaConfig(
-                json.integer("vocab_size"),
-                json.integer("max_position_embeddings", 2048),
+                json.count("vocab_size"),
+                json.countOr("max_position_embeddings", 2048),
                 width,
-                json.integer("num_hidden_layers"),
+                json.count("num_hidden_layers", LanguageModel.MAX_LAYERS),
                 heads,
-                json.integer("num_key_value_heads", heads),
-                json.integer("head_dim", width / heads),
-                json.integer("intermediate_size"),
+                json.countOr("num_key_value_heads", heads),
+                json.countOr("head_dim", width / heads),
+                json.count("intermediate_size"),
                 json.number("rms_norm_eps", 1e-6),
                 rotary.theta(),
                 json.flag("tie_word_embeddings", false),
@@ -81,15 +86,15 @@ public record LlamaConfig(
      * @param inner rows of {@code layers.0.feed_forward.w1.weight}
      */
     public static LlamaConfig ofMeta(JsonObject params, long vocabulary, long inner) {
-        long heads = params.integer("n_heads");
-        long width = params.integer("dim");
+        long heads = params.count("n_heads");
+        long width = params.count("dim");
         return new LlamaConfig(
                 vocabulary,
-                params.integer("max_seq_len", 2048),
+                params.countOr("max_seq_len", 2048),
                 width,
-                params.integer("n_layers"),
+                params.count("n_layers", LanguageModel.MAX_LAYERS),
                 heads,
-                params.integer("n_kv_heads", heads),
+                params.countOr("n_kv_heads", heads),
                 width / heads,
                 inner,
                 params.number("norm_eps", 1e-5),

@@ -5,17 +5,21 @@ import io.jrun.models.transformer.Projection;
 import io.jrun.train.checkpoint.CheckpointException;
 import io.jrun.train.checkpoint.Safetensors;
 import io.jrun.train.layer.LinearLayer.Layout;
+import io.jrun.train.layer.LowRankAdapter;
 import io.jrun.train.tensor.ModuleTensors;
 import io.jrun.train.weights.NameMapping;
 import io.jrun.train.weights.WeightFiles;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import java.util.Set;
 import java.util.TreeMap;
+import java.util.TreeSet;
 import org.bytedeco.pytorch.Generator;
 import org.bytedeco.pytorch.GeneratorOptional;
 import org.bytedeco.pytorch.NoGradGuard;
@@ -46,27 +50,52 @@ public final class Lora {
      * Freezes the parameters of a model and adds adapters. The outputs of the model do not change: the outer matrices
      * are zero. Attach the adapters before the model is wrapped, for example by DistributedDataParallel.
      *
-     * @throws IllegalArgumentException if no projection has one of the names
+     * @throws IllegalArgumentException if no projection has one of the names; the message lists the names of the
+     *     projections
      */
     public static Lora attach(LanguageModel model, LoraOptions options) {
         Lora lora = new Lora(model, options);
-        ModuleTensors.parameters(model).values().forEach(tensor -> tensor.requires_grad_(false));
+        Set<String> known = new TreeSet<>();
         model.descendants(Projection.class).forEach((name, projection) -> {
+            known.add(lastWord(name));
             if (options.targets().contains(lastWord(name))) {
                 lora.adapted.put(name, projection);
             }
         });
-        if (lora.adapted.isEmpty()) {
-            throw new IllegalArgumentException("the model has no projection named " + options.targets());
+        if (options.targets().isEmpty() || !known.containsAll(options.targets())) {
+            List<String> unknown = new ArrayList<>(options.targets());
+            unknown.removeAll(known);
+            throw new IllegalArgumentException(
+                    "the model has no projection named " + unknown + ". Its projections are " + known + ".");
         }
+        ModuleTensors.parameters(model).values().forEach(tensor -> tensor.requires_grad_(false));
         try (NoGradGuard _ = new NoGradGuard();
                 Generator generator = torch.createCPUGenerator(options.seed())) {
             lora.adapted.values().forEach(projection -> {
-                projection.addAdapter(options.rank(), options.alpha() / options.rank());
+                LowRankAdapter adapter = projection.addAdapter(options.rank(), options.alpha() / options.rank());
                 double bound = 1 / Math.sqrt((double) projection.inputs());
-                Objects.requireNonNull(projection.down()).uniform_(-bound, bound, new GeneratorOptional(generator));
+                adapter.down().weight().uniform_(-bound, bound, new GeneratorOptional(generator));
             });
         }
+        return lora;
+    }
+
+    /**
+     * Attaches the adapters of a folder of PEFT.
+     *
+     * @throws CheckpointException if the folder has no adapters, or adapters that jrun lacks or that do not fit the
+     *     model; the message is one line
+     */
+    public static Lora open(LanguageModel model, Path folder) {
+        Lora lora;
+        try {
+            lora = attach(model, LoraOptions.read(folder.resolve(CONFIG)));
+        } catch (IOException e) {
+            throw new CheckpointException("cannot read " + folder.resolve(CONFIG) + ": " + e, e);
+        } catch (IllegalArgumentException e) {
+            throw new CheckpointException("cannot use the adapters in " + folder + ": " + e.getMessage(), e);
+        }
+        lora.load(folder);
         return lora;
     }
 
@@ -92,12 +121,28 @@ public final class Lora {
 
     /** Saves the adapters as a folder of PEFT. */
     public void save(Path folder) {
+        save(model.wholeTensors(), folder);
+    }
+
+    /**
+     * Saves adapters that were gathered from several ranks as a folder of PEFT.
+     *
+     * @param whole the adapters by their names in the model; other tensors are left out
+     * @throws IllegalArgumentException if an adapter is missing
+     */
+    public void save(Map<String, Tensor> whole, Path folder) {
         Map<String, Tensor> tensors = new LinkedHashMap<>();
-        parameters().forEach((name, tensor) -> tensors.put(PEFT_PREFIX + name, tensor));
+        for (String name : parameters().keySet()) {
+            Tensor tensor = whole.get(name);
+            if (tensor == null) {
+                throw new IllegalArgumentException("the tensor '" + name + "' of the adapters is missing");
+            }
+            tensors.put(PEFT_PREFIX + name, model.toFileOrder(name, tensor));
+        }
         boolean isTransposed = adapted.values().stream().anyMatch(projection -> projection.layout() == Layout.CONV1D);
         Safetensors.write(folder.resolve(WEIGHTS), tensors, Map.of("format", "pt"));
         try {
-            Files.writeString(folder.resolve(CONFIG), options.toJson(isTransposed));
+            Files.writeString(folder.resolve(CONFIG), options.toJson(model.isCausal(), isTransposed));
         } catch (IOException e) {
             throw new CheckpointException("cannot write " + folder.resolve(CONFIG) + ": " + e, e);
         }
@@ -122,6 +167,9 @@ public final class Lora {
             own.forEach((name, tensor) -> {
                 String fileName = Objects.requireNonNull(fileNames.get(name));
                 files.fileOf(fileName).read(fileName, tensor);
+                try (NoGradGuard _ = new NoGradGuard()) {
+                    tensor.copy_(model.fromFileOrder(name, tensor));
+                }
             });
         }
     }

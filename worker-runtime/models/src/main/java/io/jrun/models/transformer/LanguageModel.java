@@ -1,6 +1,7 @@
 package io.jrun.models.transformer;
 
 import io.jrun.train.layer.CompositeModule;
+import io.jrun.train.layer.LinearLayer;
 import io.jrun.train.layer.TokenLoss;
 import io.jrun.train.pipeline.PipelineLayer;
 import io.jrun.train.tensor.ModuleTensors;
@@ -19,6 +20,9 @@ import org.bytedeco.pytorch.Tensor;
  * width. Confined to one thread at a time.
  */
 public abstract class LanguageModel extends CompositeModule {
+    /** Deeper than each published model: a larger number in a file is an error of the file. */
+    public static final long MAX_LAYERS = 4096;
+
     private final TokenLoss loss = add("loss", new TokenLoss());
 
     /** For subclasses. */
@@ -50,6 +54,9 @@ public abstract class LanguageModel extends CompositeModule {
     /** Maps the names in files of Hugging Face and others to the names of this module. */
     public abstract NameMapping mapping();
 
+    /** The last words of the names of the projections that get adapters by default. The defaults are PEFT's. */
+    public abstract List<String> adapterTargets();
+
     /**
      * The plan by which tensor parallel ranks share the layers, for {@code TensorParallel.parallelize}. The plan of a
      * causal model fits sequence parallelism too.
@@ -74,11 +81,32 @@ public abstract class LanguageModel extends CompositeModule {
         return rules;
     }
 
-    /** The tensors that a file of this model has, by the names of the file; without adapters. */
-    public Map<String, Tensor> fileTensors() {
-        Map<String, Tensor> tensors = new LinkedHashMap<>(ModuleTensors.all(this));
-        tensors.keySet().removeIf(name -> name.contains(Projection.ADAPTER_INFIX));
-        return tensors;
+    /**
+     * The elements of a parameter in the order of Hugging Face's files. The tensor itself, unless the model has the
+     * order of other files.
+     */
+    public Tensor toFileOrder(String name, Tensor tensor) {
+        return tensor;
+    }
+
+    /** The inverse of {@link #toFileOrder}. */
+    public Tensor fromFileOrder(String name, Tensor tensor) {
+        return tensor;
+    }
+
+    /**
+     * The tensors of this module by their names.
+     *
+     * @throws IllegalStateException if this rank has only a part of a layer
+     */
+    public final Map<String, Tensor> wholeTensors() {
+        descendants(LinearLayer.class).forEach((name, layer) -> {
+            if (layer.weight().numel() != layer.inputs() * layer.outputs()) {
+                throw new IllegalStateException("this rank has a part of the layer '" + name
+                        + "'. Gather the whole tensors and save them, for example with ShardedTensor.whole.");
+            }
+        });
+        return ModuleTensors.all(this);
     }
 
     /**

@@ -1,8 +1,8 @@
 package io.jrun.models.transformer;
 
 import io.jrun.train.layer.LinearLayer;
-import io.jrun.train.tensor.TensorMemory;
-import org.bytedeco.pytorch.Module;
+import io.jrun.train.layer.LowRankAdapter;
+import java.util.Optional;
 import org.bytedeco.pytorch.NoGradGuard;
 import org.bytedeco.pytorch.Scalar;
 import org.bytedeco.pytorch.Tensor;
@@ -17,8 +17,7 @@ public final class Projection extends LinearLayer {
     /** The beginning of the names of an adapter's parameters. */
     public static final String ADAPTER_INFIX = ".lora_";
 
-    private @Nullable Matrix down;
-    private @Nullable Matrix up;
+    private @Nullable LowRankAdapter adapter;
     private double scale;
     private boolean isMerged;
 
@@ -31,22 +30,15 @@ public final class Projection extends LinearLayer {
     @Override
     public Tensor forward(Tensor x) {
         Tensor y = super.forward(x);
-        Matrix a = down;
-        Matrix b = up;
-        if (a == null || b == null || isMerged) {
-            return y;
-        }
-        return y.add(torch.linear(torch.linear(x, a.weight()), b.weight()), new Scalar(scale));
+        LowRankAdapter added = adapter;
+        return added == null || isMerged
+                ? y
+                : y.add(added.up().forward(added.down().forward(x)), new Scalar(scale));
     }
 
     @Override
-    protected boolean isPlain() {
-        return !hasAdapter();
-    }
-
-    /** Whether the map has an adapter. */
-    public boolean hasAdapter() {
-        return down != null;
+    public Optional<LowRankAdapter> adapter() {
+        return Optional.ofNullable(adapter);
     }
 
     /**
@@ -54,21 +46,30 @@ public final class Projection extends LinearLayer {
      *
      * @param rank the inner size
      * @param newScale the factor of the adapter's output
-     * @throws IllegalStateException if the map has an adapter
+     * @return the adapter
+     * @throws IllegalStateException if the map has an adapter, or if the map has another computation already
      */
-    public void addAdapter(long rank, double newScale) {
-        if (down != null) {
+    public LowRankAdapter addAdapter(long rank, double newScale) {
+        if (adapter != null) {
             throw new IllegalStateException("the projection has an adapter already");
         }
-        down = register_module("lora_A", new Matrix(torch.zeros(rank, inputs()).to(weight().scalar_type())));
-        up = register_module("lora_B", new Matrix(torch.zeros(outputs(), rank).to(weight().scalar_type())));
+        if (!isLocal()) {
+            throw new IllegalStateException(
+                    "the projection has another computation already, such as that of ranks which share it."
+                            + " Attach the adapters before.");
+        }
+        LowRankAdapter added = new LowRankAdapter(
+                register_module(LowRankAdapter.DOWN, map(inputs(), rank)),
+                register_module(LowRankAdapter.UP, map(rank, outputs())));
+        adapter = added;
         scale = newScale;
+        return added;
     }
 
-    /** The inner matrix [rank, inputs] of the adapter; null without an adapter. */
-    public @Nullable Tensor down() {
-        Matrix a = down;
-        return a == null ? null : a.weight();
+    private LinearLayer map(long from, long to) {
+        LinearLayer map = new LinearLayer(from, to, false);
+        map.to(weight().scalar_type(), false);
+        return map;
     }
 
     /**
@@ -77,28 +78,14 @@ public final class Projection extends LinearLayer {
      * unmerge the relative error of the weight is about 1e-7.
      */
     public void setMerged(boolean merged) {
-        Matrix a = down;
-        Matrix b = up;
-        if (a == null || b == null || isMerged == merged) {
+        LowRankAdapter added = adapter;
+        if (added == null || isMerged == merged) {
             return;
         }
         try (NoGradGuard _ = new NoGradGuard()) {
-            Tensor product = torch.mm(b.weight(), a.weight());
+            Tensor product = torch.mm(added.up().weight(), added.down().weight());
             weight().add_(layout() == Layout.LINEAR ? product : product.t(), new Scalar(merged ? scale : -scale));
         }
         isMerged = merged;
-    }
-
-    /** A module with one parameter {@code weight}. */
-    private static final class Matrix extends Module {
-        private final Tensor weight;
-
-        Matrix(Tensor initial) {
-            weight = TensorMemory.own(register_parameter("weight", initial));
-        }
-
-        Tensor weight() {
-            return weight;
-        }
     }
 }

@@ -13,6 +13,7 @@ import io.jrun.train.ddp.DistributedDataParallel;
 import io.jrun.train.ddp.Step;
 import io.jrun.train.tensor.ModuleTensors;
 import java.io.IOException;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
@@ -25,6 +26,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.Arguments;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.MethodSource;
 
 class LoraTest {
@@ -81,8 +83,7 @@ class LoraTest {
 
         lora.save(folder.resolve("adapter"));
         LanguageModel fresh = TinyModels.load(folder);
-        Lora loaded = Lora.attach(fresh, options(targets));
-        loaded.load(folder.resolve("adapter"));
+        Lora _ = Lora.open(fresh, folder.resolve("adapter"));
         assertThat(TinyModels.difference(TinyModels.logits(fresh), trained)).isLessThan(1e-4);
         assertThat(Safetensors.read(folder.resolve("adapter/adapter_model.safetensors"))
                         .tensors()
@@ -135,7 +136,53 @@ class LoraTest {
                 .isInstanceOf(CheckpointException.class)
                 .hasMessageContaining("has adapters for other projections");
         assertThatThrownBy(() -> Lora.attach(TinyModels.load(folder), options(List.of("x"))))
-                .hasMessage("the model has no projection named [x]");
+                .hasMessage("the model has no projection named [x]. Its projections are [down_proj, gate_proj, k_proj,"
+                        + " lm_head, o_proj, q_proj, up_proj, v_proj].");
+        assertThatThrownBy(() -> Lora.attach(TinyModels.load(folder), options(List.of("q_proj", "v_prj"))))
+                .hasMessageStartingWith("the model has no projection named [v_prj].");
+    }
+
+    @ParameterizedTest
+    @CsvSource(
+            delimiter = '|',
+            value = {
+                "{\"peft_type\": \"IA3\"}                                | has the peft_type 'IA3'; jrun has LORA",
+                "{\"peft_type\": \"LORA\"}                               | lacks 'r'",
+                "{\"peft_type\": \"LORA\", \"r\": 0}                     | the rank of adapters is 0",
+                "{\"peft_type\": \"LORA\", \"r\": 4, \"use_dora\": true} | asks for use_dora, which jrun lacks",
+                "{\"peft_type\": \"LORA\", \"r\": 4, \"alpha_pattern\": {\"q_proj\": 2}} | asks for alpha_pattern",
+                "{\"peft_type\": \"LORA\", \"r\": 4, \"modules_to_save\": [\"head\"]}  | asks for modules_to_save",
+                "{\"peft_type\": \"LORA\", \"r\": 4, \"bias\": \"all\"}                | asks for trained biases",
+                "{\"peft_type\": \"LORA\", \"r\": 99999999}             | has the rank 99999999, expected at most 65536",
+                "{\"peft_type\": \"LORA\", \"r\": 4, \"target_modules\": \"all-linear\"} | expected a list of strings",
+                "{\"peft_type\": \"LORA\", \"r\": 4, \"target_modules\": [\"x\"]}  | the model has no projection named [x]"
+            })
+    void adaptersThatJrunLacksAreOneLine(String config, String message) throws IOException {
+        TinyModels.write(folder, "llama");
+        Path adapters = Files.createDirectories(folder.resolve("adapter"));
+        Files.writeString(adapters.resolve("adapter_config.json"), config);
+        assertThatThrownBy(() -> Lora.open(TinyModels.load(folder), adapters))
+                .isInstanceOf(CheckpointException.class)
+                .hasMessageContaining(message)
+                .hasMessageNotContaining("\n");
+    }
+
+    /** The adapters of a model of Meta's files fit the Hugging Face folder that the model is saved as. */
+    @Test
+    void adaptersOfMetasRowsAreSavedInTheOrderOfHuggingFace() throws IOException {
+        Path meta = TinyModels.writeMeta(folder);
+        LanguageModel model = TinyModels.load(meta);
+        ModelFolder.save(model, folder.resolve("saved"));
+        Lora lora = Lora.attach(model, options(List.of("q_proj", "k_proj")));
+        train(model, lora, 5);
+        lora.save(folder.resolve("adapter"));
+        for (Path base : List.of(meta, folder.resolve("saved"))) {
+            LanguageModel again = TinyModels.load(base);
+            Lora _ = Lora.open(again, folder.resolve("adapter"));
+            assertThat(TinyModels.difference(TinyModels.logits(again), TinyModels.logits(model)))
+                    .as(base.toString())
+                    .isLessThan(1e-4);
+        }
     }
 
     private static void train(LanguageModel model, Lora lora, int steps) {

@@ -86,6 +86,26 @@ public final class JsonObject {
         return has(key) ? integer(key) : fallback;
     }
 
+    /** The size of something: a whole number from 1 to 2,147,483,647. The key must exist. */
+    public long count(String key) {
+        return count(key, Integer.MAX_VALUE);
+    }
+
+    /** As {@link #count(String)}, with another largest number. */
+    public long count(String key, long max) {
+        long count = integer(key);
+        if (count < 1 || count > max) {
+            throw new IllegalArgumentException(
+                    source + ": '" + key + "' is " + count + ", expected a whole number from 1 to " + max);
+        }
+        return count;
+    }
+
+    /** As {@link #count(String)}, or {@code fallback} without the key. */
+    public long countOr(String key, long fallback) {
+        return has(key) ? count(key) : fallback;
+    }
+
     /** The number of a key that must exist. */
     public double number(String key) {
         return required(key, Number.class, "a number").doubleValue();

@@ -2,6 +2,7 @@ package io.jrun.train.layer;
 
 import io.jrun.train.tensor.TensorMemory;
 import java.util.List;
+import java.util.Optional;
 import org.bytedeco.pytorch.Module;
 import org.bytedeco.pytorch.Tensor;
 import org.bytedeco.pytorch.global.torch;
@@ -51,16 +52,22 @@ public class LinearLayer extends Module {
     public static List<Tensor> forwardAll(Tensor x, List<? extends LinearLayer> layers) {
         LinearLayer first = layers.getFirst();
         LinearOperation shared = first.operation;
-        boolean isJoint =
-                layers.stream().allMatch((LinearLayer layer) -> layer.operation.equals(shared) && layer.isPlain());
+        boolean isJoint = layers.stream()
+                .allMatch((LinearLayer layer) ->
+                        layer.operation.equals(shared) && layer.adapter().isEmpty());
         return isJoint
                 ? shared.apply(x, layers)
                 : layers.stream().map(layer -> layer.forward(x)).toList();
     }
 
-    /** Whether the output comes from the map alone; false if a subclass adds to the output. */
-    protected boolean isPlain() {
-        return true;
+    /** The adapter whose output a subclass adds to the output of the map; empty if the map is alone. */
+    public Optional<LowRankAdapter> adapter() {
+        return Optional.empty();
+    }
+
+    /** Whether this rank alone computes the map, from the whole weight. */
+    public final boolean isLocal() {
+        return operation.equals(LinearOperation.LOCAL);
     }
 
     /** Replaces the computation. */

@@ -170,7 +170,11 @@ final class ModelStages implements StageComputation {
                         open(pass.deferred())) { // segments that are computed again run in the scope
             List<Tensor> gradients = outputGradient == null ? List.of() : List.of(outputGradient);
             backwardRunner.accept(
-                    () -> AutogradBridge.instance().backward(List.of(pass.output()), gradients),
+                    () -> {
+                        if (pass.output().requires_grad()) { // false for a first stage whose parameters are frozen
+                            AutogradBridge.instance().backward(List.of(pass.output()), gradients);
+                        }
+                    },
                     pass.deferred() == null && isLast(action.stage()));
             if (isFull && pass.deferred() != null) {
                 pass.deferred().compute(); // a schedule may mix whole and split passes

@@ -138,7 +138,7 @@ final class TiedParameters implements AutoCloseable {
                     other.close();
                 }
                 each.setAside.clear();
-                if (each.holders != null) {
+                if (each.holders != null && each.parameter.requires_grad()) {
                     new TensorCollectives(each.holders).allReduce(gradient, ReduceOp.SUM);
                 }
             }

@@ -3,6 +3,8 @@ package io.jrun.train.tensorparallel;
 import io.jrun.train.layer.DropoutLayer;
 import io.jrun.train.layer.LinearLayer;
 import io.jrun.train.layer.LinearLayer.Layout;
+import io.jrun.train.layer.LinearOperation;
+import io.jrun.train.layer.LowRankAdapter;
 import io.jrun.train.layer.Norm;
 import io.jrun.train.layer.TokenEmbedding;
 import io.jrun.train.layer.TokenLoss;
@@ -16,11 +18,13 @@ import io.jrun.train.tensorparallel.ParallelStyle.Row;
 import io.jrun.train.tensorparallel.ParallelStyle.Sequence;
 import io.jrun.train.tensorparallel.ParallelStyle.Vocabulary;
 import java.util.LinkedHashMap;
+import java.util.List;
 import java.util.Map;
 import org.bytedeco.javacpp.PointerScope;
 import org.bytedeco.pytorch.Module;
 import org.bytedeco.pytorch.NoGradGuard;
 import org.bytedeco.pytorch.Tensor;
+import org.bytedeco.pytorch.global.torch;
 import org.jspecify.annotations.Nullable;
 
 /** Gives the layers of one model their parallel operations and this rank's part of their parameters. */
@@ -34,6 +38,9 @@ final class LayerStyler {
     private final SequenceCollectives collectives;
     private final ColumnLinear column;
     private final RowLinear row;
+    /** A linear layer that all ranks hold. */
+    private final LinearOperation replicated;
+
     private final Map<String, ShardedTensor> sharded = new LinkedHashMap<>();
     /** Number of tokens of the layers of the style VOCABULARY; 0 before the first. */
     private long vocabulary;
@@ -47,6 +54,7 @@ final class LayerStyler {
         collectives = new SequenceCollectives(axis);
         column = new ColumnLinear(axis, isSequenceParallel);
         row = new RowLinear(axis, functions, isSequenceParallel);
+        replicated = isSequenceParallel ? this::mapPartOfSequence : LinearOperation.LOCAL;
     }
 
     /** The parameters that are parts, by their names. */
@@ -105,11 +113,7 @@ final class LayerStyler {
     void apply(String name, Module module, ParallelStyle style) {
         switch (style) {
             case Column joint -> applyColumn(name, (LinearLayer) module, joint.sections());
-            case Row _ -> {
-                LinearLayer layer = (LinearLayer) module;
-                shard(name + ".weight", layer.weight(), new Shard(layer.layout() == Layout.LINEAR ? 1 : 0));
-                layer.setOperation(row);
-            }
+            case Row _ -> applyRow(name, (LinearLayer) module);
             case Vocabulary _ -> applyVocabulary(name, module);
             case Sequence _ -> applySequence(module);
             case Distinct _ -> {
@@ -126,6 +130,26 @@ final class LayerStyler {
             shard(name + ".bias", bias, new Shard(0, sections));
         }
         layer.setOperation(column);
+        layer.adapter().ifPresent(adapter -> {
+            adapter.down().setOperation(replicated);
+            applyColumn(name + "." + LowRankAdapter.UP, adapter.up(), sections);
+        });
+    }
+
+    private void applyRow(String name, LinearLayer layer) {
+        shard(name + ".weight", layer.weight(), new Shard(layer.layout() == Layout.LINEAR ? 1 : 0));
+        layer.setOperation(row);
+        layer.adapter().ifPresent(adapter -> {
+            applyRow(name + "." + LowRankAdapter.DOWN, adapter.down());
+            adapter.up().setOperation(replicated);
+        });
+    }
+
+    /** The gradient of a weight is the sum over the parts of the sequence. */
+    private List<Tensor> mapPartOfSequence(Tensor x, List<? extends LinearLayer> layers) {
+        return layers.stream()
+                .map(layer -> torch.linear(x, functions.copy(layer.matrix())))
+                .toList();
     }
 
     private void applyVocabulary(String name, Module module) {

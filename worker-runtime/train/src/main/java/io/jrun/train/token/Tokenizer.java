@@ -22,6 +22,11 @@ public interface Tokenizer extends AutoCloseable {
     /** The token that ends a document; empty if the tokenizer has none. */
     OptionalInt endOfText();
 
+    /** The token that stands for a hidden token in the training of a BERT; empty if the tokenizer has none. */
+    default OptionalInt maskToken() {
+        return OptionalInt.empty();
+    }
+
     /** 32 hexadecimal digits. Tokenizers with another definition have another id. */
     String id();
 
