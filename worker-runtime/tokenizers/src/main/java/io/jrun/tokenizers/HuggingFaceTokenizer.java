@@ -102,6 +102,11 @@ final class HuggingFaceTokenizer implements Tokenizer {
     }
 
     @Override
+    public OptionalInt maskToken() {
+        return definition.maskToken();
+    }
+
+    @Override
     public String id() {
         return id;
     }

@@ -14,10 +14,13 @@ import java.util.OptionalInt;
  * @param json the text of the file
  * @param vocabulary the largest token plus 1
  * @param endOfText the token that ends a document
+ * @param maskToken the token that stands for a hidden token
  */
-record TokenizerDefinition(Path file, String json, int vocabulary, OptionalInt endOfText) {
+record TokenizerDefinition(Path file, String json, int vocabulary, OptionalInt endOfText, OptionalInt maskToken) {
     /** The usual names, for a tokenizer without {@code tokenizer_config.json}. */
     private static final List<String> END_OF_TEXT = List.of("<|endoftext|>", "<|end_of_text|>", "</s>");
+
+    private static final List<String> MASK = List.of("[MASK]", "<mask>");
 
     /**
      * Reads and checks the files.
@@ -37,7 +40,13 @@ record TokenizerDefinition(Path file, String json, int vocabulary, OptionalInt e
         if (size == 0) {
             throw new IllegalArgumentException(file + " has no tokens");
         }
-        return new TokenizerDefinition(file, json, Math.toIntExact(size), endOfText(file, model, added));
+        JsonObject config = config(file.resolveSibling("tokenizer_config.json"));
+        return new TokenizerDefinition(
+                file,
+                json,
+                Math.toIntExact(size),
+                endOfText(file, config, model, added),
+                number(configured(config, "mask_token").map(List::of).orElse(MASK), model, added));
     }
 
     private static long endOfIds(JsonObject vocabulary, long limit) {
@@ -60,9 +69,18 @@ record TokenizerDefinition(Path file, String json, int vocabulary, OptionalInt e
         return id;
     }
 
-    private static OptionalInt endOfText(Path file, JsonObject model, List<JsonObject> added) throws IOException {
-        Optional<String> configured = configured(file.resolveSibling("tokenizer_config.json"));
-        List<String> names = configured.map(List::of).orElse(END_OF_TEXT);
+    private static OptionalInt endOfText(Path file, JsonObject config, JsonObject model, List<JsonObject> added) {
+        Optional<String> name = configured(config, "eos_token");
+        OptionalInt number = number(name.map(List::of).orElse(END_OF_TEXT), model, added);
+        if (number.isEmpty() && name.isPresent()) {
+            throw new IllegalArgumentException(
+                    file + " lacks the token '" + name.get() + "', which tokenizer_config.json names as eos_token");
+        }
+        return number;
+    }
+
+    /** The number of the first of some tokens that the tokenizer has. */
+    private static OptionalInt number(List<String> names, JsonObject model, List<JsonObject> added) {
         for (String name : names) {
             for (JsonObject token : added) {
                 if (token.text("content").equals(Optional.of(name))) {
@@ -73,18 +91,15 @@ record TokenizerDefinition(Path file, String json, int vocabulary, OptionalInt e
                 return OptionalInt.of((int) model.object("vocab").integer(name));
             }
         }
-        if (configured.isPresent()) {
-            throw new IllegalArgumentException(file + " lacks the token '" + names.getFirst()
-                    + "', which tokenizer_config.json names as eos_token");
-        }
         return OptionalInt.empty();
     }
 
-    private static Optional<String> configured(Path config) throws IOException {
-        if (!Files.exists(config)) {
-            return Optional.empty();
-        }
-        JsonObject object = JsonObject.read(config);
-        return object.isObject("eos_token") ? object.object("eos_token").text("content") : object.text("eos_token");
+    /** The content of {@code tokenizer_config.json}; no members without the file. */
+    private static JsonObject config(Path config) throws IOException {
+        return Files.exists(config) ? JsonObject.read(config) : JsonObject.parse(config.toString(), "{}");
+    }
+
+    private static Optional<String> configured(JsonObject config, String key) {
+        return config.isObject(key) ? config.object(key).text("content") : config.text(key);
     }
 }

@@ -68,14 +68,17 @@ class HuggingFaceTokenizerTest {
             assertThat(unigram.endOfText()).hasValue(2);
             assertThat(wordPiece.vocabulary()).isEqualTo(22);
             assertThat(wordPiece.endOfText()).isEmpty();
+            assertThat(wordPiece.maskToken()).isEmpty();
+            assertThat(bpe.maskToken()).isEmpty();
             assertThat(bpe.id()).hasSize(32).isNotEqualTo(unigram.id());
         }
         Path file = Files.copy(resource("wordpiece.json"), folder.resolve("tokenizer.json"));
         Path config = folder.resolve("tokenizer_config.json");
         for (String token : new String[] {"\"[SEP]\"", "{\"content\": \"[SEP]\"}"}) {
-            Files.writeString(config, "{\"eos_token\": " + token + "}");
+            Files.writeString(config, "{\"eos_token\": " + token + ", \"mask_token\": \"[CLS]\"}");
             try (Tokenizer tokenizer = open(file)) {
                 assertThat(tokenizer.endOfText()).hasValue(3);
+                assertThat(tokenizer.maskToken()).hasValue(2);
             }
         }
         Files.writeString(config, "{\"eos_token\": \"</s>\"}");

@@ -15,6 +15,7 @@ import io.jrun.train.data.DataLoaderOptions;
 import io.jrun.train.ddp.DistributedDataParallel;
 import io.jrun.train.ddp.Step;
 import io.jrun.train.token.TokenBatch;
+import io.jrun.train.token.Tokenizer;
 import io.jrun.train.weights.WeightLoader;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -24,6 +25,8 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.Locale;
 import java.util.Optional;
+import java.util.OptionalInt;
+import java.util.SplittableRandom;
 import java.util.StringJoiner;
 import org.bytedeco.pytorch.AdamW;
 import org.bytedeco.pytorch.AdamWOptions;
@@ -35,8 +38,18 @@ public final class Finetune {
     private static final int EXIT_FAILURE = 1;
     private static final int EXIT_USAGE = 2;
     private static final int LONGEST_DEFAULT_CONTEXT = 128;
-    private static final List<String> TOKENIZER_FILES =
-            List.of("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json");
+    /** Besides tokenizer.json, the files of older tokenizers of Hugging Face. */
+    private static final List<String> TOKENIZER_FILES = List.of(
+            "tokenizer.json",
+            "tokenizer_config.json",
+            "special_tokens_map.json",
+            "added_tokens.json",
+            "vocab.txt",
+            "vocab.json",
+            "merges.txt",
+            "tokenizer.model",
+            "chat_template.jinja",
+            "generation_config.json");
 
     private Finetune() {}
 
@@ -69,10 +82,12 @@ public final class Finetune {
 
     static void run(FinetuneOptions options, World world) {
         LanguageModel model;
+        Optional<Lora> lora;
         long bytesRead;
         try {
             model = ModelFolder.build(options.model());
             bytesRead = WeightLoader.load(model, options.model(), model.mapping(), world, options.readers());
+            lora = lora(options, model);
         } catch (CheckpointException e) {
             throw new InvalidArgumentException(String.valueOf(e.getMessage()));
         }
@@ -87,7 +102,19 @@ public final class Finetune {
         if (world.rank() == 0) {
             System.out.printf(Locale.ROOT, "rank 0 has read %d bytes of weights%n", bytesRead);
         }
-        train(options, model, world);
+        train(options, model, lora, world);
+    }
+
+    private static Optional<Lora> lora(FinetuneOptions options, LanguageModel model) {
+        if (options.adapters().isPresent()) {
+            return options.adapters().map(folder -> Lora.open(model, folder));
+        }
+        if (options.loraRank() == 0) {
+            return Optional.empty();
+        }
+        List<String> targets = options.loraTargets().orElseGet(model::adapterTargets);
+        return Optional.of(
+                Lora.attach(model, new LoraOptions(options.loraRank(), options.loraAlpha(), targets, options.seed())));
     }
 
     /** The logits as one JSON array; for a BERT an array of arrays. */
@@ -123,11 +150,13 @@ public final class Finetune {
         return numbers.toString();
     }
 
-    private static void train(FinetuneOptions options, LanguageModel model, World world) {
-        if (!model.isCausal()) {
-            throw new InvalidArgumentException(
-                    "training needs a model that predicts the next token; " + options.model() + " does not");
-        }
+    /** The loss of a batch of this rank. */
+    @FunctionalInterface
+    private interface BatchLoss {
+        Tensor of(List<long[]> windows, int step);
+    }
+
+    private static void train(FinetuneOptions options, LanguageModel model, Optional<Lora> lora, World world) {
         int context =
                 options.context() > 0 ? options.context() : (int) Math.min(model.context(), LONGEST_DEFAULT_CONTEXT);
         DataLoaderOptions loading = DataLoaderOptions.training(options.batch(), options.seed());
@@ -137,19 +166,46 @@ public final class Finetune {
                 throw new InvalidArgumentException("the tokenizer of " + corpus + " has " + corpus.vocabulary()
                         + " tokens, the model has " + model.vocabulary() + ". Give the tokenizer of the model.");
             }
+            BatchLoss loss = model.isCausal() ? nextTokens(model) : hiddenTokens(options, model, corpus, world);
             try (DataLoader<long[]> loader = DataLoader.of(corpus.all(context), world.group(), loading)) {
-                train(options, model, loader, world);
+                train(options, model, lora, loader, loss, world);
             }
         }
     }
 
-    private static void train(FinetuneOptions options, LanguageModel model, DataLoader<long[]> loader, World world) {
-        Optional<Lora> lora = options.loraRank() == 0
-                ? Optional.empty()
-                : Optional.of(Lora.attach(
-                        model,
-                        new LoraOptions(
-                                options.loraRank(), options.loraAlpha(), options.loraTargets(), options.seed())));
+    private static BatchLoss nextTokens(LanguageModel model) {
+        return (windows, _) -> {
+            TokenBatch batch = TokenBatch.of(windows);
+            return model.loss(batch.inputs(), batch.targets());
+        };
+    }
+
+    private static BatchLoss hiddenTokens(
+            FinetuneOptions options, LanguageModel model, TokenCorpus corpus, World world) {
+        OptionalInt ofTokenizer = corpus.tokenizer().map(Tokenizer::maskToken).orElse(OptionalInt.empty());
+        OptionalInt token = options.maskToken().isPresent() ? options.maskToken() : ofTokenizer;
+        if (token.isEmpty() || token.getAsInt() >= model.vocabulary()) {
+            throw new InvalidArgumentException("a BERT learns to predict hidden tokens, but "
+                    + (token.isEmpty()
+                            ? "the tokenizer has no [MASK]"
+                            : "token " + token.getAsInt() + " is none of its " + model.vocabulary() + " tokens")
+                    + ". Give --mask-token=N.");
+        }
+        return (windows, step) -> {
+            SplittableRandom random = new SplittableRandom(
+                    new SplittableRandom(((long) options.seed() << 32) + step).nextLong() + world.rank());
+            return MaskedTexts.of(windows, token.getAsInt(), corpus.vocabulary(), random)
+                    .loss(model);
+        };
+    }
+
+    private static void train(
+            FinetuneOptions options,
+            LanguageModel model,
+            Optional<Lora> lora,
+            DataLoader<long[]> loader,
+            BatchLoss batchLoss,
+            World world) {
         try (var ddp = new DistributedDataParallel<>(model, world.group())) {
             AdamW optimizer = new AdamW(
                     lora.map(Lora::trained).orElseGet(model::parameters), new AdamWOptions(options.learningRate()));
@@ -157,8 +213,7 @@ public final class Finetune {
                 List<long[]> windows = loader.next();
                 try (Step scope = ddp.step()) {
                     optimizer.zero_grad();
-                    TokenBatch batch = TokenBatch.of(windows);
-                    Tensor loss = model.loss(batch.inputs(), batch.targets());
+                    Tensor loss = batchLoss.of(windows, step);
                     scope.backward(loss);
                     optimizer.step();
                     if (world.rank() == 0 && (step == 1 || step % 10 == 0 || step == options.steps())) {
@@ -175,9 +230,10 @@ public final class Finetune {
     }
 
     private static void save(FinetuneOptions options, LanguageModel model, Optional<Lora> lora, Path out) {
-        if (lora.isPresent()) {
+        if (lora.isPresent() && !options.isMerged()) {
             lora.get().save(out);
         } else {
+            lora.ifPresent(Lora::merge);
             ModelFolder.save(model, out);
             copyTokenizer(options.model(), out);
         }

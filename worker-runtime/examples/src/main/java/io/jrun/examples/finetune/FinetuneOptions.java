@@ -11,6 +11,7 @@ import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Optional;
+import java.util.OptionalInt;
 import java.util.stream.Stream;
 
 /**
@@ -18,7 +19,11 @@ import java.util.stream.Stream;
  *
  * @param tokens print the logits of these tokens; empty to train
  * @param context tokens of one text; 0 for the model's, at most 128
- * @param loraRank rank of the adapters; 0 to train all parameters
+ * @param loraRank rank of new adapters; 0 for none
+ * @param loraTargets names of the projections; empty for those of the model
+ * @param adapters folder of adapters to go on from
+ * @param isMerged whether the adapters are added to the weights of the saved model
+ * @param maskToken the token that stands for a hidden token; empty for that of the tokenizer
  */
 record FinetuneOptions(
         Path model,
@@ -32,12 +37,16 @@ record FinetuneOptions(
         double learningRate,
         int loraRank,
         double loraAlpha,
-        List<String> loraTargets,
+        Optional<List<String>> loraTargets,
+        Optional<Path> adapters,
+        boolean isMerged,
+        OptionalInt maskToken,
         int seed) {
 
     static final String HELP = """
             usage: jrun [--nproc-per-node=N] finetune.jar --model=PATH [options]
-            Trains a pre-trained GPT-2 or Llama on, with DistributedDataParallel, or prints logits (also of a BERT).
+            Trains a pre-trained GPT-2, Llama or BERT on, with DistributedDataParallel, or prints logits. A GPT-2 and a
+            Llama learn to predict the next token, a BERT learns to predict hidden tokens.
 
             Model
               --model=PATH           Hugging Face folder, or a file of weights (.safetensors, .pth, .bin) with
@@ -46,6 +55,7 @@ record FinetuneOptions(
                                      one-per-node.
               --print-logits=T,T,... print the logits for these tokens as a JSON array, and end: of the last position;
                                      for a BERT one array for each position
+              --adapters=DIR         adapters of --lora, or of PEFT, to use and to train on
             Training
               --data=PATH            folder, file or zip of text, .jsonl file, .tokens file of tokenize.jar, or a folder
                                      of such files
@@ -61,7 +71,11 @@ record FinetuneOptions(
               --seed=N               decides the order of the data and the adapters  Default: 1.
               --lora=RANK            freeze the model and train adapters of this rank
               --lora-alpha=X         the adapters' outputs are multiplied by X / RANK  Default: twice the rank.
-              --lora-targets=A,B     names of the projections  Default: q_proj,v_proj,c_attn.
+              --lora-targets=A,B     names of the projections  Default: q_proj,v_proj for a Llama, c_attn for a GPT-2,
+                                     query,value for a BERT.
+              --merge                add the adapters to the weights, and save the model in place of the adapters
+              --mask-token=N         the token that a BERT sees in place of a hidden token  Default: [MASK] of the
+                                     tokenizer.
               --help                 print this text
             """;
 
@@ -77,14 +91,16 @@ record FinetuneOptions(
             "--seed",
             "--lora",
             "--lora-alpha",
-            "--lora-targets");
+            "--lora-targets",
+            "--adapters",
+            "--mask-token");
 
     /** Reads the arguments; empty if they ask for help. */
     static Optional<FinetuneOptions> parse(String[] args) {
         CommandLineArguments given = CommandLineArguments.parse(
                 args,
                 Stream.of(VALUED, DataOptions.VALUED).flatMap(List::stream).toList(),
-                List.of("--help"));
+                List.of("--merge", "--help"));
         return given.has("--help") ? Optional.empty() : Optional.of(of(given));
     }
 
@@ -105,12 +121,35 @@ record FinetuneOptions(
                 given.positive("--lr", 1e-4),
                 rank,
                 given.positive("--lora-alpha", 2.0 * Math.max(rank, 1)),
-                given.words("--lora-targets", "q_proj,v_proj,c_attn"),
+                given.text("--lora-targets").map(names -> List.of(names.split(",", -1))),
+                given.text("--adapters").map(Path::of),
+                given.has("--merge"),
+                given.has("--mask-token") ? OptionalInt.of(given.number("--mask-token", 0, 0)) : OptionalInt.empty(),
                 given.number("--seed", 1, 0));
-        if (options.tokens().isEmpty() && options.data().data().isEmpty()) {
+        options.check();
+        return options;
+    }
+
+    private void check() {
+        boolean isTraining = data.data().isPresent();
+        if (tokens.isEmpty() && !isTraining) {
             throw new InvalidArgumentException("give --data=PATH to train, or --print-logits=T,T,... to print logits");
         }
-        return options;
+        if (!tokens.isEmpty() && (isTraining || out.isPresent() || loraRank > 0)) {
+            throw new InvalidArgumentException("--print-logits trains nothing: leave --data, --out and --lora out");
+        }
+        if (adapters.isPresent() && loraRank > 0) {
+            throw new InvalidArgumentException("--adapters goes on from adapters, --lora makes new ones: give one");
+        }
+        if (isMerged && (out.isEmpty() || (adapters.isEmpty() && loraRank == 0))) {
+            throw new InvalidArgumentException("--merge needs --out=DIR, and --lora=RANK or --adapters=DIR");
+        }
+        if (loraTargets.isPresent() && loraRank == 0) {
+            throw new InvalidArgumentException("--lora-targets needs --lora=RANK");
+        }
+        out.filter(path -> Files.exists(path) && !Files.isDirectory(path)).ifPresent(path -> {
+            throw new InvalidArgumentException("--out=" + path + " is a file. Name a folder for the model.");
+        });
     }
 
     /** The folder with the configuration and the tokenizer of a model. */

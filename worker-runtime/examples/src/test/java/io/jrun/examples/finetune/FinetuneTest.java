@@ -6,15 +6,20 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import io.jrun.comm.local.LocalWorld;
 import io.jrun.examples.options.InvalidArgumentException;
 import io.jrun.models.ModelFolder;
+import io.jrun.models.lora.Lora;
 import io.jrun.models.transformer.LanguageModel;
+import io.jrun.train.Libtorch;
 import io.jrun.train.json.JsonObject;
 import io.jrun.train.weights.WeightLoader;
 import java.io.IOException;
 import java.io.InputStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.Collections;
 import java.util.List;
 import java.util.Objects;
+import java.util.SplittableRandom;
+import java.util.stream.LongStream;
 import java.util.stream.Stream;
 import org.bytedeco.pytorch.NoGradGuard;
 import org.bytedeco.pytorch.Tensor;
@@ -46,8 +51,98 @@ class FinetuneTest {
             assertThat(loss(load(out))).isLessThan(before / 2);
         } else {
             assertThat(out.resolve("adapter_model.safetensors")).exists();
-            assertThat(out.resolve("adapter_config.json")).exists();
+            LanguageModel adapted = load(model);
+            Lora _ = Lora.open(adapted, out);
+            assertThat(loss(adapted)).isLessThan(before * 0.97);
         }
+    }
+
+    /** The adapters of one training are trained on by the next one, and added to the weights of the saved model. */
+    @Test
+    void adaptersAreTrainedOnAndMerged() throws IOException {
+        Path model = model();
+        Path data = Files.writeString(folder.resolve("text.txt"), TEXT);
+        List<String> common =
+                List.of("--model=" + model, "--data=" + data, "--steps=15", "--lr=0.02", "--tokenizer=bytes");
+        Path adapters = folder.resolve("adapters");
+        Path merged = folder.resolve("merged");
+        run(common, "--lora=4", "--out=" + adapters);
+        run(common, "--adapters=" + adapters, "--merge", "--out=" + merged);
+        LanguageModel first = load(model);
+        Lora _ = Lora.open(first, adapters);
+        assertThat(loss(load(merged))).isLessThan(loss(first) - 0.05);
+        assertThat(merged.resolve("adapter_model.safetensors")).doesNotExist();
+    }
+
+    /** Each place of a text has the same token in all texts, so a BERT learns the hidden tokens. */
+    @ParameterizedTest
+    @ValueSource(strings = {"--steps=40", "--lora=4"})
+    void aBertLearnsToPredictHiddenTokens(String option) throws IOException {
+        Path described = Files.createDirectories(folder.resolve("described"));
+        Files.writeString(described.resolve("config.json"), """
+                {"model_type": "bert", "vocab_size": 256, "max_position_embeddings": 32, "hidden_size": 32,
+                 "num_hidden_layers": 1, "num_attention_heads": 4, "intermediate_size": 64}""");
+        LanguageModel fresh = ModelFolder.build(described);
+        fresh.initialize(1);
+        Path model = folder.resolve("bert");
+        ModelFolder.save(fresh, model);
+        Path data = Files.writeString(folder.resolve("text.txt"), TEXT);
+        List<String> common = List.of("--model=" + model, "--data=" + data, "--lr=0.02", "--tokenizer=bytes");
+        Path out = folder.resolve("out");
+        run(common, option, "--out=" + out, "--mask-token=0", "--merge".repeat(option.startsWith("--lora") ? 1 : 0));
+        double before = hiddenLoss(load(model));
+        assertThat(hiddenLoss(load(out))).isLessThan(before * 0.985);
+        assertThatThrownBy(() -> run(common))
+                .hasMessageContaining("a BERT learns to predict hidden tokens, but the tokenizer has no [MASK]."
+                        + " Give --mask-token=N.");
+        assertThatThrownBy(() -> run(common, "--mask-token=256"))
+                .hasMessageContaining("but token 256 is none of its 256 tokens");
+    }
+
+    private static double hiddenLoss(LanguageModel model) {
+        try (NoGradGuard _ = new NoGradGuard()) {
+            long[] tokens = TEXT.substring(0, 33).chars().asLongStream().toArray();
+            return MaskedTexts.of(List.of(tokens), 0, 256, new SplittableRandom(1))
+                    .loss(model)
+                    .item_double();
+        }
+    }
+
+    @Test
+    void threeOfTwentyTokensAreHiddenAndTheRestStays() {
+        Libtorch.load();
+        int texts = 200;
+        long[] tokens = LongStream.range(100, 121).toArray();
+        MaskedTexts masked = MaskedTexts.of(Collections.nCopies(texts, tokens), 7, 256, new SplittableRandom(3));
+        long[] places = new long[3 * texts];
+        long[] hidden = new long[3 * texts];
+        long[] inputs = new long[20 * texts];
+        masked.places_N().data_ptr_long().get(places);
+        masked.hidden_N().data_ptr_long().get(hidden);
+        masked.inputs_BS().data_ptr_long().get(inputs);
+        int mask = 0;
+        int kept = 0;
+        for (int i = 0; i < places.length; i++) {
+            int place = (int) places[i];
+            assertThat(place / 20).as("three places of each text").isEqualTo(i / 3);
+            assertThat(hidden[i]).isEqualTo(tokens[place % 20]);
+            mask += inputs[place] == 7 ? 1 : 0;
+            kept += inputs[place] == hidden[i] ? 1 : 0;
+            inputs[place] = hidden[i];
+        }
+        assertThat(places).doesNotHaveDuplicates();
+        assertThat(mask / (double) places.length).isBetween(0.75, 0.85);
+        assertThat(kept / (double) places.length).isBetween(0.06, 0.14);
+        for (int place = 0; place < inputs.length; place++) {
+            assertThat(inputs[place]).isEqualTo(tokens[place % 20]);
+        }
+    }
+
+    private static void run(List<String> common, String... more) {
+        String[] args = Stream.concat(common.stream(), Stream.of(more))
+                .filter(option -> !option.isEmpty())
+                .toArray(String[]::new);
+        LocalWorld.run(2, world -> Finetune.run(FinetuneOptions.parse(args).orElseThrow(), world));
     }
 
     /** The tokenizer of the folder, JSON Lines, and all parameters; the new folder can be trained again. */
@@ -106,6 +201,12 @@ class FinetuneTest {
                 "--model=x --data=y --lora=0     | --lora is '0', expected a whole number of at least 1",
                 "--model=x --data=y --lr=-1      | --lr is '-1', expected a number above 0",
                 "--model=x --print-logits=1,a    | --print-logits is '1,a', expected whole numbers with commas between",
+                "--model=x --print-logits=1 --data=y | --print-logits trains nothing: leave --data, --out and --lora out",
+                "--model=x --data=y --merge --out=z  | --merge needs --out=DIR, and --lora=RANK or --adapters=DIR",
+                "--model=x --data=y --lora-targets=a | --lora-targets needs --lora=RANK",
+                "--model=x --data=y --lora=4 --adapters=z"
+                        + " | --adapters goes on from adapters, --lora makes new ones: give one",
+                "--model=x --data=y --out=/etc/passwd | --out=/etc/passwd is a file. Name a folder for the model.",
                 "--model=x --data=y --read=all   | --read is 'all', expected one of every-rank, one-per-node, rank-0"
             })
     void unusableArgumentsAreOneLine(String args, String message) {
