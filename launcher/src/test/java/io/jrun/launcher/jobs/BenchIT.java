@@ -10,7 +10,9 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -108,6 +110,8 @@ class BenchIT extends RealJobs {
                 "allredux",
                 "ddp --steps=0",
                 "pipeline --schedule=1f2b",
+                "checkpoint --dir=x --iters=0",
+                "weights",
                 "tune --operations=sendrecv"
             })
     void wrongArgumentsAreOneLine(String arguments) {
@@ -141,6 +145,49 @@ class BenchIT extends RealJobs {
         assertThat(row.get("formula").asDouble()).isEqualTo(0.11111);
         assertThat(row.get("stepMillis").asDouble()).isGreaterThanOrEqualTo(9 * 3 * 5);
         assertThat(row.get("bubble").asDouble()).isPositive();
+    }
+
+    /** The times are not asserted. */
+    @Test
+    void checkpointsAreMeasuredBesideDdAndCopies() throws IOException {
+        Path place = folder.resolve("bench");
+        Result result = jrun.run(
+                "bench", "checkpoint", "--nproc-per-node=2", "--dir=" + place, "--bytes=8M", "--iters=2", "--json");
+        assertThat(result.exitCode()).as(result.err()).isZero();
+        JsonNode row = new JsonMapper().readTree(result.out());
+        assertThat(List.of(
+                        "dd",
+                        "save",
+                        "mappedCopy",
+                        "load",
+                        "plainCopy",
+                        "stallOfSaveAsync",
+                        "twoPlainCopies",
+                        "peerSnapshot"))
+                .allSatisfy(name ->
+                        assertThat(row.get(name + "Millis").asDouble()).as(name).isPositive());
+        assertThat(place).isEmptyDirectory();
+    }
+
+    /** The kernel counts the bytes: one rank reads the file for its node, or each rank reads the file. */
+    @Test
+    void theBytesThatRanksReadOfAModelAreCounted() throws IOException {
+        Path place = folder.resolve("bench");
+        Result result = jrun.run(
+                "bench", "weights", "--nproc-per-node=2", "--dir=" + place, "--bytes=16M", "--iters=1", "--json");
+        assertThat(result.exitCode()).as(result.err()).isZero();
+        Map<String, Double> read = new HashMap<>();
+        for (String line : result.out().lines().toList()) {
+            JsonNode row = new JsonMapper().readTree(line);
+            read.put(
+                    row.get("readers").asText(),
+                    row.get("bytesRead").asDouble() / row.get("fileBytes").asDouble());
+        }
+        assertThat(read).containsOnlyKeys("every-rank", "one-per-node", "rank-0");
+        assertThat(read.get("every-rank")).isBetween(2.0, 2.1);
+        assertThat(read.get("one-per-node")).isBetween(1.0, 1.05);
+        assertThat(read.get("rank-0")).isBetween(1.0, 1.05);
+        assertThat(place).isEmptyDirectory();
     }
 
     @Test

@@ -25,7 +25,7 @@ import picocli.CommandLine.UnmatchedArgumentException;
         commandListHeading = "%nOperations:%n",
         synopsisSubcommandLabel = "OPERATION",
         description = {
-            "Measures collectives, a training step or checkpoints, of jrun and of other libraries, alternately.",
+            "Measures collectives, a training step, checkpoints or weights, of jrun and of other libraries, alternately.",
             "",
             "Example:",
             "  jrun bench allreduce --nproc-per-node=2 --backend=jrun,gloo"
@@ -35,7 +35,7 @@ import picocli.CommandLine.UnmatchedArgumentException;
             "'jrun bench OPERATION --help' shows the options of an operation. The options of jrun work too, such as"
                     + " --nproc-per-node, --hosts and --timeout: 'jrun --help' shows them."
         },
-        subcommands = {DdpBench.class, PipelineBench.class, CheckpointBench.class})
+        subcommands = {DdpBench.class, PipelineBench.class, CheckpointBench.class, WeightsBench.class})
 public final class BenchMain implements Runnable {
     /** Fits a terminal of 100 columns. */
     private static final int WIDTH = 99;

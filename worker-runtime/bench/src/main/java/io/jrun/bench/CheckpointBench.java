@@ -85,7 +85,7 @@ final class CheckpointBench implements Benchmark {
         try (World world = Distributed.init();
                 CheckpointFiles files = new CheckpointFiles(place, world.rank(), bytes.bytes() / world.size());
                 CheckpointManager manager = CheckpointManager.open(
-                        place.resolve("checkpoints").toString(), world.group(), world.runId(), new Retention(1, 0));
+                        files.checkpoints().toString(), world.group(), world.runId(), new Retention(1, 0));
                 PeerSnapshots snapshots = new PeerSnapshots(Math.min(2, world.size()))) {
             Libtorch.setThreads(1);
             StateDict state = files.state(world.size());

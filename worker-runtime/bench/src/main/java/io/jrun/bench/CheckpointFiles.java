@@ -11,7 +11,9 @@ import java.nio.channels.FileChannel.MapMode;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
+import java.util.Comparator;
 import java.util.List;
+import java.util.stream.Stream;
 import org.bytedeco.pytorch.Tensor;
 import org.bytedeco.pytorch.TensorOptions;
 import org.bytedeco.pytorch.global.torch;
@@ -87,9 +89,22 @@ final class CheckpointFiles implements AutoCloseable {
         target.copyFrom(source);
     }
 
+    /** The folder of the checkpoints. */
+    Path checkpoints() {
+        return file.resolveSibling("checkpoints");
+    }
+
+    /** Removes all files of the measurement. The manager of the checkpoints is closed before. */
     @Override
     public void close() throws IOException {
         arena.close();
         Files.deleteIfExists(file);
+        if (rank == 0 && Files.exists(checkpoints())) {
+            try (Stream<Path> tree = Files.walk(checkpoints())) {
+                for (Path each : tree.sorted(Comparator.reverseOrder()).toList()) {
+                    Files.delete(each);
+                }
+            }
+        }
     }
 }
