@@ -37,18 +37,18 @@ class FinetuneIT extends RealJobs {
                   "vocab": {"[UNK]": 0, "[MASK]": 1, "the": 2, "cat": 3, "sat": 4, "on": 5, "mat": 6}}}""");
     }
 
+    /** One choice of readers, drawn by the seed of the run; all choices under {@code -Djrun.soak=true}. */
     @Test
-    void theLogitsOfAFileOfTorchEqualTheOracleForEachChoiceOfReaders() throws IOException {
-        for (String readers : List.of("every-rank", "one-per-node", "rank-0")) {
-            double[][] logits = logits(weights, "--read=" + readers);
-            double[][] golden = Files.readAllLines(RESOURCES.resolve("logits.txt")).stream()
-                    .filter(line -> line.startsWith("bert "))
-                    .map(line -> numbers(line.substring("bert ".length())))
-                    .toArray(double[][]::new);
-            double[] all = Arrays.stream(golden).flatMapToDouble(Arrays::stream).toArray();
-            double[] found =
-                    Arrays.stream(logits).flatMapToDouble(Arrays::stream).toArray();
-            assertThat(found).as(readers).containsExactly(all, Offset.offset(TOLERANCE));
+    void theLogitsOfAFileOfTorchEqualTheOracle() throws IOException {
+        double[] golden = Files.readAllLines(RESOURCES.resolve("logits.txt")).stream()
+                .filter(line -> line.startsWith("bert "))
+                .flatMapToDouble(line -> numbers(line.substring("bert ".length())))
+                .toArray();
+        for (String readers : RunSeed.sample(List.of("every-rank", "one-per-node", "rank-0"), 1)) {
+            double[] found = Arrays.stream(logits(weights, "--read=" + readers))
+                    .flatMapToDouble(Arrays::stream)
+                    .toArray();
+            assertThat(found).as(readers).containsExactly(golden, Offset.offset(TOLERANCE));
         }
     }
 

@@ -1,6 +1,7 @@
 package io.jrun.tokenizers;
 
 import io.jrun.train.json.JsonObject;
+import io.jrun.train.json.OneLine;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -31,6 +32,12 @@ record TokenizerDefinition(Path file, String json, int vocabulary, OptionalInt e
     static TokenizerDefinition read(Path file) throws IOException {
         JsonObject root = JsonObject.read(file);
         String json = Files.readString(file);
+        for (String expression : root.textsOf("Regex")) {
+            if (ExpressionCheck.mayBeExponential(expression)) {
+                throw new IllegalArgumentException(file + " has the expression '" + OneLine.of(expression)
+                        + "', whose time may grow exponentially with the text");
+            }
+        }
         JsonObject model = root.object("model");
         List<JsonObject> added = root.objects("added_tokens");
         long size = model.isList("vocab") ? model.size("vocab") : endOfIds(model.object("vocab"), json.length());

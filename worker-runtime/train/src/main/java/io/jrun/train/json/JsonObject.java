@@ -155,6 +155,26 @@ public final class JsonObject {
         return objects;
     }
 
+    /** The texts of all members with this name, in this object and in the objects below. */
+    public List<String> textsOf(String name) {
+        List<String> texts = new ArrayList<>();
+        collect(name, members, texts);
+        return texts;
+    }
+
+    private static void collect(String name, @Nullable Object value, List<String> texts) {
+        if (value instanceof Map<?, ?> map) {
+            map.forEach((key, inner) -> {
+                if (key.equals(name) && inner instanceof String text) {
+                    texts.add(text);
+                }
+                collect(name, inner, texts);
+            });
+        } else if (value instanceof List<?> list) {
+            list.forEach(inner -> collect(name, inner, texts));
+        }
+    }
+
     /** Whether the key has a list. */
     public boolean isList(String key) {
         return members.get(key) instanceof List;
