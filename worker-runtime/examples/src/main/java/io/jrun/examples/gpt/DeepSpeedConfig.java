@@ -1,5 +1,6 @@
 package io.jrun.examples.gpt;
 
+import io.jrun.examples.options.CommandLineArguments;
 import io.jrun.examples.options.InvalidArgumentException;
 import io.jrun.train.json.JsonReader;
 import java.io.IOException;
@@ -10,6 +11,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -21,6 +23,7 @@ import org.jspecify.annotations.Nullable;
  */
 record DeepSpeedConfig(List<String> options, List<String> notes) {
     private static final String OPTION = "--deepspeed";
+    private static final Set<Object> NEUTRAL = Set.of(false, "none", "None", "fp32");
 
     DeepSpeedConfig {
         options = List.copyOf(options);
@@ -57,7 +60,7 @@ record DeepSpeedConfig(List<String> options, List<String> notes) {
             return new DeepSpeedConfig(rest, List.of());
         }
         try {
-            DeepSpeedConfig config = parse(file.get().toString(), Files.readString(file.get()), ranks);
+            DeepSpeedConfig config = parse(file.get().toString(), Files.readString(file.get()), rest, ranks);
             List<String> all = new ArrayList<>(config.options());
             all.addAll(rest);
             return new DeepSpeedConfig(all, config.notes());
@@ -66,8 +69,14 @@ record DeepSpeedConfig(List<String> options, List<String> notes) {
         }
     }
 
-    /** {@code source} is the name of the text in errors. */
-    static DeepSpeedConfig parse(String source, String text, int ranks) {
+    /**
+     * The options of a configuration.
+     *
+     * @param source the name of the text in errors
+     * @param commandLine the other arguments of the program
+     * @param ranks of the job
+     */
+    static DeepSpeedConfig parse(String source, String text, List<String> commandLine, int ranks) {
         Map<String, Object> values = new LinkedHashMap<>();
         try {
             flatten("", JsonReader.readObject(text), values);
@@ -76,26 +85,39 @@ record DeepSpeedConfig(List<String> options, List<String> notes) {
         }
         List<String> notes = new ArrayList<>();
         values.forEach((path, value) -> {
-            DeepSpeedKey key = DeepSpeedKey.ALL.get(path);
-            if (key == null) {
-                throw refused(source, path, "this program does not know the key");
-            }
-            if (key.treatment() == DeepSpeedKey.Treatment.REFUSED && hasEffect(value)) {
+            DeepSpeedKey key = DeepSpeedKey.of(path).orElseThrow(() -> refused(source, path, unknown(path)));
+            if (key.treatment() == DeepSpeedKey.Treatment.REFUSED && hasEffect(path, value, values)) {
                 throw refused(source, path, key.words());
             }
             if (key.treatment() == DeepSpeedKey.Treatment.IGNORED) {
-                notes.add("note: " + source + ": " + path + " is ignored: " + key.words());
+                notes.add(ignored(source, path, key.words()));
             }
         });
-        return new DeepSpeedConfig(new DeepSpeedOptions(source, values).options(ranks), notes);
+        DeepSpeedOptions options = new DeepSpeedOptions(source, values, MeshSizes.of(commandLine, ranks));
+        List<String> all = options.all();
+        notes.addAll(options.notes());
+        return new DeepSpeedConfig(all, notes);
     }
 
     static InvalidArgumentException refused(String source, String path, String why) {
         return new InvalidArgumentException("--deepspeed: " + source + ": " + path + ": " + why);
     }
 
-    private static boolean hasEffect(Object value) {
-        return !(value.equals(false) || value.equals("none") || value.equals("None") || isNeutral(value));
+    static String ignored(String source, String path, String why) {
+        return "note: " + source + ": " + path + " is ignored: " + why;
+    }
+
+    private static String unknown(String path) {
+        return "this program does not know the key"
+                + CommandLineArguments.nearest(path, DeepSpeedKey.paths())
+                        .map(near -> ". Did you mean " + near + "?")
+                        .orElse("");
+    }
+
+    /** An object that is not enabled has no effect. Neither has a key with DeepSpeed's default. */
+    private static boolean hasEffect(String path, Object value, Map<String, Object> values) {
+        Object enabled = values.get(DeepSpeedKey.group(path) + ".enabled");
+        return !Boolean.FALSE.equals(enabled) && !NEUTRAL.contains(value) && !isNeutral(value);
     }
 
     /** 0 and 1 are DeepSpeed's defaults of the numbers that are refused. */

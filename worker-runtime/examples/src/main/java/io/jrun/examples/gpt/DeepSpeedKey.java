@@ -3,6 +3,8 @@ package io.jrun.examples.gpt;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
+import java.util.Set;
 
 /**
  * The keys of DeepSpeed's configuration that this program knows, and the treatment of each key. docs/parallelism.md has
@@ -12,6 +14,8 @@ import java.util.Map;
  * @param words for {@code IGNORED} why, for {@code REFUSED} why and what to do
  */
 record DeepSpeedKey(Treatment treatment, String words) {
+    static final String HOST_MEMORY = "the states are in host memory without the key too";
+
     /** The treatment of a key. */
     enum Treatment {
         /** Becomes options of this program. */
@@ -22,11 +26,35 @@ record DeepSpeedKey(Treatment treatment, String words) {
         REFUSED
     }
 
-    /** All keys by their path, with dots between the levels. */
-    static final Map<String, DeepSpeedKey> ALL = all();
+    /** All keys by their path, with dots between the levels. The path {@code NAME.*} is all keys of an object. */
+    private static final Map<String, DeepSpeedKey> ALL = all();
+
+    /** The key of a path; empty if this program does not know the key. */
+    static Optional<DeepSpeedKey> of(String path) {
+        DeepSpeedKey own = ALL.get(path);
+        return Optional.ofNullable(own != null ? own : ALL.get(group(path) + ".*"));
+    }
+
+    /** The name of the outermost object of a path. */
+    static String group(String path) {
+        int dot = path.indexOf('.');
+        return dot < 0 ? path : path.substring(0, dot);
+    }
+
+    /** The paths that this program knows. */
+    static Set<String> paths() {
+        return ALL.keySet();
+    }
 
     private static Map<String, DeepSpeedKey> all() {
         Map<String, DeepSpeedKey> keys = new LinkedHashMap<>();
+        addMapped(keys);
+        addIgnored(keys);
+        addRefused(keys);
+        return keys;
+    }
+
+    private static void addMapped(Map<String, DeepSpeedKey> keys) {
         mapped(
                 keys,
                 "train_batch_size",
@@ -35,6 +63,8 @@ record DeepSpeedKey(Treatment treatment, String words) {
                 "gradient_clipping",
                 "steps_per_print",
                 "bf16.enabled",
+                "bfloat16.enabled",
+                "fp16.enabled",
                 "optimizer.type",
                 "optimizer.params.lr",
                 "optimizer.params.betas",
@@ -42,36 +72,45 @@ record DeepSpeedKey(Treatment treatment, String words) {
                 "optimizer.params.weight_decay",
                 "optimizer.params.momentum",
                 "optimizer.params.adam_w_mode",
-                "scheduler.type",
-                "scheduler.params.warmup_num_steps",
-                "scheduler.params.warmup_max_lr",
-                "scheduler.params.warmup_min_lr",
-                "scheduler.params.warmup_type",
+                "optimizer.params.bias_correction",
+                "optimizer.params.max_grad_norm",
+                "scheduler.*",
                 "zero_optimization.stage",
                 "zero_optimization.offload_param.device",
                 "zero_optimization.offload_param.nvme_path",
-                "zero_optimization.offload_optimizer.device");
+                "zero_optimization.offload_optimizer.device",
+                "zero_optimization.zero_hpz_partition_size",
+                "zero_optimization.mics_shard_size",
+                "tensor_parallel.autotp_size",
+                "sequence_parallel_size");
+    }
+
+    private static void addIgnored(Map<String, DeepSpeedKey> keys) {
         ignored(
                 keys,
                 "the states of the optimizer lie beside the parameters",
                 "zero_optimization.offload_optimizer.nvme_path");
         ignored(
                 keys,
-                "states in host memory are the rule here; files are read one unit ahead",
+                HOST_MEMORY,
                 "zero_optimization.offload_optimizer.pin_memory",
+                "zero_optimization.offload_optimizer.ratio",
+                "zero_optimization.offload_param.pin_memory",
+                "zero_optimization.offload_param.max_in_cpu",
+                "zero_optimization.cpu_offload",
+                "zero_optimization.cpu_offload_params",
+                "zero_optimization.cpu_offload_use_pin_memory",
+                "zero_force_ds_cpu_optimizer");
+        ignored(
+                keys,
+                "files are read one unit ahead",
                 "zero_optimization.offload_optimizer.buffer_count",
                 "zero_optimization.offload_optimizer.fast_init",
                 "zero_optimization.offload_optimizer.pipeline_read",
                 "zero_optimization.offload_optimizer.pipeline_write",
-                "zero_optimization.offload_param.pin_memory",
                 "zero_optimization.offload_param.buffer_count",
                 "zero_optimization.offload_param.buffer_size",
-                "zero_optimization.offload_param.max_in_cpu",
-                "aio.block_size",
-                "aio.queue_depth",
-                "aio.thread_count",
-                "aio.single_submit",
-                "aio.overlap_events");
+                "aio.*");
         ignored(
                 keys,
                 "buckets have DDP's sizes",
@@ -84,7 +123,13 @@ record DeepSpeedKey(Treatment treatment, String words) {
                 "zero_optimization.reduce_scatter",
                 "zero_optimization.allgather_partitions",
                 "zero_optimization.overlap_comm",
-                "zero_optimization.round_robin_gradients");
+                "zero_optimization.round_robin_gradients",
+                "zero_optimization.use_multi_rank_bucket_allreduce",
+                "zero_optimization.stage3_use_all_reduce_for_fetch_params",
+                "zero_optimization.mics_hierarchical_params_gather",
+                "zero_optimization.ignore_unused_parameters",
+                "zero_optimization.memory_efficient_linear",
+                "dataloader_drop_last");
         ignored(
                 keys,
                 "each block is a unit, and one unit is gathered ahead",
@@ -92,14 +137,22 @@ record DeepSpeedKey(Treatment treatment, String words) {
                 "zero_optimization.stage3_prefetch_bucket_size",
                 "zero_optimization.stage3_param_persistence_threshold",
                 "zero_optimization.stage3_max_live_parameters",
-                "zero_optimization.stage3_max_reuse_distance");
+                "zero_optimization.stage3_max_reuse_distance",
+                "zero_optimization.stage3_module_granularity_threshold",
+                "zero_optimization.prefetch_bucket_size",
+                "zero_optimization.param_persistence_threshold",
+                "zero_optimization.max_live_parameters",
+                "zero_optimization.max_reuse_distance");
         ignored(
                 keys,
-                "the states are those of the model and the optimizer",
+                "checkpoints have one form",
                 "zero_optimization.stage3_gather_16bit_weights_on_model_save",
-                "zero_allow_untested_optimizer",
-                "checkpoint.tag_validation",
-                "checkpoint.load_universal");
+                "zero_optimization.stage3_gather_fp16_weights_on_model_save",
+                "zero_optimization.gather_16bit_weights_on_model_save",
+                "zero_optimization.elastic_checkpoint",
+                "zero_optimization.load_from_fp32_weights",
+                "checkpoint.*");
+        ignored(keys, "this program checks the optimizer by itself", "zero_allow_untested_optimizer");
         ignored(
                 keys,
                 "jrun always measures the phases of a step",
@@ -108,36 +161,55 @@ record DeepSpeedKey(Treatment treatment, String words) {
                 "dump_state");
         ignored(
                 keys,
-                "the loss scale belongs to fp16",
-                "fp16.auto_cast",
-                "fp16.loss_scale",
-                "fp16.initial_scale_power",
-                "fp16.loss_scale_window",
-                "fp16.hysteresis",
-                "fp16.consecutive_hysteresis",
-                "fp16.min_loss_scale");
-        ignored(keys, "fused kernels are chosen with optimizer.type", "optimizer.params.torch_adam");
-        refused(keys, "use bf16, or --precision=f16 instead", "fp16.enabled");
-        refused(
+                "jrun reports metrics by itself; --tensorboard=DIR writes event files",
+                "tensorboard.*",
+                "wandb.*",
+                "csv_monitor.*",
+                "comet.*",
+                "comms_logger.*",
+                "comms_config.*",
+                "monitor_config.*",
+                "flops_profiler.*",
+                "autotuning.*");
+        ignored(keys, "the weights are in float32, and the loss scale of f16 changes as torch's", "fp16.*", "bf16.*");
+        ignored(keys, "--recompute=N chooses the blocks that are recomputed", "activation_checkpointing.*");
+        ignored(
                 keys,
-                "use --recompute=N",
-                "activation_checkpointing.partition_activations",
-                "activation_checkpointing.cpu_checkpointing",
-                "activation_checkpointing.number_checkpoints",
-                "activation_checkpointing.contiguous_memory_optimization",
-                "activation_checkpointing.synchronize_checkpoint_boundary",
-                "activation_checkpointing.profile");
-        refused(keys, "give --shard=N and --dp=N on the command line", "zero_optimization.zero_hpz_partition_size");
+                "fused kernels are chosen with optimizer.type",
+                "optimizer.params.torch_adam",
+                "optimizer.params.fused",
+                "optimizer.legacy_fusion");
+    }
+
+    private static void addRefused(Map<String, DeepSpeedKey> keys) {
         refused(
                 keys,
                 "gradients are divided once, in their own type",
                 "prescale_gradients",
                 "gradient_predivide_factor",
-                "communication_data_type");
-        refused(keys, "give --tp=N on the command line", "tensor_parallel.autotp_size");
-        refused(keys, "give --cp=N --cp-exchange=ulysses on the command line", "sequence_parallel_size");
-        refused(keys, "use --dp and jrun's --nnodes=MIN:MAX", "elasticity.enabled");
-        return keys;
+                "communication_data_type",
+                "seq_parallel_communication_data_type",
+                "data_types.grad_accum_dtype",
+                "fp32_allreduce",
+                "sparse_gradients",
+                "disable_allgather",
+                "zero_optimization.zero_quantized_weights",
+                "zero_optimization.zero_quantized_nontrainable_weights",
+                "zero_optimization.zero_quantized_gradients");
+        refused(keys, "use bf16 or fp16", "amp.*");
+        refused(keys, "use --dp and jrun's --nnodes=MIN:MAX", "elasticity.*");
+        refused(keys, "give --pp=N on the command line", "pipeline.*");
+        refused(
+                keys,
+                "this program has no such training",
+                "curriculum_learning.*",
+                "data_efficiency.*",
+                "compression_training.*",
+                "sparse_attention.*",
+                "progressive_layer_drop.*",
+                "eigenvalue.*",
+                "quantize_training.*",
+                "hybrid_engine.*");
     }
 
     private static void mapped(Map<String, DeepSpeedKey> keys, String... paths) {

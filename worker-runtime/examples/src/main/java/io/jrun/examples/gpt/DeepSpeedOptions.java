@@ -4,6 +4,7 @@ import io.jrun.examples.options.InvalidArgumentException;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
 /** The options that follow from DeepSpeed's values, by the paths of their keys. */
@@ -14,46 +15,111 @@ final class DeepSpeedOptions {
 
     private final String source;
     private final Map<String, Object> values;
+    private MeshSizes sizes;
     private final List<String> options = new ArrayList<>();
+    private final List<String> notes = new ArrayList<>();
 
-    DeepSpeedOptions(String source, Map<String, Object> values) {
+    DeepSpeedOptions(String source, Map<String, Object> values, MeshSizes sizes) {
         this.source = source;
         this.values = values;
+        this.sizes = sizes;
     }
 
-    List<String> options(int ranks) {
-        batches(ranks);
-        optimizer();
-        scheduler();
-        if (values.containsKey("zero_optimization.stage")) {
-            long stage = whole("zero_optimization.stage", 0);
-            if (stage < 0 || stage > STAGES) {
-                throw refused("zero_optimization.stage", "the stages are 0 to 3, not " + stage);
+    /** Notes about values that change nothing. */
+    List<String> notes() {
+        return notes;
+    }
+
+    /** All options. */
+    List<String> all() {
+        axes();
+        batches();
+        long stage = whole("zero_optimization.stage", 0);
+        if (stage < 0 || stage > STAGES) {
+            throw refused("zero_optimization.stage", "the stages are 0 to 3, not " + stage);
+        }
+        optimizer(stage);
+        new DeepSpeedSchedule(this).addTo(options);
+        share(stage);
+        offload(stage);
+        // max_grad_norm is an old name.
+        for (String clipping : List.of("gradient_clipping", "optimizer.params.max_grad_norm")) {
+            if (has(clipping)) {
+                options.add("--clip=" + number(clipping, 0));
+                break;
             }
-            share(stage, ranks);
         }
-        if (values.containsKey("gradient_clipping")) {
-            options.add("--clip=" + number("gradient_clipping", 0));
+        boolean isBfloat16 = flag("bf16.enabled") || flag("bfloat16.enabled");
+        if (isBfloat16 && flag("fp16.enabled")) {
+            throw refused("fp16.enabled", "bf16 is enabled too: enable one of the two");
         }
-        if (flag("bf16.enabled")) {
+        if (isBfloat16) {
             options.add("--precision=bf16");
+        } else if (flag("fp16.enabled")) {
+            options.add("--precision=f16");
         }
-        if (values.containsKey("steps_per_print")) {
+        if (has("steps_per_print")) {
             options.add("--log-every=" + whole("steps_per_print", 10));
         }
         return options;
     }
 
-    /** All ranks share the states. Parameters on NVMe take the gradients and the optimizer's states with them. */
-    private void share(long stage, int ranks) {
-        if (stage > 0) {
-            options.add("--zero=" + stage);
-            options.add("--shard=" + ranks);
+    private void axes() {
+        long tensor = whole("tensor_parallel.autotp_size", 1);
+        if (tensor > 1 && !sizes.hasTensor()) {
+            options.add("--tp=" + tensor);
+            sizes = sizes.with(tensor);
         }
-        boolean isInFiles = "nvme".equals(values.get(OFFLOAD_PARAMETERS));
-        Object optimizer = values.getOrDefault(OFFLOAD_OPTIMIZER, "none");
-        if (!isInFiles) {
-            if (optimizer.equals("nvme")) {
+        long context = whole("sequence_parallel_size", 1);
+        if (context > 1 && !sizes.hasContext()) {
+            options.add("--cp=" + context);
+            options.add("--cp-exchange=ulysses");
+            sizes = sizes.with(context);
+        }
+        if (!sizes.fits()) {
+            throw refused(
+                    "mesh",
+                    "the ranks of --tp, --pp and --cp are " + sizes.others() + ", which does not divide the "
+                            + sizes.ranks() + " ranks of the job");
+        }
+    }
+
+    /** All data ranks share the states, or groups of them (MiCS, and hpZ of ZeRO++). */
+    private void share(long stage) {
+        if (stage == 0) {
+            return;
+        }
+        long shards = Math.max(1, sizes.dataRanks() / sizes.copies());
+        long group = whole("zero_optimization.mics_shard_size", -1);
+        if (group > 0 && group < shards) {
+            requireStageThree("zero_optimization.mics_shard_size", stage);
+            if (shards % group != 0) {
+                throw refused(
+                        "zero_optimization.mics_shard_size", group + " does not divide the " + shards + " data ranks");
+            }
+            shards = group;
+        }
+        options.add("--zero=" + stage);
+        options.add("--shard=" + shards);
+        long kept = whole("zero_optimization.zero_hpz_partition_size", 1);
+        if (kept > 1) {
+            requireStageThree("zero_optimization.zero_hpz_partition_size", stage);
+            options.add("--reshard-after-forward=" + kept);
+        }
+    }
+
+    private void requireStageThree(String path, long stage) {
+        if (stage != STAGES) {
+            throw refused(path, "needs stage 3");
+        }
+    }
+
+    /** Parameters on NVMe take the gradients and the optimizer's states with them. */
+    private void offload(long stage) {
+        Object parameters = device(OFFLOAD_PARAMETERS);
+        Object states = device(OFFLOAD_OPTIMIZER);
+        if (!parameters.equals("nvme")) {
+            if (states.equals("nvme")) {
                 throw refused(
                         OFFLOAD_OPTIMIZER,
                         "the states of the optimizer go to files with the parameters: give"
@@ -71,13 +137,27 @@ final class DeepSpeedOptions {
         options.add("--offload=" + path);
     }
 
+    private Object device(String path) {
+        Object device = values.getOrDefault(path, "none");
+        if (device.equals("cpu")) {
+            notes.add(DeepSpeedConfig.ignored(source, path, DeepSpeedKey.HOST_MEMORY));
+        } else if (!device.equals("none") && !device.equals("nvme")) {
+            throw refused(path, "the devices are none, cpu and nvme, not " + device);
+        }
+        return device;
+    }
+
     /** DeepSpeed's rule: train_batch_size = micro-batch x accumulation x ranks; any two give the third. */
-    private void batches(int ranks) {
+    private void batches() {
+        long ranks = sizes.dataRanks();
         long all = whole("train_batch_size", 0);
         long micro = whole("train_micro_batch_size_per_gpu", 0);
         long steps = whole("gradient_accumulation_steps", 0);
         if (all == 0 && micro == 0) {
-            throw refused("train_batch_size", "give train_batch_size or train_micro_batch_size_per_gpu");
+            if (steps > 0) {
+                options.add("--accumulate=" + steps);
+            }
+            return;
         }
         if (all == 0) {
             steps = Math.max(1, steps);
@@ -98,76 +178,70 @@ final class DeepSpeedOptions {
         options.add("--accumulate=" + steps);
     }
 
-    private void optimizer() {
+    private void optimizer(long stage) {
         Object type = values.get("optimizer.type");
         if (type == null) {
+            if (stage > 0) {
+                options.add("--optimizer=fused"); // Ranks cannot share the states of libtorch's optimizers.
+            }
             return;
         }
         switch (type.toString()) {
-            case "AdamW", "Adam" -> {
-                if (type.equals("Adam") && Boolean.FALSE.equals(values.get("optimizer.params.adam_w_mode"))) {
-                    throw refused(
-                            "optimizer.params.adam_w_mode",
-                            "this program has AdamW, not Adam with the decay in the gradient: give true");
-                }
-                options.add("--optimizer=fused");
-                require("optimizer.params.betas", List.of(0.9, 0.999));
-                require("optimizer.params.eps", 1e-8);
-                require("optimizer.params.weight_decay", 0.01);
-            }
+            case "AdamW", "Adam" -> adam(type);
             case "SGD" -> {
                 options.add("--optimizer=sgd");
-                require("optimizer.params.momentum", 0.9);
-                require("optimizer.params.weight_decay", 0.0);
+                options.add("--momentum=" + number("optimizer.params.momentum", 0));
             }
             default -> throw refused("optimizer.type", "this program has AdamW and SGD, not " + type);
         }
-        if (values.containsKey("optimizer.params.lr")) {
+        if (has("optimizer.params.weight_decay")) {
+            options.add("--weight-decay=" + number("optimizer.params.weight_decay", 0));
+        }
+        if (has("optimizer.params.lr")) {
             options.add("--lr=" + number("optimizer.params.lr", 0));
         }
     }
 
-    private void scheduler() {
-        Object type = values.get("scheduler.type");
-        if (type == null) {
-            return;
+    private void adam(Object type) {
+        if (type.equals("Adam") && Boolean.FALSE.equals(values.get("optimizer.params.adam_w_mode"))) {
+            throw refused(
+                    "optimizer.params.adam_w_mode",
+                    "this program has AdamW, not Adam with the decay in the gradient: give true");
         }
-        if (!type.equals("WarmupLR")) {
-            throw refused("scheduler.type", "this program maps WarmupLR, not " + type + ": use --lr-schedule");
+        if (Boolean.FALSE.equals(values.get("optimizer.params.bias_correction"))) {
+            throw refused("optimizer.params.bias_correction", "AdamW corrects the bias of its means: give true");
         }
-        if (!"linear".equals(values.get("scheduler.params.warmup_type"))) {
-            throw refused("scheduler.params.warmup_type", "this program warms up linearly: give \"linear\"");
+        options.add("--optimizer=fused");
+        if (values.get("optimizer.params.betas") instanceof List<?> betas) {
+            options.add("--betas=" + betas.stream().map(this::textOfNumber).collect(Collectors.joining(",")));
         }
-        require("scheduler.params.warmup_min_lr", 0.0);
-        options.add("--lr-schedule=constant");
-        options.add("--warmup=" + whole("scheduler.params.warmup_num_steps", 1000));
-        if (values.containsKey("scheduler.params.warmup_max_lr")) {
-            options.add("--lr=" + number("scheduler.params.warmup_max_lr", 0));
-        }
-    }
-
-    /** Refuses a value other than the one that this program has. */
-    private void require(String path, Object only) {
-        Object value = values.get(path);
-        if (value != null && !same(value, only)) {
-            throw refused(path, "this program has " + only + ", not " + value);
+        if (has("optimizer.params.eps")) {
+            options.add("--eps=" + number("optimizer.params.eps", 0));
         }
     }
 
-    private static boolean same(@Nullable Object value, Object only) {
-        if (value instanceof List<?> list && only instanceof List<?> others) {
-            boolean equal = list.size() == others.size();
-            for (int i = 0; equal && i < list.size(); i++) {
-                equal = same(list.get(i), others.get(i));
-            }
-            return equal;
+    private String textOfNumber(@Nullable Object value) {
+        if (value instanceof Number number) {
+            return Double.toString(number.doubleValue());
         }
-        return value instanceof Number number
-                && only instanceof Number other
-                && number.doubleValue() == other.doubleValue();
+        throw refused("optimizer.params.betas", "expected numbers, not " + value);
     }
 
-    private long whole(String path, long fallback) {
+    boolean has(String path) {
+        return values.containsKey(path);
+    }
+
+    @Nullable
+    Object value(String path) {
+        return values.get(path);
+    }
+
+    /** The paths of the configuration that begin so. */
+    List<String> paths(String prefix) {
+        return values.keySet().stream().filter(path -> path.startsWith(prefix)).toList();
+    }
+
+    long whole(String path, long fallback) {
         Object value = values.get(path);
         if (value == null) {
             return fallback;
@@ -178,7 +252,7 @@ final class DeepSpeedOptions {
         throw refused(path, "expected a whole number, not " + value);
     }
 
-    private double number(String path, double fallback) {
+    double number(String path, double fallback) {
         Object value = values.get(path);
         if (value == null) {
             return fallback;
@@ -197,7 +271,7 @@ final class DeepSpeedOptions {
         throw refused(path, "expected true or false, not " + value);
     }
 
-    private InvalidArgumentException refused(String path, String why) {
+    InvalidArgumentException refused(String path, String why) {
         return DeepSpeedConfig.refused(source, path, why);
     }
 }

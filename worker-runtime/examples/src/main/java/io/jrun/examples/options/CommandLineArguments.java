@@ -2,6 +2,8 @@ package io.jrun.examples.options;
 
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Collection;
+import java.util.Comparator;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Locale;
@@ -143,15 +145,15 @@ public final class CommandLineArguments {
     private static String unknown(String given, String name, List<String> valued, List<String> flags) {
         List<String> all = new ArrayList<>(valued);
         all.addAll(flags);
-        String nearest = all.getFirst();
-        for (String candidate : all) {
-            if (distance(name, candidate) < distance(name, nearest)) {
-                nearest = candidate;
-            }
-        }
-        return distance(name, nearest) <= 3
-                ? "unknown option '" + given + "'. Did you mean '" + nearest + "'?"
-                : "unknown option '" + given + "'. See --help.";
+        return "unknown option '" + given + "'. "
+                + nearest(name, all).map(near -> "Did you mean '" + near + "'?").orElse("See --help.");
+    }
+
+    /** The name that differs least from {@code name}, in at most 3 letters. */
+    public static Optional<String> nearest(String name, Collection<String> names) {
+        return names.stream()
+                .min(Comparator.comparingInt(candidate -> distance(name, candidate)))
+                .filter(candidate -> distance(name, candidate) <= 3);
     }
 
     /** Levenshtein's edit distance. */
