@@ -2,17 +2,19 @@ package io.jrun.train.storage;
 
 import java.io.EOFException;
 import java.io.IOException;
-import java.io.UncheckedIOException;
 import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
 import java.nio.file.DirectoryNotEmptyException;
+import java.nio.file.FileVisitResult;
 import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
+import java.nio.file.SimpleFileVisitor;
 import java.nio.file.StandardOpenOption;
+import java.nio.file.attribute.BasicFileAttributes;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
-import java.util.stream.Stream;
 import java.util.zip.CRC32C;
 
 /**
@@ -39,14 +41,26 @@ public final class FileStorage implements Storage {
             requireNoFile(folder);
             return List.of();
         }
-        try (Stream<Path> tree = Files.walk(folder)) {
-            return tree.filter(Files::isRegularFile)
-                    .map(file -> base.relativize(file).toString())
-                    .sorted()
-                    .toList();
-        } catch (UncheckedIOException e) {
-            throw e.getCause();
-        }
+        List<String> names = new ArrayList<>();
+        Files.walkFileTree(folder, new SimpleFileVisitor<>() {
+            @Override
+            public FileVisitResult visitFile(Path file, BasicFileAttributes attributes) {
+                if (Files.isRegularFile(file)) {
+                    names.add(base.relativize(file).toString());
+                }
+                return FileVisitResult.CONTINUE;
+            }
+
+            // Another rank may rename or delete a file while this rank lists.
+            @Override
+            public FileVisitResult visitFileFailed(Path file, IOException e) throws IOException {
+                if (e instanceof NoSuchFileException) {
+                    return FileVisitResult.CONTINUE;
+                }
+                throw e;
+            }
+        });
+        return names.stream().sorted().toList();
     }
 
     /** A location whose folder is a file fails when it is read first, not when it is written first. */
