@@ -1,5 +1,6 @@
 package io.jrun.models.gpt2;
 
+import io.jrun.models.transformer.DecoderStack;
 import io.jrun.models.transformer.ExpertLayers;
 import io.jrun.models.transformer.LanguageModel;
 import io.jrun.models.transformer.Projection;
@@ -21,7 +22,6 @@ import java.util.Map;
 import java.util.function.UnaryOperator;
 import org.bytedeco.pytorch.Tensor;
 import org.bytedeco.pytorch.global.torch;
-import org.jspecify.annotations.Nullable;
 
 /**
  * GPT-2: a decoder with learned positions and norms before the sublayers. The output layer has the matrix of the
@@ -30,14 +30,15 @@ import org.jspecify.annotations.Nullable;
  * dropout.
  */
 public final class Gpt2 extends LanguageModel {
+    private static final DecoderStack.PartNames PARTS = new DecoderStack.PartNames(
+            "transformer.wte", List.of("transformer.wpe"), "transformer.h", "transformer.ln_f", "lm_head");
+
     private final Gpt2Config config;
     private final ExpertLayers experts;
     private final TokenEmbedding tokens;
     private final TokenEmbedding positions;
     private final SequencePositions places = add("places", new SequencePositions());
-    private final List<UnaryOperator<Tensor>> blocks = new ArrayList<>();
-    private final Norm norm;
-    private final @Nullable Projection head;
+    private final DecoderStack stack;
 
     /** A model whose parameters are zero. */
     public Gpt2(Gpt2Config config) {
@@ -56,46 +57,32 @@ public final class Gpt2 extends LanguageModel {
         CompositeModule transformer = add("transformer", new CompositeModule());
         tokens = transformer.add("wte", new TokenEmbedding(config.vocabulary(), config.width()));
         positions = transformer.add("wpe", new TokenEmbedding(config.context(), config.width()));
+        List<UnaryOperator<Tensor>> blocks = new ArrayList<>();
         transformer.add(
                 "h",
                 new ModuleSequence<>(
                         config.layers(),
                         () -> new Block(config, experts.isAt(blocks.size()) ? experts : ExpertLayers.NONE),
                         (name, block) -> blocks.add(wrapper.wrap("transformer.h." + name, block, block::forward))));
-        norm = transformer.add("ln_f", Norm.layer(config.width(), config.epsilon()));
-        head = config.isTied()
+        Norm norm = transformer.add("ln_f", Norm.layer(config.width(), config.epsilon()));
+        Projection head = config.isTied()
                 ? null
                 : add("lm_head", new Projection(config.width(), config.vocabulary(), false, Layout.LINEAR));
+        stack = new DecoderStack(this::embed, blocks, norm, tokens, head);
     }
 
     @Override
     public Tensor forward(Tensor tokens_BS) {
-        Tensor x_BSD = embed(tokens_BS);
-        for (UnaryOperator<Tensor> block : blocks) {
-            x_BSD = block.apply(x_BSD);
-        }
-        return logits(x_BSD);
+        return stack.forward(tokens_BS);
     }
 
     private Tensor embed(Tensor tokens_BS) {
         return tokens.forward(tokens_BS).add(positions.forward(places.of(tokens_BS.size(1))));
     }
 
-    private Tensor logits(Tensor x_BSD) {
-        Tensor normed = norm.forward(x_BSD);
-        return head == null ? tokens.logits(normed) : head.forward(normed);
-    }
-
     @Override
     public List<PipelineLayer> pipelineLayers() {
-        List<PipelineLayer> layers = new ArrayList<>();
-        layers.add(pipelineLayer("embedding", this::embed, "transformer.wte.", "transformer.wpe."));
-        for (int i = 0; i < blocks.size(); i++) {
-            layers.add(pipelineLayer("block" + i, blocks.get(i), "transformer.h." + i + "."));
-        }
-        String matrix = head == null ? "transformer.wte." : "lm_head.";
-        layers.add(pipelineLayer("head", this::logits, "transformer.ln_f.", matrix));
-        return layers;
+        return stack.pipelineLayers(this, "block", PARTS);
     }
 
     @Override

@@ -1,5 +1,6 @@
 package io.jrun.models.llama;
 
+import io.jrun.models.transformer.DecoderStack;
 import io.jrun.models.transformer.ExpertLayers;
 import io.jrun.models.transformer.LanguageModel;
 import io.jrun.models.transformer.Projection;
@@ -22,7 +23,6 @@ import java.util.Map;
 import java.util.function.UnaryOperator;
 import java.util.regex.Pattern;
 import org.bytedeco.pytorch.Tensor;
-import org.jspecify.annotations.Nullable;
 
 /**
  * Llama. The parameters have the names of Hugging Face's {@code modeling_llama.py}; {@link #mapping()} maps Meta's
@@ -34,13 +34,13 @@ public final class Llama extends LanguageModel {
     private static final Pattern ROTATED =
             Pattern.compile(".*\\.self_attn\\.[qk]_proj\\.(weight|bias|" + LowRankAdapter.UP + "\\.weight)");
 
+    private static final DecoderStack.PartNames PARTS =
+            new DecoderStack.PartNames("model.embed_tokens", List.of(), "model.layers", "model.norm", "lm_head");
+
     private final LlamaConfig config;
     private final ExpertLayers experts;
-    private final TokenEmbedding tokens;
     private final SequencePositions positions = add("positions", new SequencePositions());
-    private final List<UnaryOperator<Tensor>> layers = new ArrayList<>();
-    private final Norm norm;
-    private final @Nullable Projection head;
+    private final DecoderStack stack;
 
     /** A model whose parameters are zero. */
     public Llama(LlamaConfig config) {
@@ -57,7 +57,8 @@ public final class Llama extends LanguageModel {
         this.config = config;
         this.experts = experts;
         CompositeModule model = add("model", new CompositeModule());
-        tokens = model.add("embed_tokens", new TokenEmbedding(config.vocabulary(), config.width()));
+        TokenEmbedding tokens = model.add("embed_tokens", new TokenEmbedding(config.vocabulary(), config.width()));
+        List<UnaryOperator<Tensor>> layers = new ArrayList<>();
         model.add(
                 "layers",
                 new ModuleSequence<>(
@@ -65,36 +66,21 @@ public final class Llama extends LanguageModel {
                         () -> new LlamaLayer(
                                 config, experts.isAt(layers.size()) ? experts : ExpertLayers.NONE, positions),
                         (name, layer) -> layers.add(wrapper.wrap("model.layers." + name, layer, layer::forward))));
-        norm = model.add("norm", Norm.rootMeanSquare(config.width(), config.epsilon()));
-        head = config.isTied()
+        Norm norm = model.add("norm", Norm.rootMeanSquare(config.width(), config.epsilon()));
+        Projection head = config.isTied()
                 ? null
                 : add("lm_head", new Projection(config.width(), config.vocabulary(), false, Layout.LINEAR));
+        stack = new DecoderStack(tokens::forward, layers, norm, tokens, head);
     }
 
     @Override
     public Tensor forward(Tensor tokens_BS) {
-        Tensor x_BSD = tokens.forward(tokens_BS);
-        for (UnaryOperator<Tensor> layer : layers) {
-            x_BSD = layer.apply(x_BSD);
-        }
-        return logits(x_BSD);
-    }
-
-    private Tensor logits(Tensor x_BSD) {
-        Tensor normed = norm.forward(x_BSD);
-        return head == null ? tokens.logits(normed) : head.forward(normed);
+        return stack.forward(tokens_BS);
     }
 
     @Override
     public List<PipelineLayer> pipelineLayers() {
-        List<PipelineLayer> all = new ArrayList<>();
-        all.add(pipelineLayer("embedding", tokens::forward, "model.embed_tokens."));
-        for (int i = 0; i < layers.size(); i++) {
-            all.add(pipelineLayer("layer" + i, layers.get(i), "model.layers." + i + "."));
-        }
-        String matrix = head == null ? "model.embed_tokens." : "lm_head.";
-        all.add(pipelineLayer("head", this::logits, "model.norm.", matrix));
-        return all;
+        return stack.pipelineLayers(this, "layer", PARTS);
     }
 
     @Override
