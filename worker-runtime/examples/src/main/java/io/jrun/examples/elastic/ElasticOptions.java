@@ -42,6 +42,8 @@ record ElasticOptions(
               --hold=STEP:FILE       wait before step STEP until FILE exists, to lose or add workers at this step
             """;
 
+    private static final int EXIT_USAGE = 2;
+
     /** The options of TrainSharded. */
     static final List<String> SHARDED = List.of("--steps", "--batch", "--pause", "--out");
 
@@ -52,6 +54,24 @@ record ElasticOptions(
 
     ElasticOptions {
         holds = Map.copyOf(holds);
+    }
+
+    /**
+     * Reads the arguments of a program as {@link #parse} does, and prints the help. Ends the process with exit code 2
+     * after one line on stderr, if the arguments are unusable.
+     */
+    static Optional<ElasticOptions> parseOrExit(List<String> valued, String... args) {
+        try {
+            Optional<ElasticOptions> options = parse(valued, args);
+            if (options.isEmpty()) {
+                System.out.print(HELP);
+            }
+            return options;
+        } catch (InvalidArgumentException e) {
+            System.err.println("train: " + e.getMessage());
+            System.exit(EXIT_USAGE);
+            throw e;
+        }
     }
 
     /**

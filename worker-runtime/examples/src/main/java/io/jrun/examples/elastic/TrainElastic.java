@@ -4,7 +4,6 @@ import io.jrun.comm.DataType;
 import io.jrun.comm.ReduceOp;
 import io.jrun.comm.elastic.Elastic;
 import io.jrun.comm.elastic.ElasticRound;
-import io.jrun.examples.options.InvalidArgumentException;
 import io.jrun.train.Libtorch;
 import io.jrun.train.checkpoint.ModelState;
 import io.jrun.train.checkpoint.Safetensors;
@@ -31,7 +30,6 @@ import org.bytedeco.pytorch.Tensor;
 
 /** Trains a small network. When a worker is killed, the other workers continue with a new worker in its place. */
 public final class TrainElastic {
-    private static final int EXIT_USAGE = 2;
     private static final int REPORT_EVERY = 10;
     private static final long HOLD_NANOS = 10_000_000;
     private static final double LEARNING_RATE = 0.1;
@@ -58,16 +56,8 @@ public final class TrainElastic {
 
     /** Trains; exits with 2 and a line on stderr if the arguments are unusable. */
     public static void main(String[] args) throws InterruptedException {
-        Optional<ElasticOptions> options;
-        try {
-            options = ElasticOptions.parse(ElasticOptions.ELASTIC, args);
-        } catch (InvalidArgumentException e) {
-            System.err.println("train: " + e.getMessage());
-            System.exit(EXIT_USAGE);
-            return;
-        }
+        Optional<ElasticOptions> options = ElasticOptions.parseOrExit(ElasticOptions.ELASTIC, args);
         if (options.isEmpty()) {
-            System.out.print(ElasticOptions.HELP);
             return;
         }
         Libtorch.load();

@@ -5,7 +5,6 @@ import io.jrun.comm.World;
 import io.jrun.comm.elastic.Elastic;
 import io.jrun.comm.elastic.ElasticRound;
 import io.jrun.comm.elastic.ElasticState;
-import io.jrun.examples.options.InvalidArgumentException;
 import io.jrun.train.Libtorch;
 import io.jrun.train.checkpoint.Safetensors;
 import io.jrun.train.checkpoint.sharded.PeerSnapshots;
@@ -39,7 +38,6 @@ import org.bytedeco.pytorch.global.torch;
  * of checkpoints and holds.
  */
 public final class TrainSharded {
-    private static final int EXIT_USAGE = 2;
     private static final int REPORT_EVERY = 10;
     private static final int COPIES = 2;
     private static final double LEARNING_RATE = 0.01;
@@ -53,16 +51,8 @@ public final class TrainSharded {
 
     /** Trains; exits with 2 and a line on stderr if the arguments are unusable. */
     public static void main(String[] args) throws InterruptedException {
-        Optional<ElasticOptions> options;
-        try {
-            options = ElasticOptions.parse(ElasticOptions.SHARDED, args);
-        } catch (InvalidArgumentException e) {
-            System.err.println("train: " + e.getMessage());
-            System.exit(EXIT_USAGE);
-            return;
-        }
+        Optional<ElasticOptions> options = ElasticOptions.parseOrExit(ElasticOptions.SHARDED, args);
         if (options.isEmpty()) {
-            System.out.print(ElasticOptions.HELP);
             return;
         }
         Libtorch.setThreads(1);
