@@ -5,7 +5,6 @@ import io.jrun.comm.ErrorCode;
 import io.jrun.comm.World;
 import io.jrun.examples.options.InvalidArgumentException;
 import io.jrun.train.checkpoint.CheckpointException;
-import io.jrun.train.checkpoint.ModelState;
 import io.jrun.train.checkpoint.Safetensors;
 import io.jrun.train.checkpoint.sharded.CheckpointManager;
 import io.jrun.train.checkpoint.sharded.SaveRequests;
@@ -19,6 +18,7 @@ import java.util.Map;
 import java.util.OptionalLong;
 import java.util.function.Consumer;
 import java.util.function.LongConsumer;
+import org.bytedeco.pytorch.Tensor;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -172,14 +172,15 @@ final class Checkpoints implements AutoCloseable {
         }
     }
 
-    /** Writes the parameters alone, if --out asks. */
+    /** Writes the parameters alone, if --out asks. Collective. */
     void writeOut() {
-        if (world.rank() == 0) {
-            options.checkpoints()
-                    .out()
-                    .ifPresent(file -> Safetensors.write(
-                            file, ModelState.of(trainer.model().module()), Map.of("format", "pt")));
-        }
+        options.checkpoints().out().ifPresent(file -> {
+            Map<String, Tensor> whole = trainer.model().wholeParameters(world.rank() == 0);
+            if (world.rank() == 0) {
+                Safetensors.write(file, whole, Map.of("format", "pt"));
+            }
+            whole.values().forEach(Tensor::close);
+        });
     }
 
     private void save(CheckpointManager to, long step, boolean isAsync) {

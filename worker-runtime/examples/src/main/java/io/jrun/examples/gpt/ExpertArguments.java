@@ -63,9 +63,6 @@ final class ExpertArguments {
                     .findFirst()
                     .ifPresent(name -> refuse(
                             true, "--experts does not work with " + name + ": a model with experts works with --dp"));
-            refuse(
-                    ranks > 1 && given.has("--out"),
-                    "--out writes the model of a rank that holds the whole model: use --checkpoint with --ep");
         }
         return ranks;
     }

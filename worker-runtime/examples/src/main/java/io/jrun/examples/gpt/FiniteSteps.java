@@ -8,6 +8,7 @@ import io.jrun.train.precision.NonFiniteGuard;
 import io.jrun.train.precision.ScalePolicy;
 import io.jrun.train.tensor.ModuleTensors;
 import java.util.Collection;
+import java.util.Map;
 import java.util.Optional;
 import java.util.function.Supplier;
 import org.bytedeco.pytorch.Module;
@@ -36,6 +37,23 @@ final class FiniteSteps implements AutoCloseable {
     void watch(Module module) {
         recipe.onNonFinite()
                 .ifPresent(policy -> guard = new NonFiniteGuard(policy, ModuleTensors.parameters(module), group));
+    }
+
+    /**
+     * Checks the gradients that parameters have at the end of a step. The passes of a pipeline make gradients without
+     * hooks.
+     *
+     * @param parameters with the same names on all ranks
+     */
+    void watchAfterPasses(Map<String, Tensor> parameters) {
+        recipe.onNonFinite().ifPresent(policy -> guard = NonFiniteGuard.afterPasses(policy, parameters, group));
+    }
+
+    /** Checks a loss whose backward pass has ended. */
+    void check(double loss) {
+        if (guard != null) {
+            guard.checkLoss(loss);
+        }
     }
 
     /** Checks a loss. Returns the loss for the backward pass. */

@@ -26,15 +26,17 @@ final class FsdpModel implements TrainedModel {
 
     FsdpModel(GptOptions options, DeviceMesh mesh, Consumer<LanguageModel> built) {
         ProcessGroup shards = mesh.group(ParallelOptions.SHARD_AXIS);
-        FsdpOptions how =
-                FsdpOptions.DEFAULT.withReshardAfterForward(options.parallel().reshardAfterForward());
         OffloadedStates files = options.parallel()
                 .offload()
                 .map(folder -> OffloadedStates.open(options.recipe().update(), folder, shards))
                 .orElse(null);
         parallel = files == null
-                ? new FullyShardedDataParallel(shards, mesh.group(ParallelOptions.COPY_AXIS), how)
-                : new FullyShardedDataParallel(shards, how, files.optimizer());
+                ? options.parallel().fullySharded(mesh)
+                : new FullyShardedDataParallel(
+                        shards,
+                        FsdpOptions.DEFAULT.withReshardAfterForward(
+                                options.parallel().reshardAfterForward()),
+                        files.optimizer());
         module = TrainedModel.build(options, parallel);
         parallel.shardRest(module);
         built.accept(module);

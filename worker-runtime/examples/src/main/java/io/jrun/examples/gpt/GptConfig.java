@@ -19,6 +19,7 @@ import java.util.Optional;
 /**
  * The shape of the model.
  *
+ * @param keyHeads heads of keys and values, each for some of the heads of queries
  * @param context tokens of one text
  * @param isTied whether the output layer uses the matrix of the embedding
  * @param vocabulary the number of tokens
@@ -29,11 +30,12 @@ record GptConfig(
         int layers,
         int width,
         int heads,
+        int keyHeads,
         int context,
         boolean isTied,
         int vocabulary,
         ExpertLayers experts) {
-    static final List<String> VALUED = List.of("--model", "--layers", "--width", "--heads", "--context");
+    static final List<String> VALUED = List.of("--model", "--layers", "--width", "--heads", "--key-heads", "--context");
 
     private static final int BYTES = 256;
 
@@ -47,6 +49,13 @@ record GptConfig(
         if (width % heads != 0) {
             throw new InvalidArgumentException("--width " + width + " is not a multiple of --heads " + heads);
         }
+        if (heads % keyHeads != 0) {
+            throw new InvalidArgumentException("--heads " + heads + " is not a multiple of --key-heads " + keyHeads);
+        }
+        if (kind == ModelKind.GPT && keyHeads != heads) {
+            throw new InvalidArgumentException(
+                    "--key-heads=" + keyHeads + " needs --model=llama: each head of GPT-2 has keys of its own");
+        }
         if (kind == ModelKind.LLAMA && width / heads % 2 != 0) {
             throw new InvalidArgumentException("--model=llama turns pairs of a head's elements, but --width " + width
                     + " / --heads " + heads + " = " + width / heads + " is odd");
@@ -56,20 +65,27 @@ record GptConfig(
     /** Reads the options of a model of bytes. */
     static GptConfig of(CommandLineArguments given, boolean isTiny) {
         int layers = given.number("--layers", isTiny ? 2 : 3, 1);
+        int heads = given.number("--heads", isTiny ? 2 : 4, 1);
         return new GptConfig(
                 given.word("--model", ModelKind.GPT),
                 layers,
                 given.number("--width", isTiny ? 64 : 128, 1),
-                given.number("--heads", isTiny ? 2 : 4, 1),
+                heads,
+                given.number("--key-heads", heads, 1),
                 given.number("--context", 64, 1),
                 !given.has("--untied"),
                 BYTES,
                 ExpertArguments.layers(given, layers));
     }
 
+    /** The same with one layer. */
+    GptConfig withOneLayer() {
+        return new GptConfig(kind, 1, width, heads, keyHeads, context, isTied, vocabulary, experts);
+    }
+
     /** The same for another vocabulary. */
     GptConfig withVocabulary(int newVocabulary) {
-        return new GptConfig(kind, layers, width, heads, context, isTied, newVocabulary, experts);
+        return new GptConfig(kind, layers, width, heads, keyHeads, context, isTied, newVocabulary, experts);
     }
 
     /** The model, whose layers go to {@code wrapper} one at a time. */
@@ -99,7 +115,7 @@ record GptConfig(
                 width,
                 layers,
                 heads,
-                heads,
+                keyHeads,
                 width / heads,
                 Math.ceilDiv(8L * width / 3, INNER_MULTIPLE) * INNER_MULTIPLE,
                 EPSILON,
@@ -113,7 +129,8 @@ record GptConfig(
     /** The shape in words; a checkpoint of another shape cannot be resumed. */
     String summary() {
         return kind.name().toLowerCase(Locale.ROOT) + ", " + layers + " layers, width " + width + ", " + heads
-                + " heads, context " + context + (isTied ? ", tied" : ", untied")
+                + " heads, " + (keyHeads == heads ? "" : keyHeads + " key heads, ") + "context " + context
+                + (isTied ? ", tied" : ", untied")
                 + (vocabulary == BYTES ? "" : ", " + vocabulary + " tokens")
                 + (experts.interval() == 0 ? "" : ", " + experts.options().experts() + " experts")
                 + (experts.interval() > 1 ? ", expert interval " + experts.interval() : "");

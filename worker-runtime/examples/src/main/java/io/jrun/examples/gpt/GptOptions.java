@@ -50,6 +50,7 @@ record GptOptions(
               --layers=N             transformer blocks  Default: 3.
               --width=N              size of the hidden state  Default: 128.
               --heads=N              attention heads  Default: 4.
+              --key-heads=N          heads of keys and values of a llama; divides --heads  Default: --heads.
               --context=N            tokens the model sees at once  Default: 64.
               --untied               give the output its own matrix instead of the embedding's
               --experts=N            N feed-forward networks, the experts, in a layer; a router gives each token a few
@@ -113,6 +114,8 @@ record GptOptions(
               --pp=N                 ranks that share the layers as stages of a pipeline  Default: 1.
               --schedule=NAME        order of the pipeline: gpipe, 1f1b, interleaved, zb1p or zbv  Default: 1f1b.
               --virtual-stages=N     stages of a rank  Default: 2 for interleaved and zbv, else 1.
+              --stage-cut=NAME       count (stages of equally many layers) or cost (of equal time; the time of a layer is
+                                     measured first)  Default: count.
               --shard=N              ranks that share the states of one copy of the model  Default: 1.
               --zero=STAGE           shared states: 1 optimizer, 2 also gradients, 3 also parameters (FSDP)
                                      Default: 3 with --shard, else 0.
@@ -178,10 +181,6 @@ record GptOptions(
         CheckpointOptions checkpoints = CheckpointOptions.of(given);
         ParallelChecks.check(parallel, recipe, checkpoints);
         RecipeChecks.check(recipe, parallel, model, checkpoints);
-        if (parallel.sharesLayers() && (sample > 0 || checkpoints.out().isPresent())) {
-            throw new InvalidArgumentException("--sample and --out need a rank with the whole model: save with"
-                    + " --checkpoint, then run one rank with --resume and without --tp, --pp and --cp");
-        }
         if (recipe.exchange().unevenEnd().isPresent() && given.has("--steps")) {
             throw new InvalidArgumentException("--uneven trains once on all of the text: give no --steps");
         }

@@ -33,8 +33,11 @@ final class GptTrainer implements AutoCloseable {
         this.recipe = options.recipe();
         ProcessGroup group = ParallelOptions.gradientGroup(mesh);
         this.dataRanks = ParallelOptions.dataGroup(mesh).size();
-        checks = new FiniteSteps(recipe, group);
+        checks = new FiniteSteps(recipe, options.parallel().sharesLayers() ? world.group() : group);
         model = TrainedModel.of(options, mesh, checks::watch);
+        if (model instanceof MeshModel pipeline) {
+            checks.watchAfterPasses(pipeline.checkedParameters());
+        }
         average = recipe.update().averageDecay() > 0
                 ? ParameterAverage.of(model, recipe.update().averageDecay())
                 : null;
@@ -59,7 +62,7 @@ final class GptTrainer implements AutoCloseable {
             model.optimizer().clear();
             model.optimizer().setRate(options.schedule(), number - 1);
             Supplier<TokenBatch> timed = () -> read(batches);
-            loss = model instanceof MeshModel pipeline ? pipeline.run(timed) : passes(scope, timed);
+            loss = model instanceof MeshModel pipeline ? run(pipeline, timed) : passes(scope, timed);
             model.recordCommunication(metrics);
             if (checks.mayUpdate(number, model::gradients)) {
                 try (var _ = metrics.phase(StepPhase.OPTIMIZER)) {
@@ -79,6 +82,14 @@ final class GptTrainer implements AutoCloseable {
     void joinStep(long number) {
         model.optimizer().setRate(options.schedule(), number - 1);
         update(number);
+    }
+
+    private double run(MeshModel pipeline, Supplier<TokenBatch> batches) {
+        double loss = pipeline.run(batches);
+        if (pipeline.computesLoss()) {
+            checks.check(loss);
+        }
+        return loss;
     }
 
     /** All passes of a step. The gradients are then the means over all ranks. */

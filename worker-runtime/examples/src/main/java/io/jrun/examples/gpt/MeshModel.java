@@ -5,9 +5,9 @@ import io.jrun.comm.ProcessGroup;
 import io.jrun.comm.ReduceOp;
 import io.jrun.examples.options.InvalidArgumentException;
 import io.jrun.models.transformer.LanguageModel;
+import io.jrun.train.checkpoint.ModelState;
 import io.jrun.train.checkpoint.sharded.ShardedState;
 import io.jrun.train.context.ContextParallel;
-import io.jrun.train.fsdp.FsdpOptions;
 import io.jrun.train.fsdp.FullyShardedDataParallel;
 import io.jrun.train.fsdp.ShardedStages;
 import io.jrun.train.mesh.DeviceMesh;
@@ -18,10 +18,10 @@ import io.jrun.train.module.ModuleWrapper;
 import io.jrun.train.pipeline.PipelineException;
 import io.jrun.train.pipeline.PipelineOptions;
 import io.jrun.train.pipeline.PipelineParallel;
-import io.jrun.train.pipeline.StageCut;
 import io.jrun.train.pipeline.StageLayers;
 import io.jrun.train.pipeline.TensorShards;
 import io.jrun.train.precision.Autocast;
+import io.jrun.train.tensor.ModuleTensors;
 import io.jrun.train.tensorparallel.TensorParallel;
 import io.jrun.train.token.TokenBatch;
 import java.lang.foreign.MemorySegment;
@@ -31,6 +31,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import java.util.Optional;
 import java.util.function.Supplier;
 import org.bytedeco.javacpp.PointerScope;
 import org.bytedeco.pytorch.Tensor;
@@ -46,6 +47,10 @@ final class MeshModel implements TrainedModel {
     private final long parameterCount;
     private final MeshAxis contextAxis;
     private final ContextParallel context;
+    private final ProcessGroup stages;
+    private final boolean isRankZero;
+    private final int lossRank;
+    private final Map<String, List<Long>> shapes = new LinkedHashMap<>();
     private final PipelineParallel pipeline;
     private final GptOptimizer optimizer;
     private final ShardedState state;
@@ -60,9 +65,10 @@ final class MeshModel implements TrainedModel {
         holding = holding(parallel);
         MeshAxis tensorAxis = axis(mesh, ParallelOptions.TENSOR_AXIS);
         contextAxis = axis(mesh, ParallelOptions.CONTEXT_AXIS);
-        ProcessGroup stages = mesh.group(ParallelOptions.PIPELINE_AXIS);
-        checkSizes(options);
-        sharded = parallel.sharesParameters() ? sharded(parallel, mesh) : null;
+        isRankZero = mesh.world().rank() == 0;
+        stages = mesh.group(ParallelOptions.PIPELINE_AXIS);
+        ParallelChecks.checkHeads(options);
+        sharded = parallel.sharesParameters() ? parallel.fullySharded(mesh) : null;
         TensorParallel tensor = parallel.tensor() == 1
                 ? null
                 : new TensorParallel(
@@ -71,15 +77,18 @@ final class MeshModel implements TrainedModel {
                         options.model().tensorParallelPlan());
         try {
             PipelineOptions how = pipelineOptions(options, mesh);
+            lossRank = how.schedule().rankOf(how.schedule().stages() - 1);
             // Each block is built, gets its values and is shared before the next block is built.
             ModuleWrapper ofStage = new StageLayers(
                     how.cut().orElseThrow(), how.schedule(), stages, 1, sharded == null ? ModuleWrapper.NONE : sharded);
             module = TrainedModel.build(options, tensor == null ? ofStage : ofStage.around(tensor));
             context = ContextParallel.apply(module, contextAxis, contextAxis.group(), parallel.contextExchange());
-            checkLength(options);
+            ParallelChecks.checkLength(
+                    options, context.split().localLength(options.model().context()));
             Map<String, ShardedTensor> parameters =
                     tensor == null ? WholeParameters.of(module) : tensor.shareRest(module);
             parameterCount = WholeParameters.elements(module, parameters);
+            parameters.forEach((name, parameter) -> shapes.put(name, parameter.globalShape()));
             pipeline = new PipelineParallel(
                     module.pipelineLayers(),
                     module::logitsLoss,
@@ -99,9 +108,8 @@ final class MeshModel implements TrainedModel {
         ParallelOptions parallel = options.parallel();
         PipelineOptions order =
                 PipelineOptions.of(parallel.schedule(), parallel.pipeline(), parallel.virtualStages(), microBatches);
-        int layers = options.model().layers() + 2; // with the embedding and the output layer
         PipelineOptions cut =
-                order.withCut(StageCut.byCount(layers, order.schedule().stages()));
+                order.withCut(StageCosts.cut(options, order.schedule().stages(), mesh.world()));
         PipelineOptions replicated = sharded == null
                 ? cut.withReplicas(ParallelOptions.gradientGroup(mesh))
                 : cut.withReplicas(new ShardedStages(sharded));
@@ -110,36 +118,8 @@ final class MeshModel implements TrainedModel {
                 : replicated;
     }
 
-    private static FullyShardedDataParallel sharded(ParallelOptions parallel, DeviceMesh mesh) {
-        return new FullyShardedDataParallel(
-                ParallelOptions.shardAxis(mesh).group(),
-                mesh.group(ParallelOptions.COPY_AXIS),
-                FsdpOptions.DEFAULT.withReshardAfterForward(parallel.reshardAfterForward()));
-    }
-
     private static MeshAxis axis(DeviceMesh mesh, String name) {
         return new MeshAxis(name, mesh.group(name));
-    }
-
-    /** Sizes that the parallel layers would refuse later, in a forward pass. */
-    private static void checkSizes(GptOptions options) {
-        ParallelOptions parallel = options.parallel();
-        int heads = options.model().heads() / parallel.tensor();
-        if (parallel.contextExchange() == ContextParallel.Exchange.ULYSSES && heads % parallel.context() != 0) {
-            throw new InvalidArgumentException("--cp-exchange=ulysses: the " + heads
-                    + " heads of a rank cannot be shared by --cp=" + parallel.context()
-                    + " in equal parts. Choose another number of ranks, or --cp-exchange=ring.");
-        }
-    }
-
-    private void checkLength(GptOptions options) {
-        ParallelOptions parallel = options.parallel();
-        long local = context.split().localLength(options.model().context());
-        if (parallel.isSequenceParallel() && local % parallel.tensor() != 0) {
-            throw new InvalidArgumentException("--sequence-parallel: the " + local
-                    + " tokens of a rank cannot be shared by --tp=" + parallel.tensor()
-                    + " in equal parts. Choose another --context.");
-        }
     }
 
     private Map<String, ShardedTensor> ofThisRank(Map<String, ShardedTensor> parameters, String shardAxis) {
@@ -171,6 +151,36 @@ final class MeshModel implements TrainedModel {
         };
         contextAxis.group().allReduce(MemorySegment.ofArray(loss), DataType.F64, 1, ReduceOp.SUM);
         return loss[0] / contextAxis.size();
+    }
+
+    /** Whether this rank holds the last stage. */
+    boolean computesLoss() {
+        return lossRank == stages.groupRank();
+    }
+
+    /** The parameters of all stages by name. Those of other ranks have no gradient. */
+    Map<String, Tensor> checkedParameters() {
+        Map<String, Tensor> all = ModuleTensors.parameters(module);
+        state.parameters().forEach((name, part) -> all.put(name, part.local()));
+        return all;
+    }
+
+    @Override
+    public Map<String, Tensor> wholeParameters(boolean keeps) {
+        return WholeParameters.gather(state, shapes, stages, keeps);
+    }
+
+    /** Rank 0 generates with a copy of the whole model. */
+    @Override
+    public Optional<LanguageModel> generator(GptOptions options) {
+        Map<String, Tensor> whole = wholeParameters(isRankZero);
+        if (whole.isEmpty()) {
+            return Optional.empty();
+        }
+        LanguageModel alone = options.model().build(ModuleWrapper.NONE);
+        ModelState.load(alone, whole);
+        whole.values().forEach(Tensor::close);
+        return Optional.of(alone);
     }
 
     @Override

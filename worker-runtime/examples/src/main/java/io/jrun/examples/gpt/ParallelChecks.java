@@ -2,6 +2,7 @@ package io.jrun.examples.gpt;
 
 import io.jrun.examples.options.CommandLineArguments;
 import io.jrun.examples.options.InvalidArgumentException;
+import io.jrun.train.context.ContextParallel;
 import io.jrun.train.fsdp.FsdpOptions;
 
 /** Refuses options that do not work together. Each refusal is an {@link InvalidArgumentException} with one line. */
@@ -14,6 +15,7 @@ final class ParallelChecks {
         boolean sharesInPart = stage == 1 || stage == 2;
         needs(given, "--virtual-stages", options.pipeline() > 1, "--pp=N: without a pipeline there are no stages");
         needs(given, "--schedule", options.pipeline() > 1, "--pp=N: a schedule is the order of the stages");
+        needs(given, "--stage-cut", options.pipeline() > 1, "--pp=N: without a pipeline there are no stages");
         needs(given, "--cp-exchange", options.context() > 1, "--cp=N: the ranks of --cp exchange keys");
         refuse(
                 options.isSequenceParallel() && options.tensor() == 1,
@@ -59,8 +61,8 @@ final class ParallelChecks {
                 options.offload().isPresent() && checkpoints.location().isPresent(),
                 "--offload keeps the last whole step in its folder: give no --checkpoint");
         refuse(
-                options.sharesParameters() && checkpoints.out().isPresent(),
-                "--out writes the model of a rank that holds the whole model: use --checkpoint with --zero=3");
+                options.offload().isPresent() && checkpoints.out().isPresent(),
+                "--offload keeps the parameters in its folder: give no --out");
         refuse(
                 (stage == 1 || stage == 2) && !optimizer.isFlat(),
                 "--zero=" + stage
@@ -69,8 +71,8 @@ final class ParallelChecks {
                 stage > 0 && hasHook,
                 "--comm-hook works without --shard only: ranks that share states reduce gradients by themselves");
         refuse(
-                options.sharesLayers() && (hasHook || recipe.onNonFinite().isPresent()),
-                "--comm-hook and --on-nonfinite work without --tp, --pp and --cp");
+                options.sharesLayers() && hasHook,
+                "--comm-hook works without --tp, --pp and --cp: a hook is for the gradients of whole models");
     }
 
     /** Checks the options against the number of copies that the ranks make. */
@@ -83,6 +85,26 @@ final class ParallelChecks {
         refuse(
                 options.offload().isPresent() && copies > 1,
                 "--offload shares the states among all data ranks: give --shard=" + copies * options.shards());
+    }
+
+    /** The heads of a rank, which the attention would refuse later, in a forward pass. */
+    static void checkHeads(GptOptions options) {
+        ParallelOptions parallel = options.parallel();
+        int keyHeads = options.model().keyHeads() / parallel.tensor();
+        refuse(
+                parallel.contextExchange() == ContextParallel.Exchange.ULYSSES && keyHeads % parallel.context() != 0,
+                "--cp-exchange=ulysses: the " + keyHeads + " key heads of a rank cannot be shared by --cp="
+                        + parallel.context()
+                        + " in equal parts. Choose another number of ranks, or --cp-exchange=ring.");
+    }
+
+    /** The tokens of a rank, which the layers would refuse later, in a forward pass. */
+    static void checkLength(GptOptions options, long localTokens) {
+        ParallelOptions parallel = options.parallel();
+        refuse(
+                parallel.isSequenceParallel() && localTokens % parallel.tensor() != 0,
+                "--sequence-parallel: the " + localTokens + " tokens of a rank cannot be shared by --tp="
+                        + parallel.tensor() + " in equal parts. Choose another --context.");
     }
 
     private static void needs(CommandLineArguments given, String option, boolean hasReason, String needed) {

@@ -6,6 +6,7 @@ import io.jrun.examples.options.CommandLineArguments;
 import io.jrun.examples.options.InvalidArgumentException;
 import io.jrun.train.context.ContextParallel;
 import io.jrun.train.fsdp.FsdpOptions;
+import io.jrun.train.fsdp.FullyShardedDataParallel;
 import io.jrun.train.mesh.DeviceMesh;
 import io.jrun.train.mesh.MeshAxis;
 import io.jrun.train.pipeline.schedule.ScheduleException;
@@ -30,6 +31,7 @@ import java.util.Optional;
  * @param globalBatch sequences of one step on all ranks together; 0 if {@code --accumulate} decides
  * @param schedule of the pipeline
  * @param virtualStages stages that each pipeline rank holds
+ * @param stageCut the measure by which stages are equal
  * @param isSequenceParallel whether tensor parallel ranks share the sequence between the layers
  * @param contextExchange how attention reaches the keys of other ranks
  */
@@ -45,6 +47,7 @@ record ParallelOptions(
         int globalBatch,
         ScheduleKind schedule,
         int virtualStages,
+        CutMeasure stageCut,
         boolean isSequenceParallel,
         ContextParallel.Exchange contextExchange) {
 
@@ -68,10 +71,19 @@ record ParallelOptions(
             "--global-batch",
             "--schedule",
             "--virtual-stages",
+            "--stage-cut",
             "--cp-exchange");
     static final List<String> FLAGS = List.of("--sequence-parallel");
 
     static final int STAGES = 3;
+
+    /** The measure by which the stages of a pipeline are equal. */
+    enum CutMeasure {
+        /** The number of layers. */
+        COUNT,
+        /** The measured time of a forward and a backward pass. */
+        COST
+    }
 
     static ParallelOptions of(CommandLineArguments given) {
         int shards = given.number("--shard", 1, 1);
@@ -87,6 +99,7 @@ record ParallelOptions(
                 given.number("--global-batch", 0, 1),
                 schedule(given),
                 given.number("--virtual-stages", schedule(given).leastStagesPerRank(), 1),
+                given.word("--stage-cut", CutMeasure.COUNT),
                 given.has("--sequence-parallel"),
                 given.word("--cp-exchange", ContextParallel.Exchange.RING));
         ParallelChecks.check(options, given);
@@ -161,6 +174,14 @@ record ParallelOptions(
             }
         }
         return (int) product;
+    }
+
+    /** The sharing of all states, along the axes of a mesh. */
+    FullyShardedDataParallel fullySharded(DeviceMesh mesh) {
+        return new FullyShardedDataParallel(
+                shardAxis(mesh).group(),
+                mesh.group(COPY_AXIS),
+                FsdpOptions.DEFAULT.withReshardAfterForward(reshardAfterForward));
     }
 
     /** The ranks that train on different samples. */

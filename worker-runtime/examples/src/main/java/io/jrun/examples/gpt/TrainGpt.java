@@ -195,7 +195,9 @@ public final class TrainGpt {
             Tokenizer tokenizer = corpus.tokenizer()
                     .orElseThrow(() -> new InvalidArgumentException(
                             "--sample needs the --tokenizer with which " + corpus + " was made"));
-            progress.print(TextGenerator.generate(model.module(), tokenizer, options.sample(), options.seed()));
+            model.generator(options)
+                    .ifPresent(generator -> progress.print(
+                            TextGenerator.generate(generator, tokenizer, options.sample(), options.seed())));
         }
     }
 

@@ -27,6 +27,15 @@ interface TrainedModel extends AutoCloseable {
     /** This rank's parts of the parameters. */
     ShardedState state();
 
+    /**
+     * The whole parameters by name, which the caller frees. Collective.
+     *
+     * @param keeps whether this rank gets the parameters; the map is empty on the other ranks
+     */
+    default Map<String, Tensor> wholeParameters(boolean keeps) {
+        return WholeParameters.gather(state(), keeps);
+    }
+
     /** The state that only this rank has, besides its parts. Empty for most models. The caller frees the tensors. */
     default Map<String, Tensor> ownState() {
         return Map.of();
@@ -59,6 +68,14 @@ interface TrainedModel extends AutoCloseable {
     /** The mean loss of a batch on this rank, without gradients. Collective. */
     default double evaluate(TokenBatch batch) {
         return module().loss(batch.inputs(), batch.targets()).item_double();
+    }
+
+    /**
+     * The model that generates text: on all ranks, which compute together, or on rank 0 alone. Collective. All ranks
+     * with a model generate the same text.
+     */
+    default Optional<LanguageModel> generator(GptOptions options) {
+        return Optional.of(module());
     }
 
     /** A line about the training so far, for its end. Collective. */

@@ -19,6 +19,7 @@ import java.util.TreeMap;
 import java.util.stream.Stream;
 import org.bytedeco.pytorch.Tensor;
 import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -63,6 +64,16 @@ class ExpertModelTest {
         saved.forEach((name, values) -> assertThat(loaded.get(name)).as(name).containsExactly(values));
     }
 
+    /** The second job makes no step. With --ema the file has the averages. */
+    @Test
+    void theFileOfTheParametersHasAllExperts() {
+        Path whole = folder.resolve("whole.safetensors");
+        Path shared = folder.resolve("shared.safetensors");
+        run(1, "out", "--experts=4 --ema=0.5 --accumulate=4 --out=" + whole);
+        run(2, "out", "--experts=4 --ema=0.5 --accumulate=2 --ep=2 --resume --out=" + shared);
+        assertThat(shared).hasSameBinaryContentAs(whole);
+    }
+
     @ParameterizedTest
     @CsvSource(
             delimiter = '|',
@@ -75,7 +86,6 @@ class ExpertModelTest {
                 "2 | --pp=2 --ep=2 | --experts does not work with --pp",
                 "2 | --shard=2 | --experts does not work with --shard",
                 "2 | --comm-hook=bf16 | --experts does not work with --comm-hook",
-                "2 | --ep=2 --out=x | --out writes the model of a rank that holds the whole model",
                 "1 | --capacity-factor=-1 | --capacity-factor is '-1', expected 0 or a number above 0"
             })
     void mistakesAreOneLineThatSaysWhatToDo(int ranks, String flags, String message) {

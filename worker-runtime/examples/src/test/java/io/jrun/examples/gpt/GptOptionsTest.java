@@ -20,7 +20,7 @@ class GptOptionsTest {
         GptOptions options = GptOptions.parse(new String[0]).orElseThrow();
         assertThat(options.data().data()).isEmpty();
         assertThat(options.model())
-                .isEqualTo(new GptConfig(ModelKind.GPT, 3, 128, 4, 64, true, 256, ExpertLayers.NONE));
+                .isEqualTo(new GptConfig(ModelKind.GPT, 3, 128, 4, 4, 64, true, 256, ExpertLayers.NONE));
         assertThat(options.checkpoints().resume()).isFalse();
     }
 
@@ -44,7 +44,7 @@ class GptOptionsTest {
                 .orElseThrow();
         assertThat(options.data().data()).isEqualTo(Optional.of(Path.of("a b")));
         assertThat(options.model())
-                .isEqualTo(new GptConfig(ModelKind.GPT, 3, 96, 3, 32, false, 256, ExpertLayers.NONE));
+                .isEqualTo(new GptConfig(ModelKind.GPT, 3, 96, 3, 3, 32, false, 256, ExpertLayers.NONE));
         assertThat(options.steps()).isEqualTo(7);
         assertThat(options.checkpoints().location()).isEqualTo(Optional.of("out"));
         assertThat(options.checkpoints().resume()).isTrue();
@@ -124,6 +124,12 @@ class GptOptionsTest {
                 "--recompute=all | --recompute is 'all', expected a whole number of at least 0",
                 "--peak-flops=fast | --peak-flops is 'fast', expected a number above 0",
                 "--heads=3 | --width 128 is not a multiple of --heads 3",
+                "--model=llama --key-heads=3 | --heads 4 is not a multiple of --key-heads 3",
+                "--key-heads=2 | --key-heads=2 needs --model=llama: each head of GPT-2 has keys of its own",
+                "--shard=2 --offload=x --optimizer=fused --out=y | --offload keeps the parameters in its folder:"
+                        + " give no --out",
+                "--shard=2 --offload=x --optimizer=fused --ema=0.9 | --precision=f16 and --ema need gradients and"
+                        + " parameters in memory: give no --offload",
                 "--resume | --resume and --checkpoint-every need --checkpoint=LOCATION"
             })
     void mistakesAreOneLineThatSaysWhatToDo(String arguments, String message) {

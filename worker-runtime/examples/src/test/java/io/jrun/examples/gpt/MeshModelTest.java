@@ -7,20 +7,29 @@ import io.jrun.comm.local.LocalWorld;
 import io.jrun.comm.local.LocalWorldOptions;
 import io.jrun.examples.CasesOfSeed;
 import io.jrun.train.Libtorch;
+import io.jrun.train.checkpoint.Safetensors;
+import io.jrun.train.tensor.TensorMemory;
+import java.io.ByteArrayOutputStream;
 import java.io.IOException;
+import java.io.PrintStream;
+import java.lang.foreign.ValueLayout;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
+import org.bytedeco.pytorch.Tensor;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.MethodSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /**
  * train.jar with --tp, --cp and --pp, also with --shard. Compared are the parameters of the last checkpoint. A run
@@ -36,7 +45,7 @@ class MeshModelTest {
             new Mesh(4, "--cp=2 --pp=2 --accumulate=4 --schedule=interleaved --model=llama --recompute=1"),
             new Mesh(4, "--dp=2 --pp=2 --accumulate=2 --schedule=zbv"),
             new Mesh(4, "--tp=2 --cp=2 --accumulate=4 --cp-exchange=all-gather"),
-            new Mesh(2, "--cp=2 --accumulate=4 --cp-exchange=ulysses"),
+            new Mesh(2, "--cp=2 --accumulate=4 --cp-exchange=ulysses --model=llama --heads=4 --key-heads=2"),
             new Mesh(4, "--shard=2 --tp=2 --accumulate=2"),
             new Mesh(4, "--shard=2 --cp=2 --accumulate=2 --reshard-after-forward=2 --model=llama"),
             new Mesh(4, "--shard=2 --pp=2 --accumulate=2 --schedule=zb1p --recompute=1"),
@@ -50,13 +59,15 @@ class MeshModelTest {
         /** The options that change the model, not its division. */
         String modelFlags() {
             return Stream.of(flags.split(" "))
-                    .filter(word -> word.matches("--(model|untied).*"))
+                    .filter(word -> word.matches("--(model|untied|heads|key-heads).*"))
                     .collect(Collectors.joining(" "));
         }
     }
 
     @TempDir
     private Path folder;
+
+    private final ByteArrayOutputStream printed = new ByteArrayOutputStream();
 
     private static final Map<String, Map<String, float[]>> OF_ONE_RANK = new HashMap<>();
 
@@ -69,7 +80,10 @@ class MeshModelTest {
         return Stream.concat(
                 Stream.of(
                         new Mesh(16, "--tp=2 --cp=2 --pp=2 --dp=2 --accumulate=2 --sequence-parallel"),
-                        new Mesh(16, "--tp=2 --cp=2 --pp=2 --shard=2 --accumulate=2")),
+                        new Mesh(16, "--tp=2 --cp=2 --pp=2 --shard=2 --accumulate=2"),
+                        new Mesh(
+                                4,
+                                "--tp=2 --pp=2 --accumulate=4 --stage-cut=cost --model=llama --heads=4 --key-heads=2")),
                 CasesOfSeed.draw(MESHES, DRAWN).stream());
     }
 
@@ -149,6 +163,46 @@ class MeshModelTest {
         }
     }
 
+    /** The averages of all steps, as one rank has them. */
+    @ParameterizedTest
+    @ValueSource(
+            strings = {
+                "--tp=2 --pp=2 --accumulate=4 --schedule=zbv",
+                "--shard=2 --pp=2 --accumulate=2",
+                "--tp=2 --cp=2 --accumulate=4"
+            })
+    void theEndWritesTheWholeModelAndText(String flags) {
+        String more = " --ema=0.5 --sample=4 --out=" + folder;
+        train("one", 1, ("--accumulate=4" + more + "/one.safetensors").split(" "));
+        printed.reset();
+        train("mesh", 4, (flags + more + "/mesh.safetensors").split(" "));
+        assertThat(printed.toString(StandardCharsets.UTF_8)).contains("* Returns ");
+        Map<String, Tensor> expected =
+                Safetensors.read(folder.resolve("one.safetensors")).tensors();
+        Map<String, Tensor> found =
+                Safetensors.read(folder.resolve("mesh.safetensors")).tensors();
+        assertThat(found.keySet()).isEqualTo(expected.keySet());
+        expected.forEach((name, tensor) -> assertThat(values(Objects.requireNonNull(found.get(name))))
+                .as(name)
+                .usingComparatorWithPrecision(2e-6f)
+                .containsExactly(values(tensor)));
+    }
+
+    private static float[] values(Tensor tensor) {
+        return TensorMemory.segment(tensor).toArray(ValueLayout.JAVA_FLOAT);
+    }
+
+    /** A learning rate that makes the parameters infinite in the first step. Ranks 2 and 3 have the last stage. */
+    @Test
+    void stepsThatAreNotFiniteStopTheJobOrAreSkipped() {
+        String diverges = "--tp=2 --pp=2 --accumulate=4 --lr=1e38 --clip=0 --warmup=0 --on-nonfinite=";
+        assertThatThrownBy(() -> train("stop", 4, (diverges + "stop").split(" ")))
+                .hasStackTraceContaining("rank 2, step 2: the loss is not finite");
+        train("skip", 4, (diverges + "skip").split(" "));
+        assertThat(printed.toString(StandardCharsets.UTF_8))
+                .contains("skipped rank 2, step 3: the loss is not finite\n", "2 steps were skipped");
+    }
+
     @ParameterizedTest
     @CsvSource(
             delimiter = '|',
@@ -157,7 +211,9 @@ class MeshModelTest {
                 "2 | --tp=100000 --pp=100000 | --pp=100000 x --shard=1 x --cp=1 x --tp=100000 is too large",
                 "2 | --tp=2 --heads=1 | 1 heads cannot be shared by 2 tensor parallel ranks in equal parts",
                 "2 | --cp=2 --context=30 | a sequence of 30 tokens cannot be shared by 2 context parallel ranks",
-                "2 | --cp=2 --cp-exchange=ulysses --heads=1 | the 1 heads of a rank cannot be shared by --cp=2",
+                "2 | --cp=2 --cp-exchange=ulysses --heads=1 | the 1 key heads of a rank cannot be shared by --cp=2",
+                "2 | --tp=2 --model=llama --key-heads=1 | 1 heads cannot be shared by 2 tensor parallel ranks",
+                "2 | --stage-cut=cost | --stage-cut=cost needs --pp",
                 "2 | --tp=2 --context=31 --sequence-parallel | the 31 tokens of a rank cannot be shared by --tp=2",
                 "2 | --pp=2 --accumulate=1 | 1 micro-batches are fewer than the 2 pipeline ranks: use at least 2",
                 "2 | --pp=2 --accumulate=2 --schedule=interleaved --virtual-stages=3 | a model of 4 layers has no 6 stages",
@@ -169,8 +225,8 @@ class MeshModelTest {
                 "4 | --tp=2 --shard=2 --zero=1 | --zero=1 works without --tp, --pp and --cp: use --zero=3",
                 "4 | --tp=2 --shard=2 --offload=x | --offload works without --tp, --pp and --cp",
                 "4 | --cp=2 --shard=2 --reshard-after-forward=3 | 3 does not divide --shard x --cp = 4",
-                "2 | --tp=2 --on-nonfinite=stop | --comm-hook and --on-nonfinite work without --tp, --pp and --cp",
-                "2 | --tp=2 --sample=3 | --sample and --out need a rank with the whole model"
+                "2 | --tp=2 --comm-hook=bf16 | --comm-hook works without --tp, --pp and --cp",
+                "2 | --pp=2 --precision=f16 | --precision=f16 works without --tp, --cp, --pp and --experts"
             })
     void mistakesAreOneLineThatSaysWhatToDo(int ranks, String flags, String message) {
         assertThatThrownBy(() -> train("bad", ranks, flags.split(" ")))
@@ -181,9 +237,11 @@ class MeshModelTest {
     /** Trains to the last step and returns the tensors of the checkpoint. */
     private Map<String, float[]> train(String name, int ranks, String... flags) {
         GptOptions options = options(name, flags);
+        PrintStream out = new PrintStream(printed, true, StandardCharsets.UTF_8);
         LocalWorld.run(
                 LocalWorldOptions.ofSize(ranks).withDeterministic(true),
-                world -> TrainGpt.train(options, world, Progress.SILENT));
+                world ->
+                        TrainGpt.train(options, world, world.rank() == 0 ? new Progress(out, false) : Progress.SILENT));
         return CheckpointContents.of(folder.resolve(name), options.steps());
     }
 

@@ -45,7 +45,7 @@ class SharedModelTest {
     @CsvSource({
         "2,--zero=1 --shard=2",
         "2,--zero=2 --shard=2",
-        "3,--shard=3",
+        "3,--shard=3 --ema=0.5",
         "2,--shard=2 --recompute=1 --optimizer=adamw",
         "2,--shard=2 --accumulate=2 --on-nonfinite=stop",
         "2,--shard=2 --precision=bf16 --untied --reshard-after-forward=no",
@@ -61,8 +61,13 @@ class SharedModelTest {
     }
 
     @Test
-    void aSharedModelGeneratesText() {
-        assertThat(train(2, "--shard=2", "--sample=5")).contains("* Returns ");
+    void aSharedModelGeneratesTextAndWritesAllParameters() {
+        Path whole = folder.resolve("whole.safetensors");
+        Path shared = folder.resolve("shared.safetensors");
+        train(2, "--clip=0", "--out=" + whole);
+        assertThat(train(2, "--clip=0", "--shard=2", "--sample=5", "--out=" + shared))
+                .contains("* Returns ");
+        assertThat(shared).hasSameBinaryContentAs(whole);
     }
 
     /** The checkpoints of DDP, of stages 1 and 2, and of FSDP on any number of ranks have the same bits. */

@@ -8,10 +8,12 @@ import io.jrun.train.autograd.LeafHooks;
 import java.lang.foreign.MemorySegment;
 import java.util.List;
 import java.util.Map;
+import java.util.stream.IntStream;
 import org.bytedeco.javacpp.PointerScope;
 import org.bytedeco.pytorch.NoGradGuard;
 import org.bytedeco.pytorch.Tensor;
 import org.bytedeco.pytorch.global.torch;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Finds the first rank and parameter with a gradient that is NaN or infinite, or the rank with such a loss. Hooks check
@@ -33,11 +35,14 @@ public final class NonFiniteGuard implements AutoCloseable {
     private static final long NONE = Long.MAX_VALUE;
     private static final int LOSS = 0;
 
+    /** More than the numbers of all ranks and parameters. */
+    private static final long AFTER_LOSSES = 1L << 60;
+
     private final NonFinitePolicy policy;
     private final List<String> names;
     private final List<Tensor> parameters;
     private final ProcessGroup group;
-    private final LeafHooks hooks;
+    private final @Nullable LeafHooks hooks;
     private final long[] first = {NONE};
     private long skipped;
     private String lastSkipped = "";
@@ -49,25 +54,53 @@ public final class NonFiniteGuard implements AutoCloseable {
      * @param trained parameters by name; the guard ignores parameters that require no gradient
      */
     public NonFiniteGuard(NonFinitePolicy policy, Map<String, Tensor> trained, ProcessGroup group) {
+        this(
+                policy,
+                trained.entrySet().stream()
+                        .filter(entry -> entry.getValue().requires_grad())
+                        .toList(),
+                group,
+                true);
+    }
+
+    private NonFiniteGuard(
+            NonFinitePolicy policy,
+            List<Map.Entry<String, Tensor>> trained,
+            ProcessGroup group,
+            boolean checksEachPass) {
         this.policy = policy;
         this.group = group;
-        List<Map.Entry<String, Tensor>> entries = trained.entrySet().stream()
-                .filter(entry -> entry.getValue().requires_grad())
-                .toList();
-        names = entries.stream().map(Map.Entry::getKey).toList();
-        parameters = entries.stream().map(Map.Entry::getValue).toList();
-        hooks = AutogradBridge.instance().watch(parameters, this::checkGradient);
+        names = trained.stream().map(Map.Entry::getKey).toList();
+        parameters = trained.stream().map(Map.Entry::getValue).toList();
+        hooks = checksEachPass ? AutogradBridge.instance().watch(parameters, this::checkGradient) : null;
+    }
+
+    /**
+     * A guard without hooks: {@link #mayStep} checks the gradients that the parameters then have. For passes that make
+     * gradients outside of libtorch's backward pass, as those of a pipeline. A loss is named before a gradient: the
+     * gradients of all stages follow from it.
+     *
+     * @param trained parameters by name, with the same names on all ranks; a parameter without a gradient passes
+     */
+    public static NonFiniteGuard afterPasses(NonFinitePolicy policy, Map<String, Tensor> trained, ProcessGroup group) {
+        return new NonFiniteGuard(policy, List.copyOf(trained.entrySet()), group, false);
     }
 
     /** Stores whether this rank's loss is finite. Waits for the loss. */
     public void checkLoss(Tensor loss) {
-        if (!Float.isFinite(loss.item_float())) {
+        checkLoss(loss.item_double());
+    }
+
+    /** Stores whether this rank's loss is finite. */
+    public void checkLoss(double loss) {
+        if (!Double.isFinite(loss)) {
             note(LOSS);
         }
     }
 
     private void checkGradient(int parameter) {
-        if (first[0] == NONE && !isFinite(parameters.get(parameter).mutable_grad())) {
+        Tensor gradient = parameters.get(parameter).mutable_grad();
+        if (first[0] == NONE && gradient.defined() && !isFinite(gradient)) {
             note(parameter + 1);
         }
     }
@@ -87,7 +120,8 @@ public final class NonFiniteGuard implements AutoCloseable {
     /** Keeps the first value of this rank that is not finite: later values follow from the first. */
     private void note(int place) {
         if (first[0] == NONE) {
-            first[0] = (long) group.worldRank(group.groupRank()) * (names.size() + 1) + place;
+            long later = hooks == null && place != LOSS ? AFTER_LOSSES : 0;
+            first[0] = later + (long) group.worldRank(group.groupRank()) * (names.size() + 1) + place;
         }
     }
 
@@ -99,6 +133,9 @@ public final class NonFiniteGuard implements AutoCloseable {
      * @throws NonFiniteException on all ranks, if the policy is to stop
      */
     public boolean mayStep(long step) {
+        if (hooks == null) {
+            IntStream.range(0, parameters.size()).forEach(this::checkGradient);
+        }
         group.allReduce(MemorySegment.ofArray(first), DataType.I64, 1, ReduceOp.MIN);
         long found = first[0];
         first[0] = NONE;
@@ -115,7 +152,8 @@ public final class NonFiniteGuard implements AutoCloseable {
         return false;
     }
 
-    private String place(long found, long step) {
+    private String place(long noted, long step) {
+        long found = noted % AFTER_LOSSES;
         long rank = found / (names.size() + 1);
         int place = Math.toIntExact(found % (names.size() + 1));
         String what = place == LOSS ? "the loss" : "the gradient of '" + names.get(place - 1) + "'";
@@ -135,6 +173,8 @@ public final class NonFiniteGuard implements AutoCloseable {
     /** Removes the hooks. */
     @Override
     public void close() {
-        hooks.close();
+        if (hooks != null) {
+            hooks.close();
+        }
     }
 }
