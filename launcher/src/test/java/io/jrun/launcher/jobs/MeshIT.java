@@ -47,15 +47,15 @@ class MeshIT extends RealJobs {
         assertThat(found).usingComparatorWithPrecision(1e-6f).containsExactly(parameters("alone"));
     }
 
-    /** Two stages of two ranks; under {@code -Djrun.soak=true} also two copies, and copies that share states. */
+    /** Two copies of two stages of two ranks; under {@code -Djrun.soak=true} also one copy, and shared states. */
     static Stream<List<String>> killedMeshes() {
-        List<String> small = List.of("--tp=2", "--pp=2", "--schedule=zb1p");
+        List<String> copies = List.of("--tp=2", "--pp=2", "--schedule=zb1p", "--dp=2");
         return Boolean.getBoolean("jrun.soak")
                 ? Stream.of(
-                        small,
-                        List.of("--tp=2", "--pp=2", "--schedule=zb1p", "--dp=2"),
+                        copies,
+                        List.of("--tp=2", "--pp=2", "--schedule=zb1p"),
                         List.of("--tp=2", "--pp=2", "--shard=2"))
-                : Stream.of(small);
+                : Stream.of(copies);
     }
 
     @ParameterizedTest

@@ -20,6 +20,7 @@ import io.jrun.train.pipeline.PipelineOptions;
 import io.jrun.train.pipeline.PipelineParallel;
 import io.jrun.train.pipeline.StageLayers;
 import io.jrun.train.pipeline.TensorShards;
+import io.jrun.train.pipeline.schedule.ScheduleException;
 import io.jrun.train.precision.Autocast;
 import io.jrun.train.tensor.ModuleTensors;
 import io.jrun.train.tensorparallel.TensorParallel;
@@ -106,8 +107,7 @@ final class MeshModel implements TrainedModel {
 
     private PipelineOptions pipelineOptions(GptOptions options, DeviceMesh mesh) {
         ParallelOptions parallel = options.parallel();
-        PipelineOptions order =
-                PipelineOptions.of(parallel.schedule(), parallel.pipeline(), parallel.virtualStages(), microBatches);
+        PipelineOptions order = order(parallel);
         PipelineOptions cut =
                 order.withCut(StageCosts.cut(options, order.schedule().stages(), mesh.world()));
         PipelineOptions replicated = sharded == null
@@ -116,6 +116,16 @@ final class MeshModel implements TrainedModel {
         return options.recipe().precision() == GptRecipe.Precision.BF16
                 ? replicated.withAutocast(Autocast::cpuBfloat16)
                 : replicated;
+    }
+
+    private PipelineOptions order(ParallelOptions parallel) {
+        try {
+            return PipelineOptions.of(
+                    parallel.schedule(), parallel.pipeline(), parallel.virtualStages(), microBatches);
+        } catch (ScheduleException e) {
+            throw new InvalidArgumentException(e.getMessage() + " (--accumulate is " + microBatches
+                    + ", --virtual-stages is " + parallel.virtualStages() + ")");
+        }
     }
 
     private static MeshAxis axis(DeviceMesh mesh, String name) {

@@ -215,7 +215,7 @@ class MeshModelTest {
                 "2 | --tp=2 --model=llama --key-heads=1 | 1 heads cannot be shared by 2 tensor parallel ranks",
                 "2 | --stage-cut=cost | --stage-cut=cost needs --pp",
                 "2 | --tp=2 --context=31 --sequence-parallel | the 31 tokens of a rank cannot be shared by --tp=2",
-                "2 | --pp=2 --accumulate=1 | 1 micro-batches are fewer than the 2 pipeline ranks: use at least 2",
+                "2 | --pp=2 --accumulate=1 | 1 micro-batches are fewer than the 2 pipeline ranks: use at least 2 (--accumulate is 1, --virtual-stages is 1)",
                 "2 | --pp=2 --accumulate=2 --schedule=interleaved --virtual-stages=3 | a model of 4 layers has no 6 stages",
                 "2 | --pp=2 --schedule=1f2b | no schedule has the name '1f2b'",
                 "2 | --virtual-stages=2 | --virtual-stages=2 needs --pp",
