@@ -120,8 +120,7 @@ final class MeshModel implements TrainedModel {
 
     private PipelineOptions order(ParallelOptions parallel) {
         try {
-            return PipelineOptions.of(
-                    parallel.schedule(), parallel.pipeline(), parallel.virtualStages(), microBatches);
+            return PipelineOptions.of(parallel.schedule(), parallel.pipeline(), parallel.virtualStages(), microBatches);
         } catch (ScheduleException e) {
             throw new InvalidArgumentException(e.getMessage() + " (--accumulate is " + microBatches
                     + ", --virtual-stages is " + parallel.virtualStages() + ")");

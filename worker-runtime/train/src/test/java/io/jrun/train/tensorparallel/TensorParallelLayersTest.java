@@ -8,19 +8,25 @@ import io.jrun.comm.World;
 import io.jrun.comm.local.LocalWorld;
 import io.jrun.train.CountingGroup;
 import io.jrun.train.Libtorch;
+import io.jrun.train.LiveMemory;
 import io.jrun.train.ParallelTraining;
 import io.jrun.train.layer.CompositeModule;
 import io.jrun.train.layer.DropoutLayer;
 import io.jrun.train.layer.LinearLayer;
+import io.jrun.train.layer.Norm;
 import io.jrun.train.layer.TokenEmbedding;
 import io.jrun.train.layer.TokenLoss;
 import io.jrun.train.mesh.MeshAxis;
 import io.jrun.train.mesh.ShardRange;
+import io.jrun.train.tensor.TensorMemory;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.stream.IntStream;
 import org.assertj.core.data.Offset;
+import org.bytedeco.javacpp.PointerScope;
 import org.bytedeco.pytorch.Scalar;
 import org.bytedeco.pytorch.Tensor;
 import org.bytedeco.pytorch.TensorOptions;
@@ -107,6 +113,66 @@ class TensorParallelLayersTest {
             long weightProduct = call.awaited().get() - call.begun();
             assertThat(weightProduct).isGreaterThan(100_000L); // 2 * 512 * 64 * 4096 operations lie between
         });
+    }
+
+    private static final class NormedBlock extends CompositeModule {
+        private final Norm norm = add("norm", Norm.layer(128, 1e-5));
+        private final LinearLayer up = add("up", new LinearLayer(128, 512, false));
+        private final LinearLayer down = add("down", new LinearLayer(512, 128, false));
+
+        Tensor forward(Tensor x) {
+            return x.add(down.forward(torch.gelu(up.forward(norm.forward(x)))));
+        }
+    }
+
+    /**
+     * Bytes that a forward pass of a rank leaves for the backward pass, in units of the whole input, for each block. All
+     * ranks are threads of this process.
+     */
+    private static double livePerBlock(boolean isSequenceParallel) {
+        int ranks = 4;
+        int blocks = 4;
+        long length = 1024;
+        AtomicLong left = new AtomicLong();
+        LocalWorld.run(ranks, world -> {
+            CompositeModule model = new CompositeModule();
+            List<NormedBlock> stack = IntStream.range(0, blocks)
+                    .mapToObj(i -> model.add("block" + i, new NormedBlock()))
+                    .toList();
+            TensorParallel.parallelize(
+                    model,
+                    axis(world.group()),
+                    isSequenceParallel,
+                    Map.of(
+                            "*.norm", ParallelStyle.SEQUENCE,
+                            "*.up", ParallelStyle.COLUMN,
+                            "*.down", ParallelStyle.ROW));
+            Tensor x = torch.ones(2, isSequenceParallel ? length / ranks : length, 128)
+                    .set_requires_grad(true);
+            world.group().barrier();
+            long before = LiveMemory.bytes();
+            world.group().barrier();
+            Tensor y;
+            try (PointerScope _ = new PointerScope()) {
+                Tensor next = x;
+                for (NormedBlock block : stack) {
+                    next = block.forward(next);
+                }
+                y = TensorMemory.own(next);
+            }
+            world.group().barrier();
+            left.set(LiveMemory.bytes() - before);
+            world.group().barrier();
+            y.close();
+        });
+        return (double) left.get() / ranks / blocks / (2 * length * 128 * Float.BYTES);
+    }
+
+    /** In units of the input: norm and output have 1 each, up and gelu 4 each. Korthikanti et al. 2022, equation 2. */
+    @Test
+    void activationsBetweenTheLayersShrinkWithSequenceParallelism() {
+        assertThat(livePerBlock(false)).isCloseTo(2 + 8 / 4.0, within(0.2));
+        assertThat(livePerBlock(true)).isCloseTo((2 + 8) / 4.0, within(0.2));
     }
 
     @Test
