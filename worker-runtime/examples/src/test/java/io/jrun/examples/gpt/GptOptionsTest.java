@@ -128,8 +128,6 @@ class GptOptionsTest {
                 "--key-heads=2 | --key-heads=2 needs --model=llama: each head of GPT-2 has keys of its own",
                 "--shard=2 --offload=x --optimizer=fused --out=y | --offload keeps the parameters in its folder:"
                         + " give no --out",
-                "--shard=2 --offload=x --optimizer=fused --ema=0.9 | --precision=f16 and --ema need gradients and"
-                        + " parameters in memory: give no --offload",
                 "--resume | --resume and --checkpoint-every need --checkpoint=LOCATION"
             })
     void mistakesAreOneLineThatSaysWhatToDo(String arguments, String message) {
