@@ -32,12 +32,7 @@ record TokenizerDefinition(Path file, String json, int vocabulary, OptionalInt e
     static TokenizerDefinition read(Path file) throws IOException {
         JsonObject root = JsonObject.read(file);
         String json = Files.readString(file);
-        for (String expression : root.textsOf("Regex")) {
-            if (ExpressionCheck.mayBeExponential(expression)) {
-                throw new IllegalArgumentException(file + " has the expression '" + OneLine.of(expression)
-                        + "', whose time may grow exponentially with the text");
-            }
-        }
+        requireSafe(root, file);
         JsonObject model = root.object("model");
         List<JsonObject> added = root.objects("added_tokens");
         long size = model.isList("vocab") ? model.size("vocab") : endOfIds(model.object("vocab"), json.length());
@@ -54,6 +49,28 @@ record TokenizerDefinition(Path file, String json, int vocabulary, OptionalInt e
                 Math.toIntExact(size),
                 endOfText(file, config, model, added),
                 number(configured(config, "mask_token").map(List::of).orElse(MASK), model, added));
+    }
+
+    /** Refuses the parts with which the native library would end the process. */
+    private static void requireSafe(JsonObject root, Path file) {
+        for (String expression : root.textsOf("Regex")) {
+            if (ExpressionCheck.mayBeExponential(expression)) {
+                throw new IllegalArgumentException(file + " has the expression '" + OneLine.of(expression)
+                        + "', whose time may grow exponentially with the text");
+            }
+        }
+        for (JsonObject pieces : root.objectsOfType("FixedLength")) {
+            if (pieces.has("length") && pieces.integer("length") < 1) {
+                throw new IllegalArgumentException(
+                        file + ": FixedLength has the length " + pieces.integer("length") + ", expected 1 or more");
+            }
+        }
+        for (JsonObject normalizer : root.objectsOfType("Precompiled")) {
+            String map = normalizer.text("precompiled_charsmap").orElse("");
+            CharacterMapCheck.problem(map).ifPresent(problem -> {
+                throw new IllegalArgumentException(file + ": the precompiled_charsmap " + problem);
+            });
+        }
     }
 
     private static long endOfIds(JsonObject vocabulary, long limit) {

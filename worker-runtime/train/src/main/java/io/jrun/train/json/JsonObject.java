@@ -158,21 +158,36 @@ public final class JsonObject {
     /** The texts of all members with this name, in this object and in the objects below. */
     public List<String> textsOf(String name) {
         List<String> texts = new ArrayList<>();
-        collect(name, members, texts);
+        for (Map<?, ?> object : objectsFrom(members)) {
+            if (object.get(name) instanceof String text) {
+                texts.add(text);
+            }
+        }
         return texts;
     }
 
-    private static void collect(String name, @Nullable Object value, List<String> texts) {
+    /** This object and the objects below whose member {@code type} is this text. */
+    public List<JsonObject> objectsOfType(String type) {
+        return objectsFrom(members).stream()
+                .filter(object -> type.equals(object.get("type")))
+                .map(object -> {
+                    Map<String, @Nullable Object> inner = new LinkedHashMap<>();
+                    object.forEach((key, value) -> inner.put((String) key, value));
+                    return new JsonObject(source + ": " + type, inner);
+                })
+                .toList();
+    }
+
+    /** A value and all values below that are objects. */
+    private static List<Map<?, ?>> objectsFrom(@Nullable Object value) {
+        List<Map<?, ?>> objects = new ArrayList<>();
         if (value instanceof Map<?, ?> map) {
-            map.forEach((key, inner) -> {
-                if (key.equals(name) && inner instanceof String text) {
-                    texts.add(text);
-                }
-                collect(name, inner, texts);
-            });
+            objects.add(map);
+            map.values().forEach(inner -> objects.addAll(objectsFrom(inner)));
         } else if (value instanceof List<?> list) {
-            list.forEach(inner -> collect(name, inner, texts));
+            list.forEach(inner -> objects.addAll(objectsFrom(inner)));
         }
+        return objects;
     }
 
     /** Whether the key has a list. */
