@@ -196,7 +196,7 @@ final class JobSpecBuilder {
                 OptionValues.tee(settings.text(LaunchOption.TEE, "0"), settings.name(LaunchOption.TEE)),
                 ranks(LaunchOption.LOCAL_RANKS_FILTER),
                 ranks(LaunchOption.RANKS_FILTER),
-                prefixed,
+                prefixed && !settings.isOn(LaunchOption.NO_PREFIX),
                 terminals());
     }
 

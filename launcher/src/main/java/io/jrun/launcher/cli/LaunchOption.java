@@ -501,6 +501,14 @@ public enum LaunchOption implements CommandLineOption {
             Kind.OWN,
             OptionGroup.OUTPUT,
             "Global ranks whose output the console shows: 0,2-5. All ranks have log files."),
+    NO_PREFIX(
+            "--no-prefix",
+            "",
+            "",
+            Kind.OWN,
+            OptionGroup.OUTPUT,
+            "Show the lines of the workers without the rank and the host before each line, for programs that read the "
+                    + "output."),
     JSON(
             "--json",
             "",

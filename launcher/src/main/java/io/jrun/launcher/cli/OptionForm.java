@@ -78,6 +78,7 @@ final class OptionForm {
             case STANDALONE,
                     ENCRYPT,
                     NO_JAVA,
+                    NO_PREFIX,
                     VIRTUAL_LOCAL_RANK,
                     JSON,
                     DETACH,

@@ -50,6 +50,13 @@ class ConsoleIT extends RealJobs {
     }
 
     @Test
+    void linesWithoutAPrefixAreThoseOfTheWorker() {
+        Result result = jrun.run("--nproc-per-node=2", "--ranks-filter=1", "--no-prefix", "sh", "-c", SPEAK);
+        assertThat(result.out()).isEqualTo("out 1\n");
+        assertThat(result.err()).isEqualTo("err 1\n");
+    }
+
+    @Test
     void filtersThatChooseNoRankAreRefused() {
         Result result = jrun.run("--nproc-per-node=2", "--ranks-filter=2-9", "touch", "started");
         assertThat(result.exitCode()).isEqualTo(2);
