@@ -18,7 +18,7 @@ final class ExpressionCheck {
     private final Deque<Group> open = new ArrayDeque<>();
     private int at;
 
-    /** What a group has inside. */
+    /** The content of a group. */
     private static final class Group {
         private boolean hasRepetition;
         private boolean hasChoice;

@@ -6,7 +6,7 @@ import java.util.SplittableRandom;
 import org.bytedeco.pytorch.Tensor;
 
 /**
- * Texts with hidden tokens, for the training of a BERT: the model predicts the hidden tokens. Of each text 15 % of the
+ * Texts with hidden tokens, for the training of a BERT: the model predicts the hidden tokens. In each text 15 % of the
  * tokens are hidden: 80 % of them become the mask token, 10 % a random token, and 10 % stay. Source: Devlin et al. 2018,
  * section 3.1. Each text has as many hidden tokens as each other, so the mean over ranks is the mean over tokens.
  *

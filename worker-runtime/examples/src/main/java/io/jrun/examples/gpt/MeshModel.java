@@ -167,7 +167,7 @@ final class MeshModel implements TrainedModel {
         return lossRank == stages.groupRank();
     }
 
-    /** The parameters of all stages by name. Those of other ranks have no gradient. */
+    /** The parameters of all stages by name. Parameters of other ranks have no gradient. */
     Map<String, Tensor> checkedParameters() {
         Map<String, Tensor> all = ModuleTensors.parameters(module);
         state.parameters().forEach((name, part) -> all.put(name, part.local()));
