@@ -218,7 +218,8 @@ class OffloadedOptimizerTest {
         for (int kill = 0; kill < (Boolean.getBoolean("jrun.soak") ? 50 : 1); kill++) {
             String name = "killed-" + kill;
             JavaProcess victim = start(name, 100_000);
-            victim.awaitOutput("rank " + random.nextInt(2) + " made step " + (1 + random.nextInt(5)));
+            // A rank that has made step 2 shows that both ranks have committed step 1.
+            victim.awaitOutput("rank " + random.nextInt(2) + " made step " + (2 + random.nextInt(5)));
             victim.kill();
             int last = 3 + Integer.parseInt(Files.readString(folder.resolve(name + "/rank-0/committed-step")));
             String printed = start(name, last).join();
