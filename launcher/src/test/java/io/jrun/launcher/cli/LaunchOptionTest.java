@@ -224,7 +224,12 @@ class LaunchOptionTest {
                         "9400",
                         Optional.of(InetSocketAddress.createUnresolved("127.0.0.1", 9400)),
                         JobSpec::metricsAddress),
-                new Case(LaunchOption.NO_PREFIX, true, "true", false, job -> job.console().prefixed()),
+                new Case(
+                        LaunchOption.NO_PREFIX,
+                        true,
+                        "true",
+                        false,
+                        job -> job.console().prefixed()),
                 new Case(LaunchOption.JSON, false, "true", true, JobSpec::json),
                 new Case(
                         LaunchOption.SHUTDOWN_TIMEOUT,

@@ -10,11 +10,15 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.SegmentAllocator;
 import java.lang.foreign.ValueLayout;
 import java.lang.invoke.MethodHandle;
+import java.lang.ref.PhantomReference;
+import java.lang.ref.ReferenceQueue;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.HashMap;
 import java.util.Map;
+import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
+import org.bytedeco.javacpp.Pointer;
 
 /** The bytes that this process uses: allocated with malloc and not freed, or mapped from shared memory. */
 public final class LiveMemory {
@@ -47,6 +51,26 @@ public final class LiveMemory {
     private static long length(String range) {
         String[] ends = range.split("-", 2);
         return Long.parseUnsignedLong(ends[1], 16) - Long.parseUnsignedLong(ends[0], 16);
+    }
+
+    /**
+     * Frees the tensors that no reference reaches, so that the collector frees none of them during a measurement. The
+     * second collection begins when the references of the first one are in their queues.
+     */
+    public static void freeUnreachable() {
+        try {
+            for (int i = 0; i < 2; i++) {
+                ReferenceQueue<Object> queue = new ReferenceQueue<>();
+                PhantomReference<Object> unreachable = new PhantomReference<>(new Object(), queue);
+                System.gc();
+                if (queue.remove(TimeUnit.SECONDS.toMillis(30)) != unreachable) {
+                    throw new AssertionError("the collector has taken no object in 30 seconds");
+                }
+                Pointer.deallocateReferences();
+            }
+        } catch (InterruptedException e) {
+            throw new AssertionError(e);
+        }
     }
 
     /** Bytes of malloc in use, in blocks of all sizes. */

@@ -111,6 +111,7 @@ class ShardedMemoryTest {
         long unit = 4 * WIDTH * WIDTH;
         AtomicLong peak = new AtomicLong();
         LocalWorld.run(RANKS, world -> StackTraining.FSDP.train(world, 2, 64, 2, () -> {}));
+        LiveMemory.freeUnreachable();
         long before = LiveMemory.bytes() + LiveMemory.sharedBytes();
         Runnable measure =
                 () -> peak.accumulateAndGet(LiveMemory.bytes() + LiveMemory.sharedBytes() - before, Math::max);

@@ -112,6 +112,7 @@ class OffloadedOptimizerTest {
         });
         long allowed = 16L * LAYERS * WIDTH * WIDTH / 4;
         AtomicLong peak = new AtomicLong();
+        LiveMemory.freeUnreachable();
         long before = LiveMemory.bytes();
         LocalWorld.run(LocalWorldOptions.ofSize(RANKS).withDeterministic(true), world -> {
             try (OffloadedOptimizer optimizer = new OffloadedOptimizer(

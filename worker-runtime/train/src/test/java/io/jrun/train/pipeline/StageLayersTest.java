@@ -66,6 +66,7 @@ class StageLayersTest {
         int blocks = 12;
         LocalWorld.run(RANKS, world -> build(world, 2, ModuleWrapper.NONE)); // first use of all
         AtomicLong peak = new AtomicLong();
+        LiveMemory.freeUnreachable();
         long before = LiveMemory.bytes();
         LocalWorld.run(
                 RANKS,

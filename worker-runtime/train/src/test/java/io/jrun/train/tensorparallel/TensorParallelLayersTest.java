@@ -132,8 +132,9 @@ class TensorParallelLayersTest {
     private static double livePerBlock(boolean isSequenceParallel) {
         int ranks = 4;
         int blocks = 4;
-        long length = 1024;
+        long length = 4096; // Large, because the memory that the JVM's compilers free meanwhile varies by megabytes.
         AtomicLong left = new AtomicLong();
+        LiveMemory.freeUnreachable();
         LocalWorld.run(ranks, world -> {
             CompositeModule model = new CompositeModule();
             List<NormedBlock> stack = IntStream.range(0, blocks)
