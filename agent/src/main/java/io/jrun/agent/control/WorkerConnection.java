@@ -98,21 +98,32 @@ public final class WorkerConnection {
         events.ended(this, problem);
     }
 
+    /**
+     * Writes until {@link #close}. A worker that has ended accepts no frame. Its own last frames may still be unread, so
+     * a failed write closes nothing: the reading thread finds the end of the connection after these frames.
+     */
     private void write() {
+        boolean hasFailed = false;
         try {
             for (byte[] frame = queue.take(); frame.length > 0; frame = queue.take()) {
-                ByteBuffer buffer = ByteBuffer.wrap(frame);
-                while (buffer.hasRemaining()) {
-                    channel.write(buffer);
-                }
+                hasFailed = hasFailed || !isWritten(ByteBuffer.wrap(frame));
                 queuedBytes.addAndGet(-frame.length);
             }
-        } catch (IOException e) {
-            // The reading thread sees the same end and reports it.
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
         }
         closeChannel();
+    }
+
+    private boolean isWritten(ByteBuffer frame) {
+        try {
+            while (frame.hasRemaining()) {
+                channel.write(frame);
+            }
+            return true;
+        } catch (IOException e) {
+            return false;
+        }
     }
 
     private void closeChannel() {

@@ -63,7 +63,7 @@ public final class LiveMemory {
                 ReferenceQueue<Object> queue = new ReferenceQueue<>();
                 PhantomReference<Object> unreachable = new PhantomReference<>(new Object(), queue);
                 System.gc();
-                if (queue.remove(TimeUnit.SECONDS.toMillis(30)) != unreachable) {
+                if (!unreachable.equals(queue.remove(TimeUnit.SECONDS.toMillis(30)))) {
                     throw new AssertionError("the collector has taken no object in 30 seconds");
                 }
                 Pointer.deallocateReferences();
