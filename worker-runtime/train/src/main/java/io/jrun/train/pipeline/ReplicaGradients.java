@@ -20,8 +20,8 @@ import org.bytedeco.pytorch.Tensor;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The mean of gradients over the replicas of a pipeline: the ranks that hold the same stages. As DDP, each rank divides
- * its gradients before the sum. The reduction of a stage runs while other stages still compute.
+ * The mean of gradients over the replicas of a pipeline: the ranks that hold the same stages. The reduction of a stage
+ * runs while other stages still compute.
  */
 final class ReplicaGradients implements StageReplicas {
     private final @Nullable ProcessGroup replicas;
@@ -66,8 +66,7 @@ final class ReplicaGradients implements StageReplicas {
                         .add(new Buffer(TensorMemory.segment(gradient), type, gradient.numel(), Device.CPU));
             }
         }
-        ProcessGroup mean = replicas.scaled(1.0 / replicas.size());
-        buffers.values().forEach(list -> works.add(mean.coalesced().allReduceAsync(list, ReduceOp.SUM)));
+        buffers.values().forEach(list -> works.add(replicas.coalesced().allReduceAsync(list, ReduceOp.AVG)));
     }
 
     @Override
