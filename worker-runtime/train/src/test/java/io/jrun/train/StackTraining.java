@@ -1,20 +1,37 @@
 package io.jrun.train;
 
+import io.jrun.comm.ProcessGroup;
 import io.jrun.comm.World;
+import io.jrun.train.checkpoint.sharded.ShardedState;
 import io.jrun.train.ddp.DdpOptions;
 import io.jrun.train.ddp.DistributedDataParallel;
 import io.jrun.train.fsdp.FsdpOptions;
 import io.jrun.train.fsdp.FullyShardedDataParallel;
+import io.jrun.train.mesh.DeviceMesh;
+import io.jrun.train.mesh.ShardedTensor;
 import io.jrun.train.module.ModuleWrapper;
 import io.jrun.train.optim.FlatOptimizer;
 import io.jrun.train.optim.FusedAdamW;
 import io.jrun.train.optim.LearningRateSchedule;
 import io.jrun.train.optim.ParameterGroup;
+import io.jrun.train.pipeline.PipelineLayer;
+import io.jrun.train.pipeline.PipelineOptions;
+import io.jrun.train.pipeline.PipelineParallel;
+import io.jrun.train.pipeline.schedule.ScheduleKind;
 import io.jrun.train.tensor.ModuleTensors;
+import io.jrun.train.tensor.TensorMemory;
+import io.jrun.train.zero.PartitionedStages;
 import io.jrun.train.zero.ZeroDataParallel;
 import io.jrun.train.zero.ZeroOptimizer;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.function.BiFunction;
+import org.bytedeco.pytorch.Tensor;
+import org.bytedeco.pytorch.global.torch;
 
-/** Trains a {@link LinearStack} with AdamW; the ranks share its states in one of four ways. */
+/** Trains a {@link LinearStack} with AdamW; the ranks share its states in one of several ways. */
 public enum StackTraining {
     DDP {
         @Override
@@ -87,6 +104,18 @@ public enum StackTraining {
             }
         }
     },
+    ZERO_1_OF_STAGES {
+        @Override
+        public void train(World world, int layers, long width, int steps, Runnable measure) {
+            trainStages(world, PartitionedStages::stageOne, layers, width, steps, measure);
+        }
+    },
+    ZERO_2_OF_STAGES {
+        @Override
+        public void train(World world, int layers, long width, int steps, Runnable measure) {
+            trainStages(world, PartitionedStages::stageTwo, layers, width, steps, measure);
+        }
+    },
     FSDP {
         @Override
         public void train(World world, int layers, long width, int steps, Runnable measure) {
@@ -113,6 +142,46 @@ public enum StackTraining {
         }
     };
 
+    /** A pipeline of one rank, which several ranks have. */
+    private static void trainStages(
+            World world,
+            BiFunction<ProcessGroup, ShardedState, PartitionedStages> kind,
+            int count,
+            long width,
+            int steps,
+            Runnable measure) {
+        List<PipelineLayer> layers = new ArrayList<>();
+        Map<String, ShardedTensor> whole = new LinkedHashMap<>();
+        LinearStack _ = new LinearStack(count, width, (name, part, forward) -> {
+            PipelineLayer layer = PipelineLayer.of(name, part, forward);
+            layers.add(layer);
+            layer.parameters()
+                    .forEach((parameter, tensor) -> whole.put(
+                            parameter, new ShardedTensor(parameter, List.of(width, width), Map.of(), tensor)));
+            return forward;
+        });
+        List<Tensor> batch = List.of(TensorMemory.own(torch.ones(1, width)));
+        try (DeviceMesh mesh = DeviceMesh.of(world, "pp", 1, "shard", world.size());
+                PartitionedStages stages = kind.apply(mesh.group("shard"), new ShardedState(whole, List.of()));
+                PipelineParallel model = new PipelineParallel(
+                        layers,
+                        (x, _) -> x.sum(),
+                        mesh.group("pp"),
+                        PipelineOptions.of(ScheduleKind.GPIPE, 1, 1, 1).withReplicas(stages));
+                ZeroOptimizer optimizer = ZeroOptimizer.ofStages(
+                        stages, FusedAdamW.DEFAULT, ParameterGroup.all(0), LearningRateSchedule.constant(1e-3))) {
+            for (int i = 0; i < steps; i++) {
+                if (i == steps - 1) {
+                    measure.run();
+                }
+                stages.zeroGradients();
+                double _ = model.step(batch, batch);
+                optimizer.step();
+            }
+            measure.run();
+        }
+    }
+
     /** Trains. Runs {@code measure} before the last step and after it, while all states are there. */
     public abstract void train(World world, int layers, long width, int steps, Runnable measure);
 
@@ -120,8 +189,8 @@ public enum StackTraining {
     public double bytesPerParameter(int ranks) {
         return switch (this) {
             case DDP -> 16;
-            case ZERO_1 -> 8 + 8.0 / ranks;
-            case ZERO_2 -> 4 + 12.0 / ranks;
+            case ZERO_1, ZERO_1_OF_STAGES -> 8 + 8.0 / ranks;
+            case ZERO_2, ZERO_2_OF_STAGES -> 4 + 12.0 / ranks;
             case FSDP -> 16.0 / ranks;
         };
     }

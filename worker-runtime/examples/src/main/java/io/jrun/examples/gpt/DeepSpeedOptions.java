@@ -182,14 +182,15 @@ final class DeepSpeedOptions {
         Object type = values.get("optimizer.type");
         if (type == null) {
             if (stage > 0) {
-                options.add("--optimizer=fused"); // Ranks cannot share the states of libtorch's optimizers.
+                options.add("--optimizer=fused");
             }
             return;
         }
         switch (type.toString()) {
             case "AdamW", "Adam" -> adam(type);
             case "SGD" -> {
-                options.add("--optimizer=sgd");
+                // Ranks cannot share the states of libtorch's optimizers.
+                options.add(stage == 1 || stage == 2 ? "--optimizer=fused-sgd" : "--optimizer=sgd");
                 options.add("--momentum=" + number("optimizer.params.momentum", 0));
             }
             default -> throw refused("optimizer.type", "this program has AdamW and SGD, not " + type);

@@ -40,13 +40,13 @@ final class FiniteSteps implements AutoCloseable {
     }
 
     /**
-     * Checks the gradients that parameters have at the end of a step. The passes of a pipeline make gradients without
+     * Checks the gradients that this rank has at the end of a step. The passes of a pipeline make gradients without
      * hooks.
      *
-     * @param parameters with the same names on all ranks
+     * @param gradients by the names of the parameters, with the same names on all ranks
      */
-    void watchAfterPasses(Map<String, Tensor> parameters) {
-        recipe.onNonFinite().ifPresent(policy -> guard = NonFiniteGuard.afterPasses(policy, parameters, group));
+    void watchAfterPasses(Map<String, Supplier<Tensor>> gradients) {
+        recipe.onNonFinite().ifPresent(policy -> guard = NonFiniteGuard.afterPasses(policy, gradients, group));
     }
 
     /** Checks a loss whose backward pass has ended. */

@@ -117,8 +117,8 @@ record GptOptions(
               --stage-cut=NAME       count (stages of equally many layers) or cost (of equal time; the time of a layer is
                                      measured first)  Default: count.
               --shard=N              ranks that share the states of one copy of the model  Default: 1.
-              --zero=STAGE           shared states: 1 optimizer, 2 also gradients, 3 also parameters (FSDP)
-                                     Default: 3 with --shard, else 0.
+              --zero=STAGE           shared states: 1 optimizer, 2 also gradients, 3 also parameters (FSDP); 1 and 2
+                                     need --optimizer=fused or fused-sgd  Default: 3 with --shard, else 0.
               --dp=N                 copies of the model  Default: as many as the ranks make.
               --ep=N                 ranks of --dp that share the experts (expert parallelism)  Default: 1.
               --offload=FOLDER       with --zero=3 and --optimizer=fused: parameters, gradients and states lie in files

@@ -36,7 +36,7 @@ final class GptTrainer implements AutoCloseable {
         checks = new FiniteSteps(recipe, options.parallel().sharesLayers() ? world.group() : group);
         model = TrainedModel.of(options, mesh, checks::watch);
         if (model instanceof MeshModel pipeline) {
-            checks.watchAfterPasses(pipeline.checkedParameters());
+            checks.watchAfterPasses(pipeline.checkedGradients());
         }
         average = recipe.update().averageDecay() > 0
                 ? ParameterAverage.of(model, recipe.update().averageDecay())

@@ -9,7 +9,6 @@ import io.jrun.train.checkpoint.ModelState;
 import io.jrun.train.checkpoint.sharded.ShardedState;
 import io.jrun.train.context.ContextParallel;
 import io.jrun.train.fsdp.FullyShardedDataParallel;
-import io.jrun.train.fsdp.ShardedStages;
 import io.jrun.train.mesh.DeviceMesh;
 import io.jrun.train.mesh.MeshAxis;
 import io.jrun.train.mesh.ShardedTensor;
@@ -22,7 +21,6 @@ import io.jrun.train.pipeline.StageLayers;
 import io.jrun.train.pipeline.TensorShards;
 import io.jrun.train.pipeline.schedule.ScheduleException;
 import io.jrun.train.precision.Autocast;
-import io.jrun.train.tensor.ModuleTensors;
 import io.jrun.train.tensorparallel.TensorParallel;
 import io.jrun.train.token.TokenBatch;
 import java.lang.foreign.MemorySegment;
@@ -31,17 +29,14 @@ import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.Objects;
 import java.util.Optional;
 import java.util.function.Supplier;
-import org.bytedeco.javacpp.PointerScope;
 import org.bytedeco.pytorch.Tensor;
-import org.jspecify.annotations.Nullable;
 
 /**
  * The ranks along the axis pp share the layers as stages of a pipeline, the ranks along tp share each layer, and the
  * ranks along cp share each sequence. A model without --pp is a pipeline of one stage. The ranks along dp have copies.
- * The ranks along shard and cp may share the states of a copy.
+ * The ranks along shard and cp may share the states of a copy, see {@link MeshStates}.
  */
 final class MeshModel implements TrainedModel {
     private final LanguageModel module;
@@ -57,7 +52,7 @@ final class MeshModel implements TrainedModel {
     private final ShardedState state;
     private final int microBatches;
     private final Holding holding;
-    private final @Nullable FullyShardedDataParallel sharded;
+    private final MeshStates states;
     private final PipelineTimes times = new PipelineTimes();
 
     MeshModel(GptOptions options, DeviceMesh mesh) {
@@ -69,7 +64,7 @@ final class MeshModel implements TrainedModel {
         isRankZero = mesh.world().rank() == 0;
         stages = mesh.group(ParallelOptions.PIPELINE_AXIS);
         ParallelChecks.checkHeads(options);
-        sharded = parallel.sharesParameters() ? parallel.fullySharded(mesh) : null;
+        FullyShardedDataParallel sharded = parallel.sharesParameters() ? parallel.fullySharded(mesh) : null;
         TensorParallel tensor = parallel.tensor() == 1
                 ? null
                 : new TensorParallel(
@@ -90,19 +85,19 @@ final class MeshModel implements TrainedModel {
                     tensor == null ? WholeParameters.of(module) : tensor.shareRest(module);
             parameterCount = WholeParameters.elements(module, parameters);
             parameters.forEach((name, parameter) -> shapes.put(name, parameter.globalShape()));
+            states = MeshStates.of(parallel, mesh, sharded, new ShardedState(parameters, tensorAxis));
             pipeline = new PipelineParallel(
                     module.pipelineLayers(),
                     module::logitsLoss,
                     stages,
-                    how.withShards(new TensorShards(tensorAxis, parameters.values())));
-            MeshAxis shardAxis = ParallelOptions.shardAxis(mesh);
-            state = new ShardedState(ofThisRank(parameters, shardAxis.name()), List.of(tensorAxis, shardAxis));
+                    states.addTo(how).withShards(new TensorShards(tensorAxis, parameters.values())));
+            Map<String, ShardedTensor> own = new LinkedHashMap<>(parameters);
+            own.keySet().retainAll(pipeline.parameters().keySet());
+            state = new ShardedState(states.kept(own), List.of(tensorAxis, ParallelOptions.shardAxis(mesh)));
         } catch (IllegalArgumentException | PipelineException e) {
             throw new InvalidArgumentException(String.valueOf(e.getMessage()));
         }
-        optimizer = sharded == null
-                ? GptOptimizer.of(options.recipe().update(), pipeline.parameters(), List.of())
-                : GptOptimizer.of(options.recipe().update(), sharded.parameters(), sharded.gradientMemory());
+        optimizer = states.optimizer(options.recipe().update(), pipeline);
     }
 
     private PipelineOptions pipelineOptions(GptOptions options, DeviceMesh mesh) {
@@ -110,12 +105,7 @@ final class MeshModel implements TrainedModel {
         PipelineOptions order = order(parallel);
         PipelineOptions cut =
                 order.withCut(StageCosts.cut(options, order.schedule().stages(), mesh.world()));
-        PipelineOptions replicated = sharded == null
-                ? cut.withReplicas(ParallelOptions.gradientGroup(mesh))
-                : cut.withReplicas(new ShardedStages(sharded));
-        return options.recipe().precision() == GptRecipe.Precision.BF16
-                ? replicated.withAutocast(Autocast::cpuBfloat16)
-                : replicated;
+        return options.recipe().precision() == GptRecipe.Precision.BF16 ? cut.withAutocast(Autocast::cpuBfloat16) : cut;
     }
 
     private PipelineOptions order(ParallelOptions parallel) {
@@ -129,16 +119,6 @@ final class MeshModel implements TrainedModel {
 
     private static MeshAxis axis(DeviceMesh mesh, String name) {
         return new MeshAxis(name, mesh.group(name));
-    }
-
-    private Map<String, ShardedTensor> ofThisRank(Map<String, ShardedTensor> parameters, String shardAxis) {
-        Map<String, ShardedTensor> own = new LinkedHashMap<>(parameters);
-        own.keySet().retainAll(pipeline.parameters().keySet());
-        if (sharded != null) {
-            Map<String, ShardedTensor> rows = sharded.shardedParameters(shardAxis);
-            own.replaceAll((name, parameter) -> parameter.dividedAgain(Objects.requireNonNull(rows.get(name))));
-        }
-        return own;
     }
 
     /** Runs the micro-batches of a step. Each gradient is then the mean over all of them and over the copies. */
@@ -167,10 +147,12 @@ final class MeshModel implements TrainedModel {
         return lossRank == stages.groupRank();
     }
 
-    /** The parameters of all stages by name. Parameters of other ranks have no gradient. */
-    Map<String, Tensor> checkedParameters() {
-        Map<String, Tensor> all = ModuleTensors.parameters(module);
-        state.parameters().forEach((name, part) -> all.put(name, part.local()));
+    /** The gradients of the parameters of all stages by name. Gradients of other ranks are undefined here. */
+    Map<String, Supplier<Tensor>> checkedGradients() {
+        Map<String, Supplier<Tensor>> all = new LinkedHashMap<>();
+        shapes.keySet()
+                .forEach(name -> all.put(
+                        name, pipeline.parameters().containsKey(name) ? () -> pipeline.gradient(name) : Tensor::new));
         return all;
     }
 
@@ -218,13 +200,13 @@ final class MeshModel implements TrainedModel {
     }
 
     private static Holding holding(ParallelOptions parallel) {
-        boolean hasParts = parallel.tensor() * parallel.pipeline() > 1 || parallel.sharesParameters();
+        boolean hasParts = parallel.tensor() * parallel.pipeline() > 1 || parallel.zeroStage() > 0;
         return hasParts ? Holding.PARTS : Holding.ALL;
     }
 
     @Override
     public Scope step() {
-        return Scope.of(sharded == null ? new PointerScope()::close : sharded.step()::close, MeshModel::noBackward);
+        return Scope.of(states.openStep(), MeshModel::noBackward);
     }
 
     private static void noBackward(Tensor loss) {
@@ -255,6 +237,7 @@ final class MeshModel implements TrainedModel {
     @Override
     public void close() {
         optimizer.close();
+        states.close();
         pipeline.close();
     }
 }

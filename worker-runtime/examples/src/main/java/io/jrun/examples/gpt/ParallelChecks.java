@@ -22,9 +22,6 @@ final class ParallelChecks {
                 "--sequence-parallel needs --tp: the ranks of --tp share the sequence");
         refuse(stage > ParallelOptions.STAGES, "--zero is '" + stage + "', expected a stage from 0 to 3");
         refuse(
-                options.sharesLayers() && sharesInPart,
-                "--zero=" + stage + " works without --tp, --pp and --cp: use --zero=3");
-        refuse(
                 options.sharesLayers() && options.offload().isPresent(),
                 "--offload works without --tp, --pp and --cp: use --shard=N to share the states in memory");
         refuse(

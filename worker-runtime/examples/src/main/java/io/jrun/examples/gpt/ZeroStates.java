@@ -7,6 +7,7 @@ import io.jrun.train.checkpoint.sharded.ShardedState;
 import io.jrun.train.checkpoint.sharded.StateDict;
 import io.jrun.train.ddp.DistributedDataParallel;
 import io.jrun.train.optim.LearningRateSchedule;
+import io.jrun.train.zero.PartitionedStages;
 import io.jrun.train.zero.ZeroDataParallel;
 import io.jrun.train.zero.ZeroOptimizer;
 import java.util.Collection;
@@ -31,6 +32,15 @@ record ZeroStates(ZeroOptimizer optimizer, ScheduleOfStep schedule, Runnable cle
                 ZeroOptimizer.stageTwo(model, update.rule(), update.groups(), schedule),
                 schedule,
                 model::zeroGradients);
+    }
+
+    /** The states on a mesh. */
+    static ZeroStates ofStages(UpdateOptions update, PartitionedStages stages) {
+        ScheduleOfStep schedule = new ScheduleOfStep();
+        return new ZeroStates(
+                ZeroOptimizer.ofStages(stages, update.rule(), update.groups(), schedule),
+                schedule,
+                stages::zeroGradients);
     }
 
     /** Bounds the gradients of all ranks. */
@@ -66,7 +76,7 @@ record ZeroStates(ZeroOptimizer optimizer, ScheduleOfStep schedule, Runnable cle
 
     @Override
     public void load(SavedCheckpoint saved, String prefix, ShardedState parameters) {
-        optimizer.loadStates(saved, prefix, saved.step());
+        optimizer.loadStates(saved, prefix);
     }
 
     @Override

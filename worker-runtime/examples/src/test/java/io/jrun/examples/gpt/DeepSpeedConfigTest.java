@@ -76,6 +76,9 @@ class DeepSpeedConfigTest {
                         + " | 1 | --lr-schedule=cosine --lr-floor=1.0E-4 --steps=90 --warmup=9 --warmup-curve=log",
                 "'optimizer':{'type':'SGD','params':{'lr':0.1,'max_grad_norm':0.5}}"
                         + " | 1 | --optimizer=sgd --momentum=0.0 --lr=0.1 --clip=0.5",
+                "'optimizer':{'type':'SGD','params':{'lr':0.1}},'sequence_parallel_size':2,'zero_optimization':{'stage':1}"
+                        + " | 4 | --cp=2 --cp-exchange=ulysses --optimizer=fused-sgd --momentum=0.0 --lr=0.1 --zero=1"
+                        + " --shard=2",
                 // ZeRO-Infinity
                 "'train_micro_batch_size_per_gpu':4,'zero_optimization':{'stage':3,'offload_optimizer':{'device':'nvme',"
                         + "'nvme_path':'/n','buffer_count':4},'offload_param':{'device':'nvme','nvme_path':'/n'}},"

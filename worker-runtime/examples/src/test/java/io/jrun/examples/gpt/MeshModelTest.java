@@ -52,7 +52,14 @@ class MeshModelTest {
             new Mesh(4, "--shard=2 --pp=2 --accumulate=2 --reshard-after-forward=yes --model=llama --untied"),
             new Mesh(8, "--shard=2 --dp=2 --tp=2 --sequence-parallel"),
             new Mesh(8, "--shard=2 --tp=2 --pp=2 --accumulate=2 --schedule=zbv"),
-            new Mesh(8, "--shard=2 --tp=2 --pp=2 --accumulate=2 --schedule=interleaved --model=llama --untied"));
+            new Mesh(8, "--shard=2 --tp=2 --pp=2 --accumulate=2 --schedule=interleaved --model=llama --untied"),
+            new Mesh(4, "--shard=2 --tp=2 --accumulate=2 --zero=2 --optimizer=fused-sgd"),
+            new Mesh(4, "--shard=2 --cp=2 --accumulate=2 --zero=1 --optimizer=fused-sgd --model=llama"),
+            new Mesh(4, "--cp=4 --zero=2 --accumulate=4 --optimizer=fused-sgd"),
+            new Mesh(4, "--shard=2 --pp=2 --accumulate=2 --zero=1 --optimizer=fused-sgd"),
+            new Mesh(4, "--shard=2 --pp=2 --accumulate=2 --zero=2 --optimizer=fused-sgd --schedule=interleaved"),
+            new Mesh(4, "--shard=2 --pp=2 --accumulate=2 --zero=1 --optimizer=fused-sgd --schedule=zbv --recompute=1"),
+            new Mesh(8, "--shard=2 --tp=2 --pp=2 --accumulate=2 --zero=1 --optimizer=fused-sgd --sequence-parallel"));
 
     /** The options of a job on several ranks. */
     record Mesh(int ranks, String flags) {
@@ -81,6 +88,7 @@ class MeshModelTest {
                 Stream.of(
                         new Mesh(16, "--tp=2 --cp=2 --pp=2 --dp=2 --accumulate=2 --sequence-parallel"),
                         new Mesh(16, "--tp=2 --cp=2 --pp=2 --shard=2 --accumulate=2"),
+                        new Mesh(8, "--tp=2 --pp=2 --shard=2 --zero=2 --accumulate=2 --optimizer=fused-sgd"),
                         new Mesh(
                                 4,
                                 "--tp=2 --pp=2 --accumulate=4 --stage-cut=cost --model=llama --heads=4 --key-heads=2")),
@@ -100,6 +108,37 @@ class MeshModelTest {
                 .containsExactly(values));
     }
 
+    /** Meshes of which two ranks, or three, train on different sequences. */
+    private static final List<Mesh> COPIES = List.of(
+            new Mesh(4, "--dp=2 --pp=2 --accumulate=2 --model=llama --untied --ema=0.5"),
+            new Mesh(4, "--dp=2 --pp=2 --accumulate=2 --schedule=interleaved"),
+            new Mesh(4, "--dp=2 --pp=2 --accumulate=2 --schedule=zbv --recompute=1"),
+            new Mesh(6, "--dp=3 --pp=2 --accumulate=2 --schedule=zb1p --on-nonfinite=skip"),
+            new Mesh(4, "--dp=2 --tp=2 --accumulate=2 --sequence-parallel"),
+            new Mesh(4, "--dp=2 --cp=2 --precision=bf16"));
+
+    static Stream<Mesh> copies() {
+        return Stream.concat(
+                Stream.of(new Mesh(8, "--dp=2 --tp=2 --pp=2 --accumulate=4 --schedule=interleaved")),
+                CasesOfSeed.draw(COPIES, 1).stream());
+    }
+
+    /** Also the states of the optimizer. Clipping takes the norm of parts, which has other bits. */
+    @ParameterizedTest
+    @MethodSource("copies")
+    void ranksThatShareStatesHaveTheBitsOfCopies(Mesh mesh) {
+        String flags = mesh.flags() + " --optimizer=fused --clip=0";
+        Map<String, float[]> expected = train("copies", mesh.ranks(), flags.split(" "));
+        assertThat(expected.keySet()).anyMatch(name -> name.endsWith(".exp_avg_sq"));
+        for (int stage : List.of(1, 2)) {
+            String shared = flags.replace("--dp", "--zero=" + stage + " --shard");
+            Map<String, float[]> found = train("stage" + stage, mesh.ranks(), shared.split(" "));
+            assertThat(found.keySet()).isEqualTo(expected.keySet());
+            expected.forEach((name, values) ->
+                    assertThat(found.get(name)).as(shared + " " + name).isEqualTo(values));
+        }
+    }
+
     /** Also the states of the optimizer, and the averages of --ema. */
     @Test
     void aCheckpointOfOneMeshHasTheSameBitsOnAnother() {
@@ -112,6 +151,9 @@ class MeshModelTest {
                 new Mesh(8, "--tp=2 --pp=2 --shard=2 --schedule=interleaved"),
                 new Mesh(4, "--shard=2 --tp=2 --sequence-parallel"),
                 new Mesh(4, "--shard=2 --cp=2"),
+                new Mesh(8, "--shard=2 --tp=2 --pp=2 --zero=1"),
+                new Mesh(6, "--shard=3 --pp=2 --schedule=zbv --zero=2"),
+                new Mesh(4, "--shard=2 --cp=2 --zero=1"),
                 new Mesh(1, "--dp=1"),
                 new Mesh(4, "--cp=2 --pp=2"),
                 new Mesh(3, "--shard=3 --zero=1"),
@@ -139,6 +181,7 @@ class MeshModelTest {
                 new Mesh(2, "--shard=2 --accumulate=2"),
                 new Mesh(2, "--tp=2 --accumulate=4"),
                 new Mesh(4, "--shard=2 --tp=2 --accumulate=2"),
+                new Mesh(4, "--shard=2 --pp=2 --accumulate=2 --zero=1 --optimizer=fused-sgd"),
                 new Mesh(4, "--dp=2 --pp=2 --accumulate=2"))) {
             String name = "on" + mesh.flags().replace(' ', '_');
             copy("first", name);
@@ -169,6 +212,7 @@ class MeshModelTest {
             strings = {
                 "--tp=2 --pp=2 --accumulate=4 --schedule=zbv",
                 "--shard=2 --pp=2 --accumulate=2",
+                "--shard=2 --pp=2 --accumulate=2 --zero=2 --optimizer=fused-sgd",
                 "--tp=2 --cp=2 --accumulate=4"
             })
     void theEndWritesTheWholeModelAndText(String flags) {
@@ -224,7 +268,9 @@ class MeshModelTest {
                 "2 | --sequence-parallel | --sequence-parallel needs --tp",
                 "2 | --schedule=zb1p | --schedule=zb1p needs --pp",
                 "2 | --cp-exchange=ring | --cp-exchange=ring needs --cp",
-                "4 | --tp=2 --shard=2 --zero=1 | --zero=1 works without --tp, --pp and --cp: use --zero=3",
+                "4 | --tp=2 --shard=2 --zero=1 | --zero=1 needs --optimizer=fused or fused-sgd",
+                "4 | --pp=2 --zero=2 --optimizer=fused | --zero=2 shares the states among all data ranks: give --shard=2",
+                "4 | --pp=2 --shard=2 --zero=1 --optimizer=fused --precision=f16 | --precision=f16 works without --tp,",
                 "4 | --tp=2 --shard=2 --offload=x | --offload works without --tp, --pp and --cp",
                 "4 | --cp=2 --shard=2 --reshard-after-forward=3 | 3 does not divide --shard x --cp = 4",
                 "2 | --tp=2 --comm-hook=bf16 | --comm-hook works without --tp, --pp and --cp",

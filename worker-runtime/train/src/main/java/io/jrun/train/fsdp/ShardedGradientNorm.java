@@ -5,6 +5,7 @@ import io.jrun.comm.ProcessGroup;
 import io.jrun.comm.ReduceOp;
 import io.jrun.train.optim.GradientClipping;
 import java.lang.foreign.MemorySegment;
+import java.util.Arrays;
 import java.util.Collection;
 import java.util.List;
 import org.bytedeco.javacpp.PointerScope;
@@ -13,7 +14,7 @@ import org.bytedeco.pytorch.Tensor;
 import org.bytedeco.pytorch.global.torch;
 
 /**
- * The 2-norm of gradients of which each rank of a group has other elements. Both methods are collective. Source:
+ * The 2-norm of gradients of which each rank of a group has other elements. The methods are collective. Source:
  * Pascanu, Mikolov and Bengio, arXiv:1211.5063.
  *
  * @param group the ranks that share the gradients
@@ -32,6 +33,13 @@ public record ShardedGradientNorm(ProcessGroup group) {
         }
         group.allReduce(MemorySegment.ofArray(sum), DataType.F64, 1, ReduceOp.SUM);
         return Math.sqrt(sum[0]);
+    }
+
+    /** The norms of several gradients over all ranks, from the norms of this rank's elements of each gradient. */
+    public double[] ofParts(double[] norms) {
+        double[] squares = Arrays.stream(norms).map(norm -> norm * norm).toArray();
+        group.allReduce(MemorySegment.ofArray(squares), DataType.F64, squares.length, ReduceOp.SUM);
+        return Arrays.stream(squares).map(Math::sqrt).toArray();
     }
 
     /** The square of the norm of one gradient. */

@@ -1,11 +1,7 @@
 package io.jrun.train.fsdp;
 
-import io.jrun.comm.DataType;
-import io.jrun.comm.ReduceOp;
 import io.jrun.train.pipeline.PipelineLayer;
 import io.jrun.train.pipeline.StageReplicas;
-import java.lang.foreign.MemorySegment;
-import java.util.Arrays;
 import java.util.Collection;
 import java.util.HashMap;
 import java.util.HashSet;
@@ -96,10 +92,6 @@ public final class ShardedStages implements StageReplicas {
 
     @Override
     public double[] combine(double[] norms) {
-        double[] squares = Arrays.stream(norms).map(norm -> norm * norm).toArray();
-        parallel.groups()
-                .shards()
-                .allReduce(MemorySegment.ofArray(squares), DataType.F64, squares.length, ReduceOp.SUM);
-        return Arrays.stream(squares).map(Math::sqrt).toArray();
+        return new ShardedGradientNorm(parallel.groups().shards()).ofParts(norms);
     }
 }

@@ -5,6 +5,7 @@ import io.jrun.train.tensor.TensorCollectives;
 import io.jrun.train.tensor.TensorMemory;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Collections;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -91,7 +92,16 @@ public record ShardedTensor(
      * elements is one box. The boxes are views of the part.
      */
     public List<TensorBox> boxes(MeshAxis... axes) {
-        return TensorBox.of(this, List.of(axes));
+        return boxes(new TensorBox(Collections.nCopies(globalShape.size(), 0L), local), axes);
+    }
+
+    /**
+     * Some elements of the local part as boxes of the whole tensor. The boxes are views of {@code piece}.
+     *
+     * @param piece a box of the local part; its elements may be those of a tensor of the same shape
+     */
+    public List<TensorBox> boxes(TensorBox piece, MeshAxis... axes) {
+        return TensorBox.of(this, piece, List.of(axes));
     }
 
     /** A copy of the whole tensor. Collective on the axes. */

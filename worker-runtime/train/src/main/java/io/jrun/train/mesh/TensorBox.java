@@ -18,11 +18,17 @@ public record TensorBox(List<Long> offsets, Tensor local) {
     /** Some elements of a dimension. */
     private record Run(long offset, long length) {}
 
-    /** The boxes of a part, in the order of its elements. A part without elements is one box. */
-    static List<TensorBox> of(ShardedTensor tensor, List<MeshAxis> axes) {
-        List<TensorBox> boxes = List.of(new TensorBox(List.of(), tensor.local()));
+    /**
+     * The boxes of the whole tensor that a box of a part covers, in the order of its elements. A box without elements
+     * is one box.
+     */
+    static List<TensorBox> of(ShardedTensor tensor, TensorBox piece, List<MeshAxis> axes) {
+        List<TensorBox> boxes = List.of(new TensorBox(List.of(), piece.local()));
         for (int dim = 0; dim < tensor.globalShape().size(); dim++) {
-            List<Run> runs = runs(tensor, dim, axes);
+            List<Run> runs = within(
+                    runs(tensor, dim, axes),
+                    piece.offsets().get(dim),
+                    piece.local().size(dim));
             List<TensorBox> divided = new ArrayList<>();
             for (TensorBox box : boxes) {
                 long at = 0;
@@ -60,6 +66,13 @@ public record TensorBox(List<Long> offsets, Tensor local) {
             addPart(parts, runs, i * section + range.offset(), range.length());
         }
         return parts.isEmpty() ? List.of(new Run(runs.getFirst().offset(), 0)) : parts;
+    }
+
+    /** The indices of some places of a part. */
+    private static List<Run> within(List<Run> runs, long from, long length) {
+        List<Run> some = new ArrayList<>();
+        addPart(some, runs, from, length);
+        return some.isEmpty() ? List.of(new Run(runs.getFirst().offset(), 0)) : some;
     }
 
     /** Adds the indices of the places from {@code from} on. Neighbours become one run. */

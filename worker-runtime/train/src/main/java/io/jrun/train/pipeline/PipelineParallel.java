@@ -12,6 +12,7 @@ import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Set;
 import java.util.function.BinaryOperator;
 import java.util.stream.IntStream;
@@ -145,6 +146,16 @@ public final class PipelineParallel implements AutoCloseable {
     /** The parameters of this rank by their names in the model. */
     public Map<String, Tensor> parameters() {
         return parameters;
+    }
+
+    /**
+     * The reduced gradient of a parameter after a step, or the part that this rank keeps of the gradient; undefined if
+     * this rank has no gradient of the parameter.
+     *
+     * @param name of {@link #parameters()}
+     */
+    public Tensor gradient(String name) {
+        return replicas.gradient(Objects.requireNonNull(parameters.get(name), name));
     }
 
     /**

@@ -6,8 +6,10 @@ import io.jrun.comm.ReduceOp;
 import io.jrun.train.autograd.AutogradBridge;
 import io.jrun.train.autograd.LeafHooks;
 import java.lang.foreign.MemorySegment;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.function.Supplier;
 import java.util.stream.IntStream;
 import org.bytedeco.javacpp.PointerScope;
 import org.bytedeco.pytorch.NoGradGuard;
@@ -40,7 +42,7 @@ public final class NonFiniteGuard implements AutoCloseable {
 
     private final NonFinitePolicy policy;
     private final List<String> names;
-    private final List<Tensor> parameters;
+    private final List<Supplier<Tensor>> gradients;
     private final ProcessGroup group;
     private final @Nullable LeafHooks hooks;
     private final long[] first = {NONE};
@@ -54,36 +56,36 @@ public final class NonFiniteGuard implements AutoCloseable {
      * @param trained parameters by name; the guard ignores parameters that require no gradient
      */
     public NonFiniteGuard(NonFinitePolicy policy, Map<String, Tensor> trained, ProcessGroup group) {
-        this(
-                policy,
-                trained.entrySet().stream()
-                        .filter(entry -> entry.getValue().requires_grad())
-                        .toList(),
-                group,
-                true);
-    }
-
-    private NonFiniteGuard(
-            NonFinitePolicy policy,
-            List<Map.Entry<String, Tensor>> trained,
-            ProcessGroup group,
-            boolean checksEachPass) {
+        Map<String, Tensor> checked = new LinkedHashMap<>(trained);
+        checked.values().removeIf(tensor -> !tensor.requires_grad());
         this.policy = policy;
         this.group = group;
-        names = trained.stream().map(Map.Entry::getKey).toList();
-        parameters = trained.stream().map(Map.Entry::getValue).toList();
-        hooks = checksEachPass ? AutogradBridge.instance().watch(parameters, this::checkGradient) : null;
+        names = List.copyOf(checked.keySet());
+        gradients = checked.values().stream()
+                .<Supplier<Tensor>>map(tensor -> tensor::mutable_grad)
+                .toList();
+        hooks = AutogradBridge.instance().watch(List.copyOf(checked.values()), this::checkGradient);
+    }
+
+    private NonFiniteGuard(NonFinitePolicy policy, ProcessGroup group, Map<String, Supplier<Tensor>> gradients) {
+        this.policy = policy;
+        this.group = group;
+        Map<String, Supplier<Tensor>> ordered = new LinkedHashMap<>(gradients);
+        names = List.copyOf(ordered.keySet());
+        this.gradients = List.copyOf(ordered.values());
+        hooks = null;
     }
 
     /**
-     * A guard without hooks: {@link #mayStep} checks the gradients that the parameters then have. For passes that make
+     * A guard without hooks: {@link #mayStep} checks the gradients that this rank then has. For passes that make
      * gradients outside of libtorch's backward pass, as those of a pipeline. A loss is named before a gradient: the
      * gradients of all stages follow from it.
      *
-     * @param trained parameters by name, with the same names on all ranks; a parameter without a gradient passes
+     * @param gradients by the names of the parameters, with the same names on all ranks; an undefined gradient passes
      */
-    public static NonFiniteGuard afterPasses(NonFinitePolicy policy, Map<String, Tensor> trained, ProcessGroup group) {
-        return new NonFiniteGuard(policy, List.copyOf(trained.entrySet()), group, false);
+    public static NonFiniteGuard afterPasses(
+            NonFinitePolicy policy, Map<String, Supplier<Tensor>> gradients, ProcessGroup group) {
+        return new NonFiniteGuard(policy, group, gradients);
     }
 
     /** Stores whether this rank's loss is finite. Waits for the loss. */
@@ -99,7 +101,7 @@ public final class NonFiniteGuard implements AutoCloseable {
     }
 
     private void checkGradient(int parameter) {
-        Tensor gradient = parameters.get(parameter).mutable_grad();
+        Tensor gradient = gradients.get(parameter).get();
         if (first[0] == NONE && gradient.defined() && !isFinite(gradient)) {
             note(parameter + 1);
         }
@@ -134,7 +136,7 @@ public final class NonFiniteGuard implements AutoCloseable {
      */
     public boolean mayStep(long step) {
         if (hooks == null) {
-            IntStream.range(0, parameters.size()).forEach(this::checkGradient);
+            IntStream.range(0, gradients.size()).forEach(this::checkGradient);
         }
         group.allReduce(MemorySegment.ofArray(first), DataType.I64, 1, ReduceOp.MIN);
         long found = first[0];

@@ -1,11 +1,20 @@
 package io.jrun.train.zero;
 
+import io.jrun.train.checkpoint.sharded.ShardedState;
+import io.jrun.train.ddp.BucketPlan;
 import io.jrun.train.mesh.ShardRange;
+import io.jrun.train.mesh.ShardedTensor;
 import io.jrun.train.mesh.TensorBox;
 import io.jrun.train.tensor.TensorMemory;
+import io.jrun.train.tensor.TensorTypes;
 import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Map;
+import java.util.Optional;
 import org.bytedeco.pytorch.Tensor;
+import org.bytedeco.pytorch.global.torch;
 
 /**
  * Divides a bucket among the ranks. The bucket's parameters lie one behind the other, each padded to whole cache lines.
@@ -33,6 +42,59 @@ final class BucketPartition {
             at += Math.ceilDiv(parameters.get(i).numel(), lineElements) * lineElements;
         }
         elements = at;
+    }
+
+    /**
+     * Divides parameters into buckets in the order of a backward pass, and each bucket among the ranks. Parameters that
+     * require no gradient are left out.
+     *
+     * @param bucketBytes see {@link BucketPlan}
+     */
+    static List<BucketPartition> plan(Map<String, Tensor> named, List<Long> bucketBytes, int ranks) {
+        List<Map.Entry<String, Tensor>> trained = named.entrySet().stream()
+                .filter(parameter -> parameter.getValue().requires_grad())
+                .toList();
+        List<BucketPlan.Item> items =
+                trained.stream().map(BucketPartition::item).toList();
+        return BucketPlan.of(items, BucketPlan.reverseRegistration(items.size()), bucketBytes).buckets().stream()
+                .map(members -> new BucketPartition(
+                        members.stream()
+                                .map(trained::get)
+                                .map(Map.Entry::getKey)
+                                .toList(),
+                        members.stream()
+                                .map(trained::get)
+                                .map(Map.Entry::getValue)
+                                .toList(),
+                        ranks))
+                .toList();
+    }
+
+    private static BucketPlan.Item item(Map.Entry<String, Tensor> parameter) {
+        return new BucketPlan.Item(
+                TensorTypes.of(parameter.getValue())
+                        .orElseThrow(() -> new IllegalArgumentException("parameter '" + parameter.getKey()
+                                + "' has a type that ranks cannot reduce. Convert the module with to(...).")),
+                parameter.getValue().nbytes());
+    }
+
+    /** The parameters of buckets, which are parts of no larger tensors. */
+    static ShardedState whole(List<BucketPartition> partitions) {
+        Map<String, ShardedTensor> all = new LinkedHashMap<>();
+        for (BucketPartition partition : partitions) {
+            for (int i = 0; i < partition.parameters(); i++) {
+                Tensor parameter = partition.parameter(i);
+                List<Long> shape =
+                        Arrays.stream(TensorMemory.sizes(parameter)).boxed().toList();
+                all.put(partition.name(i), new ShardedTensor(partition.name(i), shape, Map.of(), parameter));
+            }
+        }
+        return new ShardedState(all, List.of());
+    }
+
+    /** The type of all elements. */
+    torch.ScalarType type() {
+        return parameters.getFirst().scalar_type().intern();
     }
 
     int parameters() {
@@ -89,15 +151,22 @@ final class BucketPartition {
      * @param part the rank's part of a flat tensor of the bucket; the boxes are its views
      */
     List<TensorBox> boxes(int index, int rank, Tensor part) {
+        long from = Math.max(0, part(rank).offset() - offsets[index]);
+        return elements(index, rank, part)
+                .map(elements -> FlatBoxes.of(TensorMemory.sizes(parameters.get(index)), from, elements))
+                .orElse(List.of());
+    }
+
+    /**
+     * The elements of a parameter that a rank updates, of one dimension; empty if there are none.
+     *
+     * @param part the rank's part of a flat tensor of the bucket; the elements are its view
+     */
+    Optional<Tensor> elements(int index, int rank, Tensor part) {
         ShardRange range = part(rank);
         long begin = Math.max(offsets[index], range.offset());
         long end = Math.min(offsets[index] + parameters.get(index).numel(), range.offset() + range.length());
-        return begin >= end
-                ? List.of()
-                : FlatBoxes.of(
-                        TensorMemory.sizes(parameters.get(index)),
-                        begin - offsets[index],
-                        part.narrow(0, begin - range.offset(), end - begin));
+        return begin < end ? Optional.of(part.narrow(0, begin - range.offset(), end - begin)) : Optional.empty();
     }
 
     /** Neighbouring elements of one part that are updated alike. Offset and length count elements of the part. */

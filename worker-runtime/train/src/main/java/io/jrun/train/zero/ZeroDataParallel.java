@@ -52,7 +52,7 @@ public final class ZeroDataParallel<M extends Module> implements AutoCloseable {
 
     /** Sets the gradients of this rank's parts to zero. */
     public void zeroGradients() {
-        gradients.clear();
+        gradients.buckets().clear();
     }
 
     /** The sum over all steps since construction of the time for which backward passes waited for communication. */

@@ -3,8 +3,8 @@ package io.jrun.train.zero;
 import io.jrun.comm.ProcessGroup;
 import io.jrun.train.checkpoint.CheckpointException;
 import io.jrun.train.checkpoint.sharded.SavedCheckpoint;
+import io.jrun.train.checkpoint.sharded.ShardedState;
 import io.jrun.train.checkpoint.sharded.StateDict;
-import io.jrun.train.checkpoint.sharded.StateEntry;
 import io.jrun.train.ddp.DistributedDataParallel;
 import io.jrun.train.fsdp.ShardedGradientNorm;
 import io.jrun.train.mesh.ShardRange;
@@ -14,10 +14,9 @@ import io.jrun.train.optim.LearningRateSchedule;
 import io.jrun.train.optim.ParameterGroup;
 import io.jrun.train.optim.UpdateRule;
 import io.jrun.train.tensor.TensorCollectives;
-import io.jrun.train.tensor.TensorMemory;
 import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.List;
+import java.util.Map;
 import java.util.stream.IntStream;
 import org.bytedeco.javacpp.PointerScope;
 import org.bytedeco.pytorch.Module;
@@ -36,9 +35,12 @@ import org.bytedeco.pytorch.global.torch;
  * training thread; {@link #step} and {@link #clipByGlobalNorm} are collective.
  */
 public final class ZeroOptimizer implements AutoCloseable {
+    private static final String STEP = ".step";
+
     private final ProcessGroup group;
     private final TensorCollectives collectives;
     private final PartitionedGradients gradients;
+    private final ShardedState parameters;
     private final FlatUpdate update;
     private final List<BucketStates> buckets;
     private long steps;
@@ -50,10 +52,12 @@ public final class ZeroOptimizer implements AutoCloseable {
     private ZeroOptimizer(
             ProcessGroup group,
             PartitionedGradients gradients,
+            ShardedState parameters,
             UpdateRule rule,
             List<ParameterGroup> groups,
             LearningRateSchedule schedule) {
         this.group = group;
+        this.parameters = parameters;
         this.collectives = new TensorCollectives(group);
         this.gradients = gradients;
         this.update = new FlatUpdate(rule, groups, schedule);
@@ -65,7 +69,7 @@ public final class ZeroOptimizer implements AutoCloseable {
 
     /** Moves the parameters of a bucket into one piece of memory. The tensors stay the same objects. */
     private BucketStates flatten(BucketPartition partition) {
-        torch.ScalarType type = partition.parameter(0).scalar_type().intern();
+        torch.ScalarType type = partition.type();
         Tensor values = FlatUpdate.zeros(partition.elements(), type);
         List<Integer> numbers = new ArrayList<>();
         for (int i = 0; i < partition.parameters(); i++) {
@@ -96,7 +100,7 @@ public final class ZeroOptimizer implements AutoCloseable {
             LearningRateSchedule schedule) {
         ReduceScatterHook hook = new ReduceScatterHook(model, group);
         model.registerHook(hook);
-        return new ZeroOptimizer(group, hook, rule, groups, schedule);
+        return new ZeroOptimizer(group, hook, BucketPartition.whole(hook.partitions()), rule, groups, schedule);
     }
 
     /** Stage 2. */
@@ -105,7 +109,19 @@ public final class ZeroOptimizer implements AutoCloseable {
             UpdateRule rule,
             List<ParameterGroup> groups,
             LearningRateSchedule schedule) {
-        return new ZeroOptimizer(model.group(), model.gradients(), rule, groups, schedule);
+        BucketGradients gradients = model.gradients().buckets();
+        return new ZeroOptimizer(
+                model.group(), gradients, BucketPartition.whole(gradients.partitions()), rule, groups, schedule);
+    }
+
+    /**
+     * Stage 1 or 2 for the stages of a pipeline, whose layers tensor parallel ranks may share.
+     *
+     * @param stages the stages of a {@code PipelineParallel} that has made no step
+     */
+    public static ZeroOptimizer ofStages(
+            PartitionedStages stages, UpdateRule rule, List<ParameterGroup> groups, LearningRateSchedule schedule) {
+        return new ZeroOptimizer(stages.group(), stages.gradients(), stages.parameters(), rule, groups, schedule);
     }
 
     /** Steps made. */
@@ -184,7 +200,7 @@ public final class ZeroOptimizer implements AutoCloseable {
         Tensor made = torch.scalar_tensor(new Scalar(steps)).to(torch.ScalarType.Long);
         for (BucketStates bucket : buckets) {
             for (int i = 0; i < bucket.partition().parameters(); i++) {
-                into.put(prefix + bucket.partition().name(i) + ".step", made);
+                into.put(prefix + bucket.partition().name(i) + STEP, made);
             }
         }
     }
@@ -193,15 +209,12 @@ public final class ZeroOptimizer implements AutoCloseable {
         for (BucketStates bucket : buckets) {
             BucketPartition partition = bucket.partition();
             for (int i = 0; i < partition.parameters(); i++) {
-                List<Long> shape = Arrays.stream(TensorMemory.sizes(partition.parameter(i)))
-                        .boxed()
-                        .toList();
                 for (int state = 0; state < bucket.states().size(); state++) {
                     String name = prefix + partition.name(i) + "."
                             + update.stateNames().get(state);
                     for (TensorBox box : partition.boxes(
                             i, group.groupRank(), bucket.states().get(state))) {
-                        into.put(new StateEntry(name, shape, box.offsets(), box.local()));
+                        parameters.putPiece(into, name, partition.name(i), box);
                     }
                 }
             }
@@ -212,14 +225,26 @@ public final class ZeroOptimizer implements AutoCloseable {
      * Reads this rank's parts of the states from a checkpoint of any number of ranks.
      *
      * @param prefix the beginning of the names
-     * @param stepsDone the steps that the optimizer of the checkpoint had made
      * @throws CheckpointException if the checkpoint lacks a state, or is damaged
      */
-    public void loadStates(SavedCheckpoint saved, String prefix, long stepsDone) {
+    public void loadStates(SavedCheckpoint saved, String prefix) {
         StateDict wanted = new StateDict();
         putParts(wanted, prefix);
         saved.load(wanted);
-        steps = stepsDone;
+        steps = stepsWithoutSkipped(saved, prefix);
+    }
+
+    /** Optimizers without states save no steps. */
+    private long stepsWithoutSkipped(SavedCheckpoint saved, String prefix) {
+        if (buckets.isEmpty()) {
+            return saved.step();
+        }
+        Map<String, Tensor> made =
+                saved.read(prefix + buckets.getFirst().partition().name(0) + STEP);
+        long count =
+                made.values().stream().mapToLong(Tensor::item_long).findFirst().orElse(saved.step());
+        made.values().forEach(Tensor::close);
+        return count;
     }
 
     /** Frees the states. The parameters keep their values and their memory. */

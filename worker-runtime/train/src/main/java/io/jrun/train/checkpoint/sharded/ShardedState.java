@@ -3,6 +3,7 @@ package io.jrun.train.checkpoint.sharded;
 import io.jrun.train.checkpoint.CheckpointException;
 import io.jrun.train.mesh.MeshAxis;
 import io.jrun.train.mesh.ShardedTensor;
+import io.jrun.train.mesh.TensorBox;
 import io.jrun.train.tensor.TensorMemory;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -59,6 +60,23 @@ public record ShardedState(Map<String, ShardedTensor> parameters, List<MeshAxis>
                 prefix + name,
                 new ShardedTensor(parameter.name(), parameter.globalShape(), parameter.placements(), local),
                 order());
+    }
+
+    /**
+     * Adds some elements of a tensor that has the shape of a parameter, such as a state of an optimizer.
+     *
+     * @param name of the tensor in the checkpoint
+     * @param piece a box of this rank's part
+     * @throws IllegalArgumentException if this state has no such parameter
+     */
+    public void putPiece(StateDict into, String name, String parameter, TensorBox piece) {
+        ShardedTensor part = parameters.get(parameter);
+        if (part == null) {
+            throw new IllegalArgumentException("this rank holds no parameter '" + parameter + "'");
+        }
+        for (TensorBox box : part.boxes(piece, order())) {
+            into.put(new StateEntry(name, part.globalShape(), box.offsets(), box.local()));
+        }
     }
 
     private MeshAxis[] order() {

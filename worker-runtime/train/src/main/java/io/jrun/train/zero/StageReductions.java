@@ -1,0 +1,121 @@
+package io.jrun.train.zero;
+
+import io.jrun.comm.ProcessGroup;
+import io.jrun.train.autograd.AutogradBridge;
+import io.jrun.train.autograd.LeafHooks;
+import java.util.ArrayList;
+import java.util.BitSet;
+import java.util.Collection;
+import java.util.List;
+import org.bytedeco.pytorch.Tensor;
+
+/**
+ * The reductions of the stages of one pipeline rank. A bucket is reduced during the last backward pass of its stage, as
+ * soon as its gradients and those of the buckets before it are complete; or after the pass, if the pass delays
+ * gradients. The bucket of a shared parameter is reduced when the caller says that the gradient is complete. Confined
+ * to the training thread.
+ */
+final class StageReductions implements AutoCloseable {
+    private final StageBuckets buckets;
+    private final BucketGradients gradients;
+    private final PartReductions reductions;
+    private final int rank;
+    private final LeafHooks hooks;
+    private final BitSet begun = new BitSet();
+    private int[] missing;
+    private boolean isLastPass;
+
+    StageReductions(StageBuckets buckets, BucketGradients gradients, ProcessGroup group) {
+        this.buckets = buckets;
+        this.gradients = gradients;
+        reductions = new PartReductions(group, gradients);
+        rank = group.groupRank();
+        missing = counts();
+        List<Tensor> leaves = new ArrayList<>();
+        List<Integer> bucketOf = new ArrayList<>();
+        for (int bucket = 0; bucket < buckets.partitions().size(); bucket++) {
+            BucketPartition partition = buckets.partitions().get(bucket);
+            for (int i = 0; i < partition.parameters(); i++) {
+                leaves.add(partition.parameter(i));
+                bucketOf.add(bucket);
+            }
+        }
+        hooks = AutogradBridge.instance().watch(leaves, leaf -> accumulated(bucketOf.get(leaf)));
+    }
+
+    private int[] counts() {
+        return buckets.partitions().stream()
+                .mapToInt(BucketPartition::parameters)
+                .toArray();
+    }
+
+    BucketGradients gradients() {
+        return gradients;
+    }
+
+    /** Runs a backward pass. The last pass of a stage reduces the gradients. */
+    void backward(Runnable pass, boolean isLast) {
+        isLastPass = isLast;
+        try {
+            pass.run();
+        } finally {
+            isLastPass = false;
+        }
+    }
+
+    private void accumulated(int bucket) {
+        StageBuckets.Group group = buckets.group(bucket);
+        if (isLastPass && !group.isShared()) {
+            missing[bucket]--;
+            for (int next = group.first(); next < group.end() && missing[next] <= 0; next++) {
+                begin(next);
+            }
+        }
+    }
+
+    private void begin(int bucket) {
+        if (!begun.get(bucket)) {
+            begun.set(bucket);
+            reductions.begin(bucket);
+        }
+    }
+
+    /** Begins to reduce the buckets of some parameters, whose gradients are complete. */
+    void begin(Collection<Tensor> complete) {
+        BitSet ready = new BitSet();
+        for (Tensor parameter : complete) {
+            StageBuckets.Place place = buckets.places().get(StageBuckets.address(parameter));
+            if (place != null) {
+                ready.set(place.bucket());
+            }
+        }
+        ready.stream().forEach(this::begin);
+    }
+
+    /** Reduces all remaining gradients of a step, and waits. */
+    void finish() {
+        for (int bucket = 0; bucket < missing.length; bucket++) {
+            begin(bucket);
+        }
+        reductions.finish();
+        begun.clear();
+        missing = counts();
+    }
+
+    /** This rank's part of the gradient of a parameter; undefined if this rank has no element of the gradient. */
+    Tensor gradient(Tensor parameter) {
+        StageBuckets.Place place = buckets.places().get(StageBuckets.address(parameter));
+        return place == null
+                ? new Tensor()
+                : buckets.partitions()
+                        .get(place.bucket())
+                        .elements(place.index(), rank, gradients.part(place.bucket()))
+                        .orElseGet(Tensor::new);
+    }
+
+    @Override
+    public void close() {
+        hooks.close();
+        gradients.close();
+    }
+}
