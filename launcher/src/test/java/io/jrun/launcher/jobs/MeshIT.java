@@ -54,7 +54,8 @@ class MeshIT extends RealJobs {
                 ? Stream.of(
                         copies,
                         List.of("--tp=2", "--pp=2", "--schedule=zb1p"),
-                        List.of("--tp=2", "--pp=2", "--shard=2"))
+                        List.of("--tp=2", "--pp=2", "--shard=2"),
+                        List.of("--tp=2", "--pp=2", "--shard=2", "--zero=1", "--optimizer=fused"))
                 : Stream.of(copies);
     }
 

@@ -223,6 +223,10 @@ final class Checkpoints implements AutoCloseable {
                     }
                 });
             } catch (CommException e) {
+                if (trainer.endInterruptedStep()) {
+                    lastStep++; // All batches of the step are read, and all ranks together have its parameters.
+                    position = loader.state();
+                }
                 if (e.code() == ErrorCode.ABORTED && lastStep > firstStep && manager != null) {
                     new SaveBeforeEnd(manager, world.rank(), options.checkpoints(), progress)
                             .save(trainer.model().holding(), lastStep, this::state);

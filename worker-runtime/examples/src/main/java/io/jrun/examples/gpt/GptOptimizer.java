@@ -39,6 +39,23 @@ sealed interface GptOptimizer extends AutoCloseable
     void step();
 
     /**
+     * Adds this rank's parts of the parameters, or of their averages, to a checkpoint.
+     *
+     * @param parameters those that this rank holds
+     */
+    default void putParameters(StateDict into, String prefix, ShardedState parameters) {
+        parameters.putParameters(into, prefix);
+    }
+
+    /**
+     * Whether a failure has interrupted the last step after the update of this rank's parts: this rank may lack the
+     * updated parts of other ranks. A checkpoint of the step needs no more than the parts.
+     */
+    default boolean hasPartsOnly() {
+        return false;
+    }
+
+    /**
      * Adds this rank's parts of the states to a checkpoint.
      *
      * @param parameters this rank's parts of the parameters

@@ -147,6 +147,20 @@ final class GptTrainer implements AutoCloseable {
         }
     }
 
+    /**
+     * Ends a step that a failure has interrupted when this rank had updated its parts. The state that this rank puts
+     * into a checkpoint is then the state after the step.
+     *
+     * @return false if no such step was interrupted
+     */
+    boolean endInterruptedStep() {
+        boolean isInterrupted = model.optimizer().hasPartsOnly();
+        if (isInterrupted && average != null) {
+            average.average().update(); // The averages of this rank's parts are right. The others are not saved.
+        }
+        return isInterrupted;
+    }
+
     /** Reports the mean loss of all ranks since the last report, and returns it. Collective. */
     double report(long number) {
         double loss = meanLoss.takeOverRanks();
@@ -170,7 +184,7 @@ final class GptTrainer implements AutoCloseable {
     void put(StateDict state) {
         checks.put(state);
         if (average != null) {
-            average.put(state);
+            average.put(state, model.optimizer());
         }
     }
 

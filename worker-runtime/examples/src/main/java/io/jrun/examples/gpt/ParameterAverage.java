@@ -37,8 +37,9 @@ record ParameterAverage(ExponentialAverage average, ShardedState parts) implemen
                 average, new ShardedState(parameters, model.state().axes()));
     }
 
-    void put(StateDict state) {
-        parts.putParameters(state, PREFIX);
+    /** Adds this rank's parts of the averages. */
+    void put(StateDict state, GptOptimizer optimizer) {
+        optimizer.putParameters(state, PREFIX, parts);
         state.putText(UPDATES_KEY, Long.toString(average.updates()));
     }
 

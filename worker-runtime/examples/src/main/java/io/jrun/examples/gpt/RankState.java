@@ -21,7 +21,7 @@ record RankState(StateDict dict, List<Tensor> copies) implements AutoCloseable {
         Map<String, Tensor> own = model.ownState();
         StateDict state = new StateDict();
         texts.forEach(state::putText);
-        model.state().putParameters(state, MODEL);
+        model.optimizer().putParameters(state, MODEL, model.state());
         List<Tensor> copies = new ArrayList<>(own.values());
         copies.addAll(model.optimizer().put(state, OPTIMIZER, model.state()));
         state.putAll(own(rank), own);

@@ -6,12 +6,15 @@ import io.jrun.train.checkpoint.sharded.SavedCheckpoint;
 import io.jrun.train.checkpoint.sharded.ShardedState;
 import io.jrun.train.checkpoint.sharded.StateDict;
 import io.jrun.train.ddp.DistributedDataParallel;
+import io.jrun.train.mesh.ShardedTensor;
 import io.jrun.train.optim.LearningRateSchedule;
 import io.jrun.train.zero.PartitionedStages;
 import io.jrun.train.zero.ZeroDataParallel;
 import io.jrun.train.zero.ZeroOptimizer;
 import java.util.Collection;
+import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Map;
 import org.bytedeco.pytorch.Tensor;
 
 /** An optimizer over flat memory whose states are spread over the ranks. */
@@ -66,6 +69,22 @@ record ZeroStates(ZeroOptimizer optimizer, ScheduleOfStep schedule, Runnable cle
     @Override
     public void step() {
         optimizer.step();
+    }
+
+    /** Parameters without gradients, and buffers, have no parts. */
+    @Override
+    public void putParameters(StateDict into, String prefix, ShardedState parameters) {
+        Map<String, Tensor> tensors = new LinkedHashMap<>();
+        parameters.parameters().forEach((name, parameter) -> tensors.put(name, parameter.local()));
+        optimizer.putParts(into, prefix, tensors);
+        Map<String, ShardedTensor> others = new LinkedHashMap<>(parameters.parameters());
+        others.keySet().removeAll(optimizer.names());
+        new ShardedState(others, parameters.axes()).putParameters(into, prefix);
+    }
+
+    @Override
+    public boolean hasPartsOnly() {
+        return optimizer.hasPartsOnly();
     }
 
     @Override

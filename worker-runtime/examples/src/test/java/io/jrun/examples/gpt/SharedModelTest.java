@@ -3,9 +3,17 @@ package io.jrun.examples.gpt;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.jrun.comm.CommException;
+import io.jrun.comm.ProcessGroup;
 import io.jrun.comm.local.LocalWorld;
 import io.jrun.comm.local.LocalWorldOptions;
+import io.jrun.examples.data.TokenCorpus;
 import io.jrun.train.Libtorch;
+import io.jrun.train.data.DataLoader;
+import io.jrun.train.data.DataLoaderOptions;
+import io.jrun.train.mesh.DeviceMesh;
+import io.jrun.train.optim.LearningRateSchedule;
+import io.jrun.train.token.TokenBatch;
 import java.io.ByteArrayOutputStream;
 import java.io.PrintStream;
 import java.nio.charset.StandardCharsets;
@@ -91,6 +99,58 @@ class SharedModelTest {
         saved.forEach((name, values) -> assertThat(loaded.get(name)).as(name).containsExactly(values));
         assertThat(losses(train(others, with(otherFlags, "--checkpoint=" + first, "--resume"))))
                 .containsExactly(losses(trained).getLast());
+    }
+
+    /**
+     * The job stops when all ranks have updated their parts in step 2, and before any rank has the parts of the others.
+     * The next job makes steps 3 and 4 on the samples that follow.
+     */
+    @ParameterizedTest
+    @ValueSource(strings = {"--shard=2 --zero=1", "--shard=2 --zero=2 --ema=0.5"})
+    void aStopDuringTheExchangeOfAStepSavesTheStep(String flags) {
+        String[] saving = with(flags, "--clip=0", "--checkpoint=" + folder.resolve("stopped"));
+        GptOptions options = options(saving);
+        LocalWorld.run(LocalWorldOptions.ofSize(2).withDeterministic(true), world -> {
+            try (DeviceMesh mesh = options.parallel().mesh(world);
+                    TokenCorpus corpus = TokenCorpus.load(options.data(), TrainGpt.jdkSources(), world)) {
+                GptOptions whole = options.withAccumulation(2).withVocabulary(corpus.vocabulary());
+                try (GptTrainer trainer = new GptTrainer(whole, world, mesh);
+                        DataLoader<long[]> loader = DataLoader.of(
+                                corpus.training(whole.model().context()),
+                                world.group(),
+                                DataLoaderOptions.training(whole.microBatch(), whole.seed()));
+                        Checkpoints checkpoints = Checkpoints.open(whole, world, 2, trainer, loader, Progress.SILENT)) {
+                    assertThatThrownBy(() -> checkpoints.protect(0, done -> {
+                                double _ = trainer.step(1, () -> TokenBatch.of(loader.next()));
+                                done.accept(1);
+                                stopInTheExchange(trainer, whole.schedule(), loader, mesh);
+                            }))
+                            .isInstanceOf(CommException.class);
+                }
+            }
+        });
+        train(2, with(flags, "--clip=0", "--checkpoint=" + folder.resolve("whole")));
+        assertThat(train(2, with(flags, saving[saving.length - 1], "--clip=0", "--resume")))
+                .contains("from step 2 to 4");
+        Map<String, float[]> expected = CheckpointContents.of(folder.resolve("whole"), 4);
+        Map<String, float[]> found = CheckpointContents.of(folder.resolve("stopped"), 4);
+        assertThat(found.keySet()).isEqualTo(expected.keySet());
+        expected.forEach((name, values) -> assertThat(found.get(name)).as(name).isEqualTo(values));
+    }
+
+    private static void stopInTheExchange(
+            GptTrainer trainer, LearningRateSchedule schedule, DataLoader<long[]> loader, DeviceMesh mesh) {
+        TrainedModel model = trainer.model();
+        try (TrainedModel.Scope scope = model.step()) {
+            model.optimizer().clear();
+            model.optimizer().setRate(schedule, 1);
+            TokenBatch batch = TokenBatch.of(loader.next());
+            scope.backward(model.module().loss(batch.inputs(), batch.targets()));
+            ProcessGroup group = ParallelOptions.dataGroup(mesh);
+            group.barrier();
+            group.abort("the job stops");
+            model.optimizer().step();
+        }
     }
 
     /** The options of one rank with the whole model. The losses and the averages are the ones of DDP. */

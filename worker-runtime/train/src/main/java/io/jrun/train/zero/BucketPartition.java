@@ -101,6 +101,10 @@ final class BucketPartition {
         return names.size();
     }
 
+    List<String> names() {
+        return names;
+    }
+
     String name(int index) {
         return names.get(index);
     }
@@ -155,6 +159,16 @@ final class BucketPartition {
         return elements(index, rank, part)
                 .map(elements -> FlatBoxes.of(TensorMemory.sizes(parameters.get(index)), from, elements))
                 .orElse(List.of());
+    }
+
+    /** The elements of a tensor with the shape of a parameter that a rank updates, as boxes. They are views. */
+    List<TensorBox> boxesOf(int index, int rank, Tensor whole) {
+        ShardRange range = part(rank);
+        long begin = Math.max(0, range.offset() - offsets[index]);
+        long end = Math.min(whole.numel(), range.offset() + range.length() - offsets[index]);
+        return begin < end
+                ? FlatBoxes.of(TensorMemory.sizes(whole), begin, whole.view(-1).narrow(0, begin, end - begin))
+                : List.of();
     }
 
     /**

@@ -7,8 +7,6 @@ import io.jrun.train.checkpoint.sharded.ShardedState;
 import io.jrun.train.checkpoint.sharded.StateDict;
 import io.jrun.train.ddp.DistributedDataParallel;
 import io.jrun.train.fsdp.ShardedGradientNorm;
-import io.jrun.train.mesh.ShardRange;
-import io.jrun.train.mesh.TensorBox;
 import io.jrun.train.optim.FlatUpdate;
 import io.jrun.train.optim.LearningRateSchedule;
 import io.jrun.train.optim.ParameterGroup;
@@ -17,6 +15,8 @@ import io.jrun.train.tensor.TensorCollectives;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
+import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 import org.bytedeco.javacpp.PointerScope;
 import org.bytedeco.pytorch.Module;
@@ -44,10 +44,8 @@ public final class ZeroOptimizer implements AutoCloseable {
     private final FlatUpdate update;
     private final List<BucketStates> buckets;
     private long steps;
-    private boolean isPartlyUpdated;
-
-    /** The values of a bucket, and this rank's part of the states. */
-    private record BucketStates(BucketPartition partition, Tensor values, List<Tensor> states, List<Integer> groups) {}
+    private boolean isUpdating;
+    private boolean isExchanging;
 
     private ZeroOptimizer(
             ProcessGroup group,
@@ -63,27 +61,10 @@ public final class ZeroOptimizer implements AutoCloseable {
         this.update = new FlatUpdate(rule, groups, schedule);
         try (PointerScope _ = new PointerScope();
                 NoGradGuard _ = new NoGradGuard()) {
-            buckets = gradients.partitions().stream().map(this::flatten).toList();
+            buckets = gradients.partitions().stream()
+                    .map(partition -> new BucketStates(partition, group.groupRank(), update))
+                    .toList();
         }
-    }
-
-    /** Moves the parameters of a bucket into one piece of memory. The tensors stay the same objects. */
-    private BucketStates flatten(BucketPartition partition) {
-        torch.ScalarType type = partition.type();
-        Tensor values = FlatUpdate.zeros(partition.elements(), type);
-        List<Integer> numbers = new ArrayList<>();
-        for (int i = 0; i < partition.parameters(); i++) {
-            Tensor parameter = partition.parameter(i);
-            Tensor view = partition.view(values, i);
-            view.copy_(parameter);
-            parameter.set_data(view);
-            numbers.add(update.group(partition.name(i), parameter));
-        }
-        long part = partition.part(group.groupRank()).length();
-        List<Tensor> states = update.stateNames().stream()
-                .map(_ -> FlatUpdate.zeros(part, type))
-                .toList();
-        return new BucketStates(partition, values, states, numbers);
     }
 
     /**
@@ -124,48 +105,37 @@ public final class ZeroOptimizer implements AutoCloseable {
         return new ZeroOptimizer(stages.group(), stages.gradients(), stages.parameters(), rule, groups, schedule);
     }
 
+    /** The names of the parameters that this optimizer updates, on this rank or on another. */
+    public Set<String> names() {
+        return buckets.stream()
+                .flatMap(bucket -> bucket.partition().names().stream())
+                .collect(Collectors.toSet());
+    }
+
     /** Steps made. */
     public long steps() {
         return steps;
     }
 
-    /** Updates this rank's parts, and gathers the others. */
+    /**
+     * Updates this rank's parts, and gathers the others. If a failure interrupts the exchange, this rank has its parts
+     * of the updated parameters, see {@link #hasPartsOnly}.
+     */
     public void step() {
-        isPartlyUpdated = true;
-        int rank = group.groupRank();
+        isUpdating = true;
         List<FlatUpdate.Piece> pieces = new ArrayList<>();
         try (PointerScope _ = new PointerScope();
                 NoGradGuard _ = new NoGradGuard()) {
             for (int i = 0; i < buckets.size(); i++) {
-                BucketStates bucket = buckets.get(i);
-                ShardRange part = bucket.partition().part(rank);
-                Tensor means = gradients.part(i);
-                for (BucketPartition.GroupRange range : bucket.partition().groupRanges(rank, bucket.groups())) {
-                    pieces.add(new FlatUpdate.Piece(
-                            bucket.values().narrow(0, part.offset() + range.offset(), range.length()),
-                            means.narrow(0, range.offset(), range.length()),
-                            bucket.states().stream()
-                                    .map(state -> state.narrow(0, range.offset(), range.length()))
-                                    .toList(),
-                            range.group()));
-                }
+                pieces.addAll(buckets.get(i).pieces(gradients.part(i)));
             }
             update.apply(pieces, steps);
-            for (BucketStates bucket : buckets) {
-                gather(bucket.partition(), ownPart(bucket), bucket.values());
-            }
+            steps++;
+            isUpdating = false;
+            isExchanging = true;
+            buckets.forEach(bucket -> bucket.gather(collectives));
         }
-        steps++;
-        isPartlyUpdated = false;
-    }
-
-    private Tensor ownPart(BucketStates bucket) {
-        ShardRange part = bucket.partition().part(group.groupRank());
-        return bucket.values().narrow(0, part.offset(), part.length()).clone();
-    }
-
-    private void gather(BucketPartition partition, Tensor part, Tensor whole) {
-        collectives.allGatherV(part, whole, partition.partElements());
+        isExchanging = false;
     }
 
     /**
@@ -188,15 +158,11 @@ public final class ZeroOptimizer implements AutoCloseable {
      * parts are the memory of this optimizer.
      *
      * @param prefix the beginning of the names
-     * @throws CheckpointException if a failure has interrupted a step: this rank's parts then have the step, and the
-     *     parts of other ranks may not
+     * @throws CheckpointException if a failure has interrupted the update of this rank's parts
      */
     public void putStates(StateDict into, String prefix) {
-        if (isPartlyUpdated) {
-            throw new CheckpointException("a failure has interrupted step " + (steps + 1) + " of the optimizer on rank "
-                    + group.worldRank(group.groupRank()) + ", so this rank has no whole step to save");
-        }
-        putParts(into, prefix);
+        requireUpdated();
+        buckets.forEach(bucket -> bucket.putStates(into, prefix, parameters));
         Tensor made = torch.scalar_tensor(new Scalar(steps)).to(torch.ScalarType.Long);
         for (BucketStates bucket : buckets) {
             for (int i = 0; i < bucket.partition().parameters(); i++) {
@@ -205,19 +171,31 @@ public final class ZeroOptimizer implements AutoCloseable {
         }
     }
 
-    private void putParts(StateDict into, String prefix) {
-        for (BucketStates bucket : buckets) {
-            BucketPartition partition = bucket.partition();
-            for (int i = 0; i < partition.parameters(); i++) {
-                for (int state = 0; state < bucket.states().size(); state++) {
-                    String name = prefix + partition.name(i) + "."
-                            + update.stateNames().get(state);
-                    for (TensorBox box : partition.boxes(
-                            i, group.groupRank(), bucket.states().get(state))) {
-                        parameters.putPiece(into, name, partition.name(i), box);
-                    }
-                }
-            }
+    /**
+     * Adds this rank's parts of tensors that are like the parameters to a checkpoint: the parameters, or averages of
+     * them. The parts are the elements that this rank updates. All ranks together have each element once.
+     *
+     * @param prefix the beginning of the names
+     * @param tensors by the names of the parameters that require gradients, with their shapes on this rank; contiguous
+     * @throws CheckpointException as {@link #putStates}
+     */
+    public void putParts(StateDict into, String prefix, Map<String, Tensor> tensors) {
+        requireUpdated();
+        buckets.forEach(bucket -> bucket.putParts(into, prefix, tensors, parameters));
+    }
+
+    /**
+     * Whether a failure has interrupted the exchange of a step. This rank then has its parts of the parameters and of
+     * the states after step {@link #steps}, and may lack the parts of other ranks.
+     */
+    public boolean hasPartsOnly() {
+        return isExchanging;
+    }
+
+    private void requireUpdated() {
+        if (isUpdating) {
+            throw new CheckpointException("a failure has interrupted step " + (steps + 1) + " of the optimizer on rank "
+                    + group.worldRank(group.groupRank()) + ", so this rank has no whole step to save");
         }
     }
 
@@ -229,7 +207,7 @@ public final class ZeroOptimizer implements AutoCloseable {
      */
     public void loadStates(SavedCheckpoint saved, String prefix) {
         StateDict wanted = new StateDict();
-        putParts(wanted, prefix);
+        buckets.forEach(bucket -> bucket.putStates(wanted, prefix, parameters));
         saved.load(wanted);
         steps = stepsWithoutSkipped(saved, prefix);
     }
@@ -250,6 +228,6 @@ public final class ZeroOptimizer implements AutoCloseable {
     /** Frees the states. The parameters keep their values and their memory. */
     @Override
     public void close() {
-        buckets.forEach(bucket -> bucket.states().forEach(Tensor::close));
+        buckets.forEach(BucketStates::close);
     }
 }
