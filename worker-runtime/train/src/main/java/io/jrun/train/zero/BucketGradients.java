@@ -13,6 +13,9 @@ interface BucketGradients extends PartitionedGradients, AutoCloseable {
     /** Returns a piece that has the means of this rank's part at the place of the part. */
     void put(int bucket, Tensor whole);
 
+    /** The most pieces that may be reduced while the program computes on: each may need memory of its own. */
+    int mostTaken();
+
     /** Sets the gradients to zero. */
     void clear();
 

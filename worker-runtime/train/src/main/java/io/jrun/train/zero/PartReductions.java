@@ -11,8 +11,8 @@ import org.bytedeco.javacpp.PointerScope;
 import org.bytedeco.pytorch.Tensor;
 
 /**
- * Reductions of buckets, after which each rank has the means of its parts. A reduction runs while the next bucket is
- * made. All ranks begin the same buckets in the same order. Confined to the training thread.
+ * Reductions of buckets, after which each rank has the means of its parts. Reductions run while the next gradients are
+ * computed. All ranks begin the same buckets in the same order. Confined to the training thread.
  */
 final class PartReductions {
     private final ProcessGroup group;
@@ -30,7 +30,7 @@ final class PartReductions {
         this.gradients = gradients;
     }
 
-    /** Begins to reduce a bucket, and waits for the bucket before the last one: two buckets at most are in memory. */
+    /** Begins to reduce a bucket. Waits for the first running reduction if more than the gradients allow are running. */
     void begin(int bucket) {
         BucketPartition partition = gradients.partitions().get(bucket);
         ShardRange own = partition.part(group.groupRank());
@@ -41,7 +41,7 @@ final class PartReductions {
             running.add(new Running(bucket, work, whole));
         }
         reducedBytes += whole.nbytes();
-        if (running.size() > 1) {
+        if (running.size() > gradients.mostTaken()) {
             finishFirst();
         }
     }

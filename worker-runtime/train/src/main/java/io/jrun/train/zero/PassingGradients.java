@@ -62,6 +62,12 @@ final class PassingGradients implements BucketGradients {
         whole.close();
     }
 
+    /** A bucket is reduced while the gradients of the next bucket are computed. */
+    @Override
+    public int mostTaken() {
+        return 1;
+    }
+
     @Override
     public void clear() {
         try (NoGradGuard _ = new NoGradGuard()) {
