@@ -58,12 +58,15 @@ public final class ShardedTraining {
 
     /** The parameters of each rank, on a deterministic group. */
     public static List<Map<String, float[]>> run(int ranks, Trainer trainer) {
+        return run(LocalWorldOptions.ofSize(ranks).withDeterministic(true), trainer);
+    }
+
+    /** The parameters of each rank of a world. */
+    public static List<Map<String, float[]>> run(LocalWorldOptions options, Trainer trainer) {
         Libtorch.setThreads(1);
-        AtomicReferenceArray<Map<String, float[]>> results = new AtomicReferenceArray<>(ranks);
-        LocalWorld.run(
-                LocalWorldOptions.ofSize(ranks).withDeterministic(true),
-                world -> results.set(world.rank(), trainer.train(world)));
-        return IntStream.range(0, ranks).mapToObj(results::get).toList();
+        AtomicReferenceArray<Map<String, float[]>> results = new AtomicReferenceArray<>(options.size());
+        LocalWorld.run(options, world -> results.set(world.rank(), trainer.train(world)));
+        return IntStream.range(0, options.size()).mapToObj(results::get).toList();
     }
 
     /** The bits of all values by name: AssertJ's recursive comparison of floats has a tolerance. */

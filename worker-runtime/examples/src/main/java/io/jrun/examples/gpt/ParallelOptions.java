@@ -179,6 +179,7 @@ record ParallelOptions(
     /** The sharing of all states, along the axes of a mesh. */
     FullyShardedDataParallel fullySharded(DeviceMesh mesh) {
         return new FullyShardedDataParallel(
+                gradientGroup(mesh),
                 shardAxis(mesh).group(),
                 mesh.group(COPY_AXIS),
                 FsdpOptions.DEFAULT.withReshardAfterForward(reshardAfterForward));

@@ -6,13 +6,38 @@ import org.jspecify.annotations.Nullable;
 /**
  * The ranks that share a model.
  *
+ * @param all the ranks whose gradients are averaged
  * @param shards each rank holds another part of the model
  * @param replicas each rank holds the same part; null if there is one copy of the model
  */
-record FsdpGroups(ProcessGroup shards, @Nullable ProcessGroup replicas) {
-    /** The number of ranks whose gradients are averaged. */
-    int ranks() {
-        return shards.size() * (replicas == null ? 1 : replicas.size());
+record FsdpGroups(
+        ProcessGroup all, ProcessGroup shards, @Nullable ProcessGroup replicas) {
+    FsdpGroups {
+        int copies = replicas == null ? 1 : replicas.size();
+        if (all.size() != shards.size() * copies) {
+            throw new IllegalArgumentException(
+                    "the group of all ranks has " + all.size() + " ranks, but " + shards.size()
+                            + " ranks share each of " + copies + " copies of the model: pass the group of all these "
+                            + shards.size() * copies + " ranks");
+        }
+    }
+
+    /** One copy of the model. */
+    static FsdpGroups ofOneCopy(ProcessGroup shards) {
+        return new FsdpGroups(shards, shards, null);
+    }
+
+    /**
+     * Whether the gradients of several copies are added in the order of all ranks, as DistributedDataParallel adds
+     * them. Otherwise the ranks of a copy add first, then the copies.
+     */
+    boolean addsInRankOrder() {
+        return replicas != null && all.options().deterministic();
+    }
+
+    /** Whether a reduction over the replicas follows the reduction over the ranks of a copy. */
+    boolean addsInTwoStages() {
+        return replicas != null && !addsInRankOrder();
     }
 
     /** The group of this many neighbours of this rank; null for all ranks that share a copy. */
@@ -37,7 +62,9 @@ record FsdpGroups(ProcessGroup shards, @Nullable ProcessGroup replicas) {
     void abort(RuntimeException cause) {
         String message = "rank " + shards.worldRank(shards.groupRank()) + ": a pass failed: " + cause;
         shards.abort(message);
-        if (replicas != null) {
+        if (addsInRankOrder()) {
+            all.abort(message);
+        } else if (replicas != null) {
             replicas.abort(message);
         }
     }

@@ -131,7 +131,7 @@ final class FsdpPass {
     private void reduce(FsdpUnit unit) {
         if (unit.parameters().hasGradients()) {
             reductions.forEach(UnitReduction::continueOverReplicas);
-            finishReductions(groups.replicas() == null ? 0 : 1); // one over replicas runs while the next unit computes
+            finishReductions(groups.addsInTwoStages() ? 1 : 0); // the second stage runs while the next unit computes
             reductions.add(unit.reduce());
         }
     }

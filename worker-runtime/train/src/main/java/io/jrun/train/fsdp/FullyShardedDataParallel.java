@@ -58,7 +58,7 @@ public final class FullyShardedDataParallel implements ModuleWrapper {
 
     /** Shards over all ranks of a group. */
     public FullyShardedDataParallel(ProcessGroup group, FsdpOptions options) {
-        this(new FsdpGroups(group, null), options, null);
+        this(FsdpGroups.ofOneCopy(group), options, null);
     }
 
     /**
@@ -66,17 +66,20 @@ public final class FullyShardedDataParallel implements ModuleWrapper {
      * puts them.
      */
     public FullyShardedDataParallel(ProcessGroup group, FsdpOptions options, ShardOffload offload) {
-        this(new FsdpGroups(group, null), options, offload);
+        this(FsdpGroups.ofOneCopy(group), options, offload);
     }
 
     /**
-     * Shards over the ranks of one group and averages gradients over the ranks of both: torch's hybrid sharding.
+     * Shards over the ranks of one group and averages gradients over all ranks: torch's hybrid sharding. If {@code all}
+     * is deterministic, one all-reduce over all ranks adds the gradients in the order of the ranks. Otherwise a
+     * reduce-scatter over {@code shards} and an all-reduce over {@code replicas} add the gradients, which sends less.
      *
-     * @param shards the ranks that share one copy of the model
-     * @param replicas the ranks that hold the same part of the copies
+     * @param all the ranks that train: {@code mesh.group("dp", "shard")}
+     * @param shards the ranks that share one copy of the model: {@code mesh.group("shard")}
+     * @param replicas the ranks that hold the same part of the copies: {@code mesh.group("dp")}
      */
-    public FullyShardedDataParallel(ProcessGroup shards, ProcessGroup replicas, FsdpOptions options) {
-        this(new FsdpGroups(shards, replicas.size() == 1 ? null : replicas), options, null);
+    public FullyShardedDataParallel(ProcessGroup all, ProcessGroup shards, ProcessGroup replicas, FsdpOptions options) {
+        this(new FsdpGroups(all, shards, replicas.size() == 1 ? null : replicas), options, null);
     }
 
     private FullyShardedDataParallel(FsdpGroups groups, FsdpOptions options, @Nullable ShardOffload offload) {

@@ -18,7 +18,8 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * One reduction of a unit's gradients: each rank gets the mean of its rows over all ranks. With replicas the sums of
- * the shard groups are added over the replicas. Confined to the training thread.
+ * the shard groups are added over the replicas; with replicas on a deterministic group one all-reduce over all ranks
+ * adds the gradients in rank order. Confined to the training thread.
  */
 final class UnitReduction {
     private final String unit;
@@ -64,7 +65,7 @@ final class UnitReduction {
                 layout.partElements()[groups.shard()] * type.sizeBytes());
         collect();
         running = new UnitTransfer(
-                unit, CommunicationSpan.Kind.REDUCE, bytes, System.nanoTime(), List.of(scatter()), spans);
+                unit, CommunicationSpan.Kind.REDUCE, bytes, System.nanoTime(), List.of(reduce()), spans);
     }
 
     private void collect() {
@@ -91,8 +92,11 @@ final class UnitReduction {
         }
     }
 
-    private Work scatter() {
-        ReduceOp op = groups.replicas() == null ? ReduceOp.AVG : ReduceOp.SUM;
+    private Work reduce() {
+        if (groups.addsInRankOrder()) {
+            return groups.all().allReduceAsync(taken, type, layout.allElements(), ReduceOp.AVG);
+        }
+        ReduceOp op = groups.addsInTwoStages() ? ReduceOp.SUM : ReduceOp.AVG;
         long[] parts = layout.partElements();
         return Arrays.stream(parts).distinct().count() == 1
                 ? groups.shards().reduceScatterAsync(taken, part, type, parts[0], op)
@@ -102,7 +106,7 @@ final class UnitReduction {
     /** Waits for the sum over the shard group, and begins the sum over the replicas. */
     void continueOverReplicas() {
         ProcessGroup replicas = groups.replicas();
-        if (isScattered || replicas == null) {
+        if (isScattered || replicas == null || groups.addsInRankOrder()) {
             return;
         }
         running.await();
@@ -121,8 +125,8 @@ final class UnitReduction {
         try (PointerScope _ = new PointerScope();
                 NoGradGuard _ = new NoGradGuard()) {
             Tensor sums = TensorMemory.tensor(part, TensorTypes.scalarType(type), part.byteSize() / type.sizeBytes());
-            if (groups.replicas() != null) {
-                sums.div_(new Scalar((double) groups.ranks()));
+            if (groups.addsInTwoStages()) {
+                sums.div_(new Scalar((double) groups.all().size()));
             }
             parameters.loadGradients();
             layout.forEachPieceOf(

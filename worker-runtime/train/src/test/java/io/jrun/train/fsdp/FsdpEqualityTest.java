@@ -1,12 +1,14 @@
 package io.jrun.train.fsdp;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
 import static org.assertj.core.api.Assertions.within;
 import static org.assertj.core.api.Assertions.withinPercentage;
 import static org.junit.jupiter.params.provider.Arguments.arguments;
 
 import io.jrun.comm.World;
 import io.jrun.comm.local.LocalWorld;
+import io.jrun.comm.local.LocalWorldOptions;
 import io.jrun.train.DrawnCases;
 import io.jrun.train.LinearStack;
 import io.jrun.train.ShardedTraining;
@@ -18,10 +20,12 @@ import io.jrun.train.optim.GradientClipping;
 import io.jrun.train.tensor.ModuleTensors;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.atomic.AtomicReference;
 import org.bytedeco.pytorch.Tensor;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.Arguments;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.MethodSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
@@ -63,12 +67,24 @@ class FsdpEqualityTest {
         assertEqualBits(ranks, world -> hybrid(world, ranks), 1);
     }
 
-    /** Two replicas of two shards add the gradients in another order. */
+    /** Six ranks share 1, 5 and 7 rows unequally, and some ranks have no row. */
+    @ParameterizedTest
+    @CsvSource({"4,2", "6,2", "6,3"})
+    void replicasOfShardsGiveTheSameBits(int ranks, int replicas) {
+        assertEqualBits(ranks, world -> hybrid(world, replicas), 1);
+    }
+
+    @Test
+    void replicasOfShardsAccumulateAndRecomputeWithTheSameBits() {
+        assertEqualBits(4, world -> hybrid(world, 2, ShardedTraining.RECOMPUTED, 3), 3);
+    }
+
+    /** Without determinism two replicas of two shards add the gradients in another order. */
     @Test
     void replicasOfShardsGiveTheSameToOneMillionth() {
         Map<String, float[]> expected =
                 ShardedTraining.run(4, world -> ShardedTraining.ddp(world, 1)).getFirst();
-        List<Map<String, float[]>> found = ShardedTraining.run(4, world -> hybrid(world, 2));
+        List<Map<String, float[]>> found = ShardedTraining.run(LocalWorldOptions.ofSize(4), world -> hybrid(world, 2));
         found.getFirst().forEach((name, values) -> {
             for (int i = 0; i < values.length; i++) {
                 assertThat(Math.abs(values[i] - expected.getOrDefault(name, new float[0])[i]))
@@ -89,8 +105,8 @@ class FsdpEqualityTest {
         double norm = GradientClipping.clipByGlobalNorm(
                 ModuleTensors.parameters(serial).values(), Double.MAX_VALUE);
         LocalWorld.run(4, world -> {
-            try (DeviceMesh mesh = DeviceMesh.of(world, "replica", 2, "dp", 2)) {
-                var fsdp = new FullyShardedDataParallel(mesh.group("dp"), mesh.group("replica"), FsdpOptions.DEFAULT);
+            try (DeviceMesh mesh = mesh(world, 2)) {
+                var fsdp = hybridOf(mesh);
                 UnevenNet net = new UnevenNet(fsdp);
                 fsdp.shardRest(net);
                 try (var step = fsdp.step()) {
@@ -98,6 +114,44 @@ class FsdpEqualityTest {
                     assertThat(fsdp.clipByGlobalNorm(norm / 2)).isCloseTo(norm, within(1e-6));
                     assertThat(fsdp.gradientNorm()).isCloseTo(norm / 2, within(1e-6));
                 }
+            }
+        });
+    }
+
+    /** The ranks add the squares of other rows than the ranks of one copy do, in float64. */
+    @Test
+    void theNormOfReplicasIsEqualOnAllRanks() {
+        double[] norms = new double[4];
+        AtomicReference<Double> ofOneCopy = new AtomicReference<>();
+        ShardedTraining.run(4, world -> {
+            double norm = norm(world, new FullyShardedDataParallel(world.group(), FsdpOptions.DEFAULT));
+            ofOneCopy.set(norm);
+            try (DeviceMesh mesh = mesh(world, 2)) {
+                norms[world.rank()] = norm(world, hybridOf(mesh));
+            }
+            return Map.of();
+        });
+        assertThat(norms).containsOnly(norms[0]);
+        assertThat(norms[0]).isCloseTo(ofOneCopy.get(), withinPercentage(1e-13));
+    }
+
+    private static double norm(World world, FullyShardedDataParallel fsdp) {
+        UnevenNet net = new UnevenNet(fsdp);
+        fsdp.shardRest(net);
+        try (var step = fsdp.step()) {
+            step.backward(net.loss(ShardedTraining.seed(world, 0, 0), 3));
+            return fsdp.gradientNorm();
+        }
+    }
+
+    @Test
+    void aGroupOfTheWrongSizeIsRefused() {
+        LocalWorld.run(4, world -> {
+            try (DeviceMesh mesh = mesh(world, 2)) {
+                assertThatIllegalArgumentException()
+                        .isThrownBy(() -> new FullyShardedDataParallel(
+                                mesh.group("shard"), mesh.group("shard"), mesh.group("dp"), FsdpOptions.DEFAULT))
+                        .withMessageContaining("has 2 ranks, but 2 ranks share each of 2 copies of the model: pass");
             }
         });
     }
@@ -140,13 +194,22 @@ class FsdpEqualityTest {
     }
 
     private static Map<String, float[]> hybrid(World world, int replicas) {
-        try (DeviceMesh mesh = DeviceMesh.of(world, "replica", replicas, "dp", world.size() / replicas)) {
-            return ShardedTraining.fsdp(
-                    world,
-                    new FullyShardedDataParallel(mesh.group("dp"), mesh.group("replica"), FsdpOptions.DEFAULT),
-                    ModuleWrapper.NONE,
-                    1);
+        return hybrid(world, replicas, ModuleWrapper.NONE, 1);
+    }
+
+    private static Map<String, float[]> hybrid(World world, int replicas, ModuleWrapper inner, int passes) {
+        try (DeviceMesh mesh = mesh(world, replicas)) {
+            return ShardedTraining.fsdp(world, hybridOf(mesh), inner, passes);
         }
+    }
+
+    private static DeviceMesh mesh(World world, int replicas) {
+        return DeviceMesh.of(world, "dp", replicas, "shard", world.size() / replicas);
+    }
+
+    private static FullyShardedDataParallel hybridOf(DeviceMesh mesh) {
+        return new FullyShardedDataParallel(
+                mesh.group("dp", "shard"), mesh.group("shard"), mesh.group("dp"), FsdpOptions.DEFAULT);
     }
 
     private static void assertEqualBits(int ranks, Trainer trainer, int passes) {

@@ -3,6 +3,7 @@ package io.jrun.train.fsdp;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.jrun.comm.TransportKind;
+import io.jrun.comm.World;
 import io.jrun.comm.local.LocalWorld;
 import io.jrun.comm.local.LocalWorldOptions;
 import io.jrun.train.DrawnCases;
@@ -11,6 +12,7 @@ import io.jrun.train.Libtorch;
 import io.jrun.train.LinearStack;
 import io.jrun.train.LiveMemory;
 import io.jrun.train.StackTraining;
+import io.jrun.train.mesh.DeviceMesh;
 import io.jrun.train.module.ModuleWrapper;
 import java.io.IOException;
 import java.io.UncheckedIOException;
@@ -19,6 +21,7 @@ import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.BiConsumer;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import org.assertj.core.data.Percentage;
@@ -26,6 +29,7 @@ import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.MethodSource;
 
 /** Bytes of the allocator, and bytes that the kernel has sent: the formulas of Rajbhandari et al., arXiv:1910.02054. */
@@ -75,17 +79,52 @@ class ShardedMemoryTest {
     @ParameterizedTest
     @MethodSource("kinds")
     void aStepSendsTheBytesOfTheFormula(StackTraining kind) {
+        assertSent(
+                kind.toString(),
+                false,
+                (world, measure) -> kind.train(world, LAYERS, WIDTH, 3, measure),
+                kind.volumes() * (RANKS - 1.0) / RANKS);
+    }
+
+    /** Two copies of two parts: a deterministic group adds the gradients by one all-reduce over all ranks. */
+    @ParameterizedTest
+    @CsvSource({"false, 2.0", "true, 2.5"})
+    void copiesOfPartsSendTheBytesOfTheFormula(boolean isDeterministic, double volumes) {
+        assertSent("hybrid", isDeterministic, ShardedMemoryTest::trainCopies, volumes);
+    }
+
+    private static void trainCopies(World world, Runnable measure) {
+        try (DeviceMesh mesh = DeviceMesh.of(world, "dp", 2, "shard", 2)) {
+            var fsdp = new FullyShardedDataParallel(
+                    mesh.group("dp", "shard"), mesh.group("shard"), mesh.group("dp"), FsdpOptions.DEFAULT);
+            LinearStack stack = new LinearStack(LAYERS, WIDTH, fsdp);
+            step(fsdp, stack);
+            measure.run();
+            step(fsdp, stack);
+            measure.run();
+        }
+    }
+
+    private static void step(FullyShardedDataParallel fsdp, LinearStack stack) {
+        try (var step = fsdp.step()) {
+            step.backward(stack.loss());
+        }
+    }
+
+    /** Compares the bytes between the two measurements with a formula, in parts of the bytes of all parameters. */
+    private static void assertSent(
+            String kind, boolean isDeterministic, BiConsumer<World, Runnable> training, double volumes) {
         AtomicLong sent = new AtomicLong();
         LocalWorld.run(
-                LocalWorldOptions.ofSize(RANKS).withTransport(TransportKind.TCP),
-                world -> kind.train(world, LAYERS, WIDTH, 3, () -> {
+                LocalWorldOptions.ofSize(RANKS).withTransport(TransportKind.TCP).withDeterministic(isDeterministic),
+                world -> training.accept(world, () -> {
                     world.group().barrier();
                     if (world.rank() == 0) {
                         sent.set(written() - sent.get());
                     }
                     world.group().barrier();
                 }));
-        double formula = kind.volumes() * 4.0 * PARAMETERS * (RANKS - 1) / RANKS;
+        double formula = volumes * 4.0 * PARAMETERS;
         System.out.printf(
                 "%s on %d ranks: %.0f bytes a rank and step, formula %.0f%n",
                 kind, RANKS, sent.get() / (double) RANKS, formula);
