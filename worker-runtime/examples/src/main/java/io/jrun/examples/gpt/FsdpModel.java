@@ -13,6 +13,7 @@ import io.jrun.train.metrics.StepMetrics;
 import java.time.Duration;
 import java.util.Collection;
 import java.util.function.Consumer;
+import java.util.stream.Stream;
 import org.bytedeco.pytorch.Tensor;
 
 /** Each rank has a part of the parameters, the gradients and the optimizer's states. Each layer is a unit. */
@@ -80,9 +81,12 @@ final class FsdpModel implements TrainedModel {
 
     /** The time for which this step has waited so far. */
     private long waitedNanos() {
-        return parallel.spans().stream()
-                .mapToLong(CommunicationSpan::waitedNanos)
-                .sum();
+        return collectives().mapToLong(CommunicationSpan::waitedNanos).sum();
+    }
+
+    /** Without the reads and writes of states in files. */
+    private Stream<CommunicationSpan> collectives() {
+        return parallel.spans().stream().filter(span -> span.kind().isCollective());
     }
 
     /** With states in files each pass is reduced: whole gradients would need the memory that the files save. */
@@ -114,7 +118,7 @@ final class FsdpModel implements TrainedModel {
         metrics.recordWaitOfPasses(
                 end - waited,
                 end,
-                parallel.spans().stream().mapToLong(CommunicationSpan::bytes).sum(),
+                collectives().mapToLong(CommunicationSpan::bytes).sum(),
                 waited - backwardWaitNanos);
     }
 

@@ -1,9 +1,7 @@
 package io.jrun.train.fsdp;
 
 import io.jrun.train.autograd.AutogradBridge;
-import java.util.ArrayDeque;
 import java.util.ArrayList;
-import java.util.Deque;
 import java.util.List;
 import java.util.function.Predicate;
 import org.bytedeco.pytorch.GradMode;
@@ -22,7 +20,8 @@ final class FsdpPass {
     private @Nullable FsdpUnit root;
     private List<FsdpUnit> lastOrder = List.of();
     private final List<FsdpUnit> order = new ArrayList<>();
-    private final Deque<UnitReduction> reductions = new ArrayDeque<>();
+    private final ReductionQueue reductions;
+    private final ReadAhead readAhead = new ReadAhead();
     private boolean isSyncing = true;
     private boolean isBackward;
     private boolean staysWhole;
@@ -32,6 +31,7 @@ final class FsdpPass {
     FsdpPass(FsdpGroups groups, FsdpOptions options) {
         this.groups = groups;
         this.options = options;
+        this.reductions = new ReductionQueue(groups);
     }
 
     void add(FsdpUnit unit) {
@@ -66,6 +66,8 @@ final class FsdpPass {
         isOpen = true;
         guarded(() -> {
             if (root != null) {
+                readAhead.begin(root);
+                readAhead.begin(expected(), 0);
                 root.beginGather();
             }
             prefetch(expected(), 0, 1);
@@ -87,6 +89,7 @@ final class FsdpPass {
                     + " recomputed segment inside the unit: fsdp.around(recompute), not recompute.around(fsdp).");
         }
         guarded(() -> {
+            readAhead.begin(unit);
             unit.gather();
             order.add(unit);
             prefetch(expected(), expected().indexOf(unit) + 1, 1);
@@ -94,22 +97,33 @@ final class FsdpPass {
     }
 
     void afterForward(FsdpUnit unit) {
-        if (options.reshardAfterForward() != FsdpOptions.KEEP || !GradMode.is_enabled()) {
-            unit.reshardAfterForward();
+        if (options.reshardAfterForward() == FsdpOptions.KEEP && GradMode.is_enabled()) {
+            return;
         }
+        guarded(() -> {
+            unit.reshardAfterForward();
+            if (GradMode.is_enabled() && order.size() >= expected().size()) { // the backward pass follows
+                readAhead.begin(order, order.size() - 1);
+                readAhead.begin(order, order.size() - 2);
+            }
+        });
     }
 
     /** The backward pass reaches the output of a unit. */
     void beforeBackward(FsdpUnit unit) {
         guarded(() -> {
+            readAhead.begin(unit);
             unit.gather();
             prefetch(order, order.lastIndexOf(unit) - 1, -1);
         });
     }
 
+    /** Begins to gather the next units of an order, and to read the unit behind these units. */
     private void prefetch(List<FsdpUnit> from, int first, int direction) {
+        readAhead.begin(from, first);
         for (int i = 0; i < options.prefetch(); i++) {
             int at = first + i * direction;
+            readAhead.begin(from, at + direction);
             if (at >= 0 && at < from.size()) {
                 from.get(at).beginGather();
             }
@@ -123,17 +137,9 @@ final class FsdpPass {
                 unit.reshard(); // the root stays whole for further passes of the step
             }
             if (isSyncing) {
-                reduce(unit);
+                reductions.begin(unit);
             }
         });
-    }
-
-    private void reduce(FsdpUnit unit) {
-        if (unit.parameters().hasGradients()) {
-            reductions.forEach(UnitReduction::continueOverReplicas);
-            finishReductions(groups.addsInTwoStages() ? 1 : 0); // the second stage runs while the next unit computes
-            reductions.add(unit.reduce());
-        }
     }
 
     /** Runs one of several backward passes of a step. The last pass of a unit begins to reduce its gradients. */
@@ -155,23 +161,17 @@ final class FsdpPass {
 
     /** Begins to reduce the gradients of units that are complete. The root follows at the end of the step. */
     void reduceComplete(Predicate<FsdpUnit> isComplete) {
-        guarded(() -> units.stream().filter(isComplete).forEach(this::reduce));
+        guarded(() -> units.stream().filter(isComplete).forEach(reductions::begin));
     }
 
     /** Reduces all remaining gradients of a step, and frees the whole parameters. */
     void finishStages() {
         guarded(() -> {
-            units().reversed().forEach(this::reduce);
-            finishReductions(0);
+            units().reversed().forEach(reductions::begin);
+            reductions.finish();
             units.forEach(FsdpUnit::reshard);
             endOrder();
         });
-    }
-
-    private void finishReductions(int left) {
-        while (reductions.size() > left) {
-            reductions.remove().finish();
-        }
     }
 
     /** Runs a backward pass. Afterwards the shards have their gradients, unless gradients only add up. */
@@ -187,9 +187,9 @@ final class FsdpPass {
             }
             if (isSyncing) {
                 // Units whose input needs no gradient have no end of their own. Each rank reduces the same units.
-                units().reversed().forEach(this::reduce);
+                units().reversed().forEach(reductions::begin);
             }
-            finishReductions(0);
+            reductions.finish();
             units.forEach(FsdpUnit::reshard);
             endOrder();
         });

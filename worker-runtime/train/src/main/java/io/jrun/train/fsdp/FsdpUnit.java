@@ -52,8 +52,7 @@ final class FsdpUnit {
                 groups.shard(),
                 precision.parameterType(),
                 memory,
-                offload,
-                number);
+                offload == null ? null : new UnitOffload(offload, number, name, spans));
         this.fromAll = new UnitGather(name, this.parameters, groups.shards(), memory, spans);
         this.fromNeighbours =
                 neighbours == null ? null : new UnitGather(name, this.parameters, neighbours, memory, spans);
@@ -84,6 +83,30 @@ final class FsdpUnit {
         return fromAll.isRunning() || (fromNeighbours != null && fromNeighbours.isRunning());
     }
 
+    /** Whether the rows are offloaded and not being read, and the next gather needs them. */
+    boolean readsBeforeGather() {
+        boolean hasRowsForNeighbours = rowsForNeighbours != null && rowsForNeighbours.isAllocated();
+        return parameters.offloaded().isPresent()
+                && !isReading()
+                && !parameters.whole().isAllocated()
+                && !hasRowsForNeighbours;
+    }
+
+    /** Whether the rows are being read, or are in memory for the next gather. */
+    boolean isReading() {
+        return parameters.offloaded().filter(OffloadedShards::isReading).isPresent();
+    }
+
+    /** Begins to read the offloaded rows for the next gather. */
+    void beginRead() {
+        parameters.offloaded().ifPresent(OffloadedShards::beginLoad);
+    }
+
+    /** Frees the rows that no gather has used. */
+    void dropRead() {
+        parameters.offloaded().ifPresent(OffloadedShards::release);
+    }
+
     /** Begins to gather, if the unit is not whole and not being gathered. */
     void beginGather() {
         if (parameters.whole().isAllocated()) {
@@ -96,11 +119,11 @@ final class FsdpUnit {
             kept.free();
             return;
         }
-        parameters.loadShards();
+        parameters.offloaded().ifPresent(OffloadedShards::load);
         try {
             fromAll.begin(this::copyShard);
         } finally {
-            parameters.releaseShards();
+            parameters.offloaded().ifPresent(OffloadedShards::release);
         }
     }
 
@@ -144,7 +167,7 @@ final class FsdpUnit {
         free();
     }
 
-    /** Frees the whole parameters; a gather under way ends first. */
+    /** Frees the whole parameters, and rows that were read ahead; a gather under way ends first. */
     void reshard() {
         if (isGathering()) {
             gather();
@@ -153,6 +176,7 @@ final class FsdpUnit {
         if (rowsForNeighbours != null) {
             rowsForNeighbours.free();
         }
+        dropRead();
     }
 
     private void free() {

@@ -205,7 +205,10 @@ public final class FullyShardedDataParallel implements ModuleWrapper {
         return pass.units().stream().map(FsdpUnit::name).toList();
     }
 
-    /** The collectives since the last {@link #step} was opened, in the order of their ends. */
+    /**
+     * The collectives, and the reads and writes of offloaded rows, since the last {@link #step} was opened, in the
+     * order in which this thread has waited for their ends.
+     */
     public List<CommunicationSpan> spans() {
         return List.copyOf(spans);
     }

@@ -5,20 +5,25 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import org.bytedeco.pytorch.Tensor;
+import org.jspecify.annotations.Nullable;
 
-/** The shards of one unit whose values and gradients are in memory only while they are read or written. */
+/**
+ * The shards of one unit whose values and gradients are in memory only while they are read, used or written. Memory
+ * whose transfer has failed is never freed, because the transfer may still use the memory. Confined to the training
+ * thread.
+ */
 final class OffloadedShards {
-    private final ShardOffload offload;
-    private final int unit;
+    private final UnitOffload offload;
     private final List<Tensor> shards;
     private final PaddedMemory values;
     private final PaddedMemory gradients;
     private List<Double> squares = List.of();
+    private @Nullable ShardTransfer valuesRead;
+    private @Nullable ShardTransfer gradientsRead;
+    private @Nullable ShardTransfer gradientsWrite;
 
-    private OffloadedShards(
-            ShardOffload offload, int unit, List<Tensor> shards, PaddedMemory values, PaddedMemory gradients) {
+    private OffloadedShards(UnitOffload offload, List<Tensor> shards, PaddedMemory values, PaddedMemory gradients) {
         this.offload = offload;
-        this.unit = unit;
         this.shards = shards;
         this.values = values;
         this.gradients = gradients;
@@ -26,7 +31,7 @@ final class OffloadedShards {
 
     /** Moves the values of {@code shards} to the offload, and frees the memory of the gradients. */
     static OffloadedShards takeOver(
-            ShardOffload offload, int unit, List<String> names, List<Tensor> shards, PaddedMemory gradients) {
+            UnitOffload offload, List<String> names, List<Tensor> shards, PaddedMemory gradients) {
         PaddedMemory values = new PaddedMemory(
                 shards.stream().map(TensorMemory::sizes).toList(),
                 shards.getFirst().scalar_type().intern());
@@ -39,45 +44,88 @@ final class OffloadedShards {
             shards.get(i).set_data(view);
             named.put(names.get(i), shards.get(i));
         }
-        offload.takeOver(unit, named, values.segment());
+        offload.takeOver(named, values.elements());
         values.free();
         gradients.free();
-        return new OffloadedShards(offload, unit, List.copyOf(shards), values, gradients);
+        return new OffloadedShards(offload, List.copyOf(shards), values, gradients);
     }
 
+    /** Whether the values are being read for a later {@link #load}. */
+    boolean isReading() {
+        return valuesRead != null;
+    }
+
+    /** Begins to read the values, unless a read is under way. */
+    void beginLoad() {
+        if (valuesRead == null) {
+            values.allocate();
+            valuesRead = offload.readValues(values.elements());
+        }
+    }
+
+    /** Returns when the values are in memory. */
     void load() {
-        values.allocate();
-        offload.readValues(unit, values.segment());
+        beginLoad();
+        finishRead();
     }
 
+    /** Frees the memory of the values. A read under way ends first. */
     void release() {
+        finishRead();
         values.free();
     }
 
+    private void finishRead() {
+        if (valuesRead != null) {
+            valuesRead.await();
+            valuesRead = null;
+        }
+    }
+
+    /** Begins to read the gradients of earlier passes, if there are any. */
+    void beginLoadGradients() {
+        finishStore();
+        if (offload.hasGradients()) {
+            gradients.allocate();
+            gradientsRead = offload.readGradients(gradients.elements());
+        }
+    }
+
+    /** Returns when the shards have gradients in memory: the gradients of earlier passes, or zeros. */
     void loadGradients() {
-        gradients.allocate();
+        if (gradientsRead == null) {
+            gradients.allocate();
+            gradients.clear();
+        } else {
+            gradientsRead.await();
+            gradientsRead = null;
+        }
         for (int i = 0; i < shards.size(); i++) {
             shards.get(i).mutable_grad().put(gradients.view(i, TensorMemory.sizes(shards.get(i))));
-        }
-        if (offload.hasGradients(unit)) {
-            offload.readGradients(unit, gradients.segment());
-        } else {
-            gradients.clear();
         }
     }
 
     /** The squares of the norms of the gradients that wait for a step of the optimizer. */
     List<Double> gradientSquares() {
-        return offload.hasGradients(unit) ? squares : List.of();
+        return offload.hasGradients() ? squares : List.of();
     }
 
-    void storeGradients() {
+    /** Begins to write the gradients. */
+    void beginStoreGradients() {
         squares = shards.stream()
                 .filter(shard -> shard.numel() > 0)
                 .map(shard -> ShardedGradientNorm.square(shard.mutable_grad()))
                 .toList();
-        offload.writeGradients(unit, gradients.segment());
+        gradientsWrite = offload.writeGradients(gradients.elements());
         shards.forEach(shard -> shard.mutable_grad().reset());
-        gradients.free();
+    }
+
+    /** Returns when the gradients are written and their memory is free. */
+    void finishStore() {
+        if (gradientsWrite != null) {
+            gradientsWrite.await();
+            gradientsWrite = null;
+            gradients.free();
+        }
     }
 }

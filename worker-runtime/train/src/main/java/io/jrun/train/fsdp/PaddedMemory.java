@@ -110,6 +110,11 @@ final class PaddedMemory {
                 : MemorySegment.ofAddress(TensorMemory.address(all)).reinterpret(bytes);
     }
 
+    /** All elements, padding included, as one flat tensor. */
+    Tensor elements() {
+        return all;
+    }
+
     /** The bytes of some elements of one tensor. */
     MemorySegment segment(int tensor, long firstElement, long count) {
         return segment().asSlice((offsets[tensor] + firstElement) * elementBytes, count * elementBytes);

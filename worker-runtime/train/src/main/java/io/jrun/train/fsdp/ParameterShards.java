@@ -4,6 +4,7 @@ import io.jrun.train.mesh.Shard;
 import io.jrun.train.mesh.ShardedTensor;
 import java.util.Arrays;
 import java.util.LinkedHashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.function.BiConsumer;
 import java.util.function.BiFunction;
@@ -40,7 +41,12 @@ record ParameterShards(FsdpPass pass) {
     <T> Map<String, T> readWhole(BiFunction<String, Tensor, T> read) {
         pass.requireClosed();
         Map<String, T> results = new LinkedHashMap<>();
-        for (FsdpUnit unit : pass.units()) {
+        List<FsdpUnit> units = pass.units();
+        ReadAhead readAhead = new ReadAhead();
+        for (int at = 0; at < units.size(); at++) {
+            FsdpUnit unit = units.get(at);
+            readAhead.begin(units, at);
+            readAhead.begin(units, at + 1);
             unit.gather();
             try (PointerScope _ = new PointerScope()) {
                 for (int i = 0; i < unit.parameters().count(); i++) {

@@ -24,7 +24,8 @@ final class ShardGradients {
         return offload == null
                 ? norm.of(inMemory())
                 : norm.ofSquares(pass.units().stream()
-                        .flatMap(unit -> unit.parameters().offloadedGradientSquares().stream())
+                        .flatMap(unit -> unit.parameters().offloaded().stream())
+                        .flatMap(shards -> shards.gradientSquares().stream())
                         .toList());
     }
 

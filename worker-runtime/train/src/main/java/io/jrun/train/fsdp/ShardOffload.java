@@ -1,6 +1,5 @@
 package io.jrun.train.fsdp;
 
-import java.lang.foreign.MemorySegment;
 import java.util.Map;
 import org.bytedeco.pytorch.Tensor;
 
@@ -8,28 +7,32 @@ import org.bytedeco.pytorch.Tensor;
  * Keeps the shards of units outside of memory while they are not needed. Units are numbered in the order in which
  * they were wrapped. Values and gradients of a unit have one layout: each shard is padded to whole cache lines. Called
  * on the training thread.
+ *
+ * <p>Reads and writes run on other threads. The caller does not touch the tensor of a transfer, which is flat and lies
+ * in host memory, before {@link ShardTransfer#await} has returned. At most two reads and two writes run at a time.
  */
 public interface ShardOffload {
     /**
      * Takes over a unit.
      *
+     * @param name of the unit, for messages
      * @param shards the rows of this rank by name, in the order of the layout
      * @param values the first values
      */
-    void takeOver(int unit, Map<String, Tensor> shards, MemorySegment values);
+    void takeOver(int unit, String name, Map<String, Tensor> shards, Tensor values);
 
-    /** Reads the values. */
-    void readValues(int unit, MemorySegment into);
+    /** Begins to read the values. At the end the memory has the values after the last step of the optimizer. */
+    ShardTransfer readValues(int unit, Tensor into);
 
-    /** Reads the gradients that {@link #writeGradients} has written since the last step of the optimizer. */
-    void readGradients(int unit, MemorySegment into);
+    /** Begins to read the gradients that {@link #writeGradients} has written since the last step of the optimizer. */
+    ShardTransfer readGradients(int unit, Tensor into);
 
-    /** Keeps the gradients. */
-    void writeGradients(int unit, MemorySegment from);
+    /** Begins to write the gradients. */
+    ShardTransfer writeGradients(int unit, Tensor from);
 
     /** Multiplies all gradients that {@link #writeGradients} has kept, for the next step of the optimizer. */
     void scaleGradients(double factor);
 
-    /** Whether gradients have been written since the last step of the optimizer. */
+    /** Whether a write of gradients has ended since the last step of the optimizer. */
     boolean hasGradients(int unit);
 }

@@ -8,6 +8,7 @@ import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.stream.IntStream;
 import org.bytedeco.javacpp.PointerScope;
 import org.bytedeco.pytorch.NoGradGuard;
@@ -39,7 +40,6 @@ final class UnitParameters {
      * @param layout of the parameters in their order
      * @param memory for the whole parameters
      * @param offload null if the shards stay in memory
-     * @param unit the number of the unit
      */
     UnitParameters(
             Map<String, Tensor> parameters,
@@ -47,8 +47,7 @@ final class UnitParameters {
             int shard,
             @Nullable DataType computeType,
             TransferMemory memory,
-            @Nullable ShardOffload offload,
-            int unit) {
+            @Nullable UnitOffload offload) {
         shapes = shapes(parameters);
         torch.ScalarType own = commonType(parameters);
         type = computeType == null ? own : TensorTypes.scalarType(computeType);
@@ -89,7 +88,7 @@ final class UnitParameters {
             for (int i = 0; i < shards.size(); i++) {
                 shardGradients.add(shards.get(i).requires_grad() ? gradientOf(i, own) : missing.get(i));
             }
-            offloaded = offload == null ? null : OffloadedShards.takeOver(offload, unit, names, shards, gradients);
+            offloaded = offload == null ? null : OffloadedShards.takeOver(offload, names, shards, gradients);
         }
     }
 
@@ -206,35 +205,9 @@ final class UnitParameters {
         return TensorTypes.of(modules.getFirst()).orElseThrow();
     }
 
-    /** Makes the values of the shards readable until {@link #releaseShards}. */
-    void loadShards() {
-        if (offloaded != null) {
-            offloaded.load();
-        }
-    }
-
-    void releaseShards() {
-        if (offloaded != null) {
-            offloaded.release();
-        }
-    }
-
-    /** Makes the gradients of the shards writable until {@link #releaseGradients}. */
-    void loadGradients() {
-        if (offloaded != null) {
-            offloaded.loadGradients();
-        }
-    }
-
-    void releaseGradients() {
-        if (offloaded != null) {
-            offloaded.storeGradients();
-        }
-    }
-
-    /** The squares of the norms of offloaded gradients. */
-    List<Double> offloadedGradientSquares() {
-        return offloaded == null ? List.of() : offloaded.gradientSquares();
+    /** The shards outside of memory; empty if the shards stay in memory. */
+    Optional<OffloadedShards> offloaded() {
+        return Optional.ofNullable(offloaded);
     }
 
     /** Adds to the gradient of a shard, or sets it if there is none. */

@@ -64,6 +64,7 @@ final class UnitReduction {
                 layout.partBegin(groups.shard()) * type.sizeBytes(),
                 layout.partElements()[groups.shard()] * type.sizeBytes());
         collect();
+        parameters.offloaded().ifPresent(OffloadedShards::beginLoadGradients);
         running = new UnitTransfer(
                 unit, CommunicationSpan.Kind.REDUCE, bytes, System.nanoTime(), List.of(reduce()), spans);
     }
@@ -117,7 +118,7 @@ final class UnitReduction {
         isScattered = true;
     }
 
-    /** Waits, and adds the means to the gradients of the shards. */
+    /** Waits, adds the means to the gradients of the shards, and begins to write offloaded gradients. */
     void finish() {
         continueOverReplicas();
         running.await();
@@ -128,14 +129,19 @@ final class UnitReduction {
             if (groups.addsInTwoStages()) {
                 sums.div_(new Scalar((double) groups.all().size()));
             }
-            parameters.loadGradients();
+            parameters.offloaded().ifPresent(OffloadedShards::loadGradients);
             layout.forEachPieceOf(
                     groups.shard(),
                     begin,
                     (index, _, inParts, elements) -> add(trained[index], sums.narrow(0, inParts - begin, elements)));
-            parameters.releaseGradients();
+            parameters.offloaded().ifPresent(OffloadedShards::beginStoreGradients);
         }
         memory.give(taken);
+    }
+
+    /** Waits until offloaded gradients are written. */
+    void finishWrite() {
+        parameters.offloaded().ifPresent(OffloadedShards::finishStore);
     }
 
     private void add(int parameter, Tensor rows) {

@@ -4,6 +4,7 @@ import io.jrun.comm.DataType;
 import io.jrun.comm.ProcessGroup;
 import io.jrun.comm.ReduceOp;
 import io.jrun.train.fsdp.ShardOffload;
+import io.jrun.train.fsdp.ShardTransfer;
 import io.jrun.train.optim.FlatUpdate;
 import io.jrun.train.optim.LearningRateSchedule;
 import io.jrun.train.optim.ParameterGroup;
@@ -18,19 +19,16 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
-import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.CompletionException;
-import java.util.concurrent.ExecutorService;
-import java.util.concurrent.Executors;
 import org.bytedeco.javacpp.PointerScope;
 import org.bytedeco.pytorch.NoGradGuard;
 import org.bytedeco.pytorch.Scalar;
 import org.bytedeco.pytorch.Tensor;
 
 /**
- * An optimizer of fully sharded training whose parameters, gradients and states lie in files of this rank. A step reads
- * the states of a unit while the unit before is updated and the one before that is written. Memory has at most three
- * units of this rank. The result has the bits that {@code FlatOptimizer} gives in memory.
+ * An optimizer of fully sharded training whose parameters, gradients and states lie in files of this rank. A pass reads
+ * the parameters of the next units while a unit computes, and writes gradients meanwhile. A step reads the states of a
+ * unit while the unit before is updated and the one before that is written. Memory has at most three units of this
+ * rank. The result has the bits that {@code FlatOptimizer} gives in memory.
  *
  * <p>A process that ends at any time leaves the states of the last whole step. A later object on the same folder goes
  * on from there: {@link #steps}.
@@ -47,8 +45,7 @@ public final class OffloadedOptimizer implements ShardOffload, AutoCloseable {
     private final FlatUpdate update;
     private final int blocks;
     private final List<OffloadedUnit> units = new ArrayList<>();
-    private final ExecutorService disk = Executors.newFixedThreadPool(
-            2, Thread.ofPlatform().daemon().name("jrun-offload-", 0).factory());
+    private final FileThreads threads;
     private double gradientFactor = 1;
     private final int ranks;
     private long steps;
@@ -68,6 +65,7 @@ public final class OffloadedOptimizer implements ShardOffload, AutoCloseable {
             List<ParameterGroup> groups,
             LearningRateSchedule schedule) {
         this.folder = folder;
+        this.threads = new FileThreads(group.options().timeout());
         this.update = new FlatUpdate(rule, groups, schedule);
         this.blocks = 1 + rule.stateNames().size();
         try {
@@ -96,8 +94,8 @@ public final class OffloadedOptimizer implements ShardOffload, AutoCloseable {
     }
 
     @Override
-    public void takeOver(int number, Map<String, Tensor> shards, MemorySegment values) {
-        long bytes = values.byteSize();
+    public void takeOver(int number, String name, Map<String, Tensor> shards, Tensor values) {
+        long bytes = values.nbytes();
         Path file = folder.resolve("unit-" + number + "-of-" + ranks + "-ranks-" + bytes + "-bytes");
         if (steps > 0 && !Files.exists(file)) {
             throw new OffloadException(
@@ -105,9 +103,9 @@ public final class OffloadedOptimizer implements ShardOffload, AutoCloseable {
                             + ": another number of ranks or another model wrote the folder. Use the same number of"
                             + " ranks and the same model, or an empty folder.");
         }
-        OffloadedUnit unit = new OffloadedUnit(new UnitFile(file, blocks * bytes), bytes, blocks);
-        shards.forEach(
-                (name, shard) -> unit.add(shard, shard.requires_grad() ? update.group(name, shard) : FROZEN_GROUP));
+        OffloadedUnit unit = new OffloadedUnit(name, new UnitFile(file, blocks * bytes), bytes, blocks);
+        shards.forEach((shardName, shard) ->
+                unit.add(shard, shard.requires_grad() ? update.group(shardName, shard) : FROZEN_GROUP));
         units.add(unit);
         if (steps == 0) {
             unit.begin(values);
@@ -115,18 +113,26 @@ public final class OffloadedOptimizer implements ShardOffload, AutoCloseable {
     }
 
     @Override
-    public void readValues(int number, MemorySegment into) {
-        units.get(number).readValues(steps, into);
+    public ShardTransfer readValues(int number, Tensor into) {
+        OffloadedUnit unit = units.get(number);
+        long version = steps;
+        ShardTransfer read = threads.read(unit, "the read of parameters", () -> unit.readValues(version, into));
+        return () -> {
+            long ended = read.await();
+            return steps == version ? ended : readValues(number, into).await(); // a step has changed the values
+        };
     }
 
     @Override
-    public void readGradients(int number, MemorySegment into) {
-        units.get(number).readGradients(into);
+    public ShardTransfer readGradients(int number, Tensor into) {
+        OffloadedUnit unit = units.get(number);
+        return threads.read(unit, "the read of gradients", () -> unit.readGradients(into));
     }
 
     @Override
-    public void writeGradients(int number, MemorySegment from) {
-        units.get(number).writeGradients(from);
+    public ShardTransfer writeGradients(int number, Tensor from) {
+        OffloadedUnit unit = units.get(number);
+        return threads.write(unit, "the write of gradients", () -> unit.writeGradients(from));
     }
 
     @Override
@@ -147,25 +153,33 @@ public final class OffloadedOptimizer implements ShardOffload, AutoCloseable {
 
     /** Updates all units. Afterwards the files have the step as a whole. */
     public void step() {
-        CompletableFuture<OffloadedUnit.Loaded> next = read(0);
-        CompletableFuture<Void> written = CompletableFuture.completedFuture(null);
+        FileTask<OffloadedUnit.Loaded> next = read(0);
+        FileTask<OffloadedUnit> written = null;
         for (int number = 0; number < units.size(); number++) {
-            OffloadedUnit.Loaded loaded = join(next);
+            OffloadedUnit.Loaded loaded = next.join();
             if (number + 1 < units.size()) {
                 next = read(number + 1);
             }
             if (units.get(number).hasGradients()) {
                 update(loaded);
             }
-            join(written);
-            written = CompletableFuture.runAsync(() -> loaded.unit().store(loaded, steps + 1), disk);
+            if (written != null) {
+                written.join();
+            }
+            long made = steps + 1;
+            written = threads.write(
+                    loaded.unit(), "the write of states", () -> loaded.unit().store(loaded, made));
         }
-        join(written);
+        if (written != null) {
+            written.join();
+        }
         commit();
     }
 
-    private CompletableFuture<OffloadedUnit.Loaded> read(int number) {
-        return CompletableFuture.supplyAsync(() -> units.get(number).load(steps), disk);
+    private FileTask<OffloadedUnit.Loaded> read(int number) {
+        OffloadedUnit unit = units.get(number);
+        long version = steps;
+        return threads.read(unit, "the read of states", () -> unit.load(version));
     }
 
     private void update(OffloadedUnit.Loaded loaded) {
@@ -193,18 +207,10 @@ public final class OffloadedOptimizer implements ShardOffload, AutoCloseable {
         zeroGradients();
     }
 
-    private static <T> T join(CompletableFuture<T> future) {
-        try {
-            return future.join();
-        } catch (CompletionException e) {
-            throw e.getCause() instanceof RuntimeException cause ? cause : e;
-        }
-    }
-
     /** Closes the files. The states stay there. */
     @Override
     public void close() {
-        disk.close();
+        threads.close();
         units.forEach(OffloadedUnit::close);
     }
 }

@@ -2,7 +2,7 @@ package io.jrun.train.offload;
 
 import io.jrun.train.optim.FlatUpdate;
 import io.jrun.train.tensor.TensorMemory;
-import java.lang.foreign.MemorySegment;
+import java.lang.ref.Reference;
 import java.util.ArrayList;
 import java.util.List;
 import org.bytedeco.pytorch.Tensor;
@@ -15,12 +15,14 @@ import org.bytedeco.pytorch.global.torch;
 final class OffloadedUnit {
     private static final long ALIGNMENT_BYTES = 64;
 
+    private final String name;
     private final UnitFile file;
     private final long bytes;
     private final int blocks;
     private final List<Integer> groups = new ArrayList<>();
     private final List<Long> ends = new ArrayList<>();
-    private boolean hasGradients;
+    /** A thread of files writes the gradients; the training thread drops them. */
+    private volatile boolean hasGradients;
 
     /**
      * A unit without shards.
@@ -28,7 +30,8 @@ final class OffloadedUnit {
      * @param bytes of the values
      * @param blocks of this many bytes: the values, and each state
      */
-    OffloadedUnit(UnitFile file, long bytes, int blocks) {
+    OffloadedUnit(String name, UnitFile file, long bytes, int blocks) {
+        this.name = name;
         this.file = file;
         this.bytes = bytes;
         this.blocks = blocks;
@@ -45,24 +48,44 @@ final class OffloadedUnit {
     }
 
     /** Writes the first values, and zeros for the states. */
-    void begin(MemorySegment values) {
-        file.write(file.version(0), values);
+    void begin(Tensor values) {
+        write(file.version(0), values);
         try (Tensor zeros = FlatUpdate.zeros((blocks - 1) * bytes / Float.BYTES, torch.ScalarType.Float)) {
-            file.write(file.version(0) + bytes, TensorMemory.segment(zeros));
+            write(file.version(0) + bytes, zeros);
         }
     }
 
-    void readValues(long steps, MemorySegment into) {
-        file.read(file.version(steps), into);
+    /** Reads the values after {@code steps} steps. Returns them. */
+    Tensor readValues(long steps, Tensor into) {
+        return read(file.version(steps), into);
     }
 
-    void readGradients(MemorySegment into) {
-        file.read(file.gradients(), into);
+    /** Reads and returns the gradients. */
+    Tensor readGradients(Tensor into) {
+        return read(file.gradients(), into);
     }
 
-    void writeGradients(MemorySegment from) {
-        file.write(file.gradients(), from);
+    void writeGradients(Tensor from) {
+        write(file.gradients(), from);
         hasGradients = true;
+    }
+
+    /** The fence keeps the memory alive: the program may drop the tensor after a failure. */
+    private Tensor read(long at, Tensor into) {
+        try {
+            file.read(at, TensorMemory.segment(into));
+            return into;
+        } finally {
+            Reference.reachabilityFence(into);
+        }
+    }
+
+    private void write(long at, Tensor from) {
+        try {
+            file.write(at, TensorMemory.segment(from));
+        } finally {
+            Reference.reachabilityFence(from);
+        }
     }
 
     boolean hasGradients() {
@@ -77,9 +100,9 @@ final class OffloadedUnit {
     Loaded load(long steps) {
         Tensor states = FlatUpdate.zeros(blocks * bytes / Float.BYTES, torch.ScalarType.Float);
         Tensor gradients = FlatUpdate.zeros(bytes / Float.BYTES, torch.ScalarType.Float);
-        file.read(file.version(steps), TensorMemory.segment(states));
+        read(file.version(steps), states);
         if (hasGradients) {
-            file.read(file.gradients(), TensorMemory.segment(gradients));
+            read(file.gradients(), gradients);
         }
         return new Loaded(this, states, gradients);
     }
@@ -114,10 +137,20 @@ final class OffloadedUnit {
 
     /** Writes values and states after {@code steps} steps durably, and frees the memory. */
     void store(Loaded loaded, long steps) {
-        file.write(file.version(steps), TensorMemory.segment(loaded.states()));
+        write(file.version(steps), loaded.states());
         file.force();
         loaded.states().close();
         loaded.gradients().close();
+    }
+
+    /** The name, for messages. */
+    @Override
+    public String toString() {
+        return "unit '" + name + "'";
+    }
+
+    UnitFile file() {
+        return file;
     }
 
     void close() {

@@ -86,6 +86,11 @@ final class UnitFile implements AutoCloseable {
     }
 
     @Override
+    public String toString() {
+        return file.toString();
+    }
+
+    @Override
     public void close() {
         try {
             channel.close();

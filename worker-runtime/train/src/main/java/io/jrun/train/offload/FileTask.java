@@ -1,0 +1,65 @@
+package io.jrun.train.offload;
+
+import io.jrun.train.fsdp.ShardTransfer;
+import java.time.Duration;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Future;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+import java.util.function.Supplier;
+
+/**
+ * A read or a write of a unit's file, on a thread of {@link FileThreads}. The deadline begins with the request.
+ *
+ * @param <T> the result
+ */
+final class FileTask<T> implements ShardTransfer {
+    private final OffloadedUnit unit;
+    private final String what;
+    private final Duration timeout;
+    private final long beganNanos = System.nanoTime();
+    private final Future<Result<T>> result;
+
+    private record Result<T>(T value, long endedNanos) {}
+
+    /** Queues {@code work}, which {@code what} names in messages. */
+    FileTask(ExecutorService thread, OffloadedUnit unit, String what, Duration timeout, Supplier<T> work) {
+        this.unit = unit;
+        this.what = what;
+        this.timeout = timeout;
+        this.result = thread.submit(() -> new Result<>(work.get(), System.nanoTime()));
+    }
+
+    /** Waits for the result. */
+    T join() {
+        return result().value();
+    }
+
+    @Override
+    public long await() {
+        return result().endedNanos();
+    }
+
+    private Result<T> result() {
+        try {
+            return result.get(beganNanos + timeout.toNanos() - System.nanoTime(), TimeUnit.NANOSECONDS);
+        } catch (ExecutionException e) {
+            String reason = e.getCause() instanceof OffloadException failure
+                    ? String.valueOf(failure.getMessage())
+                    : String.valueOf(e.getCause());
+            throw new OffloadException(
+                    unit + ": " + what + " failed: " + reason
+                            + ". Correct the cause, and start the job again: the job goes on from the last whole step.",
+                    e);
+        } catch (TimeoutException e) {
+            throw new OffloadException(
+                    unit + ": " + what + " in " + unit.file() + " has not ended within " + timeout
+                            + ", the timeout of the process group. Check the disk, or give the group a longer timeout.",
+                    e);
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            throw new OffloadException(unit + ": the thread was interrupted while it waited for " + what, e);
+        }
+    }
+}

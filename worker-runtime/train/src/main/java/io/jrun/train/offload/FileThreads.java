@@ -1,0 +1,56 @@
+package io.jrun.train.offload;
+
+import java.time.Duration;
+import java.util.List;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.TimeUnit;
+import java.util.function.Supplier;
+
+/** Two threads: one reads the files of units and one writes them, each in the order of the requests. */
+final class FileThreads implements AutoCloseable {
+    private final Duration timeout;
+    private final ExecutorService reader = thread("jrun-offload-read");
+    private final ExecutorService writer = thread("jrun-offload-write");
+
+    /** @param timeout longest time from a request to its end */
+    FileThreads(Duration timeout) {
+        this.timeout = timeout;
+    }
+
+    private static ExecutorService thread(String name) {
+        return Executors.newSingleThreadExecutor(
+                Thread.ofPlatform().daemon().name(name).factory());
+    }
+
+    /** Begins to read a file of a unit; {@code what} names the read in messages. */
+    <T> FileTask<T> read(OffloadedUnit unit, String what, Supplier<T> work) {
+        return new FileTask<>(reader, unit, what, timeout, work);
+    }
+
+    /** Begins to write a file of a unit. */
+    FileTask<OffloadedUnit> write(OffloadedUnit unit, String what, Runnable work) {
+        return new FileTask<>(writer, unit, what, timeout, () -> {
+            work.run();
+            return unit;
+        });
+    }
+
+    /** Ends the threads, after the requests that are queued. */
+    @Override
+    public void close() {
+        List<ExecutorService> threads = List.of(reader, writer);
+        threads.forEach(ExecutorService::shutdown);
+        try {
+            for (ExecutorService thread : threads) {
+                if (!thread.awaitTermination(timeout.toNanos(), TimeUnit.NANOSECONDS)) {
+                    throw new OffloadException("a read or a write of offloaded states has not ended within " + timeout
+                            + ", the timeout of the process group. Check the disk.");
+                }
+            }
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            throw new OffloadException("the thread was interrupted while it waited for the threads of files", e);
+        }
+    }
+}
