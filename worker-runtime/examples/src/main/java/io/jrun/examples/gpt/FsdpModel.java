@@ -12,6 +12,8 @@ import io.jrun.train.mesh.DeviceMesh;
 import io.jrun.train.metrics.StepMetrics;
 import java.time.Duration;
 import java.util.Collection;
+import java.util.Locale;
+import java.util.Optional;
 import java.util.function.Consumer;
 import java.util.stream.Stream;
 import org.bytedeco.pytorch.Tensor;
@@ -23,6 +25,9 @@ final class FsdpModel implements TrainedModel {
     private final GptOptimizer optimizer;
     private final ShardedState state;
     private long exposedNanos;
+    private long steps;
+    private long fileBytes;
+    private long fileWaitNanos;
     private long backwardWaitNanos;
 
     FsdpModel(GptOptions options, DeviceMesh mesh, Consumer<LanguageModel> built) {
@@ -81,12 +86,12 @@ final class FsdpModel implements TrainedModel {
 
     /** The time for which this step has waited so far. */
     private long waitedNanos() {
-        return collectives().mapToLong(CommunicationSpan::waitedNanos).sum();
+        return transfers(true).mapToLong(CommunicationSpan::waitedNanos).sum();
     }
 
-    /** Without the reads and writes of states in files. */
-    private Stream<CommunicationSpan> collectives() {
-        return parallel.spans().stream().filter(span -> span.kind().isCollective());
+    /** The collectives of this step, or its reads and writes of files. */
+    private Stream<CommunicationSpan> transfers(boolean areCollectives) {
+        return parallel.spans().stream().filter(span -> span.kind().isCollective() == areCollectives);
     }
 
     /** With states in files each pass is reduced: whole gradients would need the memory that the files save. */
@@ -112,19 +117,36 @@ final class FsdpModel implements TrainedModel {
     /** The waits are spread over the passes. The report shows the waits as one span at the end of the step. */
     @Override
     public void recordCommunication(StepMetrics metrics) {
+        steps++;
+        transfers(false).forEach(span -> {
+            fileBytes += span.bytes();
+            fileWaitNanos += span.waitedNanos();
+        });
         long waited = waitedNanos();
         exposedNanos += waited;
         long end = System.nanoTime();
         metrics.recordWaitOfPasses(
                 end - waited,
                 end,
-                collectives().mapToLong(CommunicationSpan::bytes).sum(),
+                transfers(true).mapToLong(CommunicationSpan::bytes).sum(),
                 waited - backwardWaitNanos);
     }
 
     @Override
     public Duration exposedCommunication() {
         return Duration.ofNanos(exposedNanos);
+    }
+
+    /** What a rank with states in files has read and written in forward and backward passes. */
+    @Override
+    public Optional<String> summary() {
+        return fileBytes == 0
+                ? Optional.empty()
+                : Optional.of(String.format(
+                        Locale.ROOT,
+                        "files: rank 0 read and wrote %.1f MB a step in its passes, and waited %.1f ms a step for them",
+                        fileBytes / 1e6 / steps,
+                        fileWaitNanos / 1e6 / steps));
     }
 
     @Override

@@ -174,7 +174,11 @@ class SharedModelTest {
         String files = "--offload=" + folder.resolve("states");
         List<String> expected = losses(train(2, "--shard=2", "--accumulate=2"));
         train(2, "--shard=2", "--accumulate=2", files, "--steps=2", "--lr-schedule=constant");
-        List<String> found = losses(train(2, "--shard=2", "--accumulate=2", files));
+        String resumed = train(2, "--shard=2", "--accumulate=2", files);
+        assertThat(resumed)
+                .containsPattern(
+                        "files: rank 0 read and wrote \\d+\\.\\d MB a step in its passes, and waited \\d+\\.\\d ms");
+        List<String> found = losses(resumed);
         assertThat(found).hasSize(3).isEqualTo(expected.subList(2, 5));
     }
 
