@@ -82,9 +82,8 @@ final class OffloadedShards {
         }
     }
 
-    /** Begins to read the gradients of earlier passes, if there are any. */
+    /** Begins to read the gradients of earlier passes, if there are any. A pass reduces a unit once. */
     void beginLoadGradients() {
-        finishStore();
         if (offload.hasGradients()) {
             gradients.allocate();
             gradientsRead = offload.readGradients(gradients.elements());

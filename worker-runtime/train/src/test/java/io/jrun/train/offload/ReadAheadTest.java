@@ -174,6 +174,24 @@ class ReadAheadTest {
         });
     }
 
+    /** The second pass reads the gradients of the first pass while its own gradients travel. */
+    @Test
+    void gradientsOfTwoPassesAddUpInTheFiles() {
+        LocalWorld.run(2, world -> {
+            try (OffloadedOptimizer optimizer = optimizer(world)) {
+                var fsdp =
+                        new FullyShardedDataParallel(world.group(), FsdpOptions.DEFAULT, new WatchedOffload(optimizer));
+                LinearStack stack = new LinearStack(LAYERS, WIDTH, fsdp);
+                try (var scope = fsdp.step()) {
+                    scope.backward(stack.loss());
+                    double once = fsdp.gradientNorm();
+                    scope.backward(stack.loss());
+                    assertThat(fsdp.gradientNorm()).isEqualTo(2 * once).isPositive();
+                }
+            }
+        });
+    }
+
     @Test
     void aFileThatCannotBeReadFailsTheStepWithItsUnit() {
         LocalWorld.run(2, world -> {

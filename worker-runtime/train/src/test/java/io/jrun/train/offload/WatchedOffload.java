@@ -16,7 +16,7 @@ final class WatchedOffload implements ShardOffload {
     private final OffloadedOptimizer optimizer;
     private final Map<String, Integer> numbers = new TreeMap<>();
     private final Map<Integer, List<Watched>> reads = new TreeMap<>();
-    private final List<Watched> writes = new ArrayList<>();
+    private final Map<Integer, List<Watched>> writes = new TreeMap<>();
 
     WatchedOffload(OffloadedOptimizer optimizer) {
         this.optimizer = optimizer;
@@ -58,25 +58,40 @@ final class WatchedOffload implements ShardOffload {
 
     @Override
     public ShardTransfer readValues(int unit, Tensor into) {
-        assertThat(reads.values().stream().flatMap(List::stream).filter(Watched::isUnused))
+        assertThat(unused(reads))
                 .as("reads under way: with this one the memory of two units")
                 .hasSizeLessThan(2);
-        Watched read = new Watched(optimizer.readValues(unit, into));
-        reads.computeIfAbsent(unit, _ -> new ArrayList<>()).add(read);
-        return read.asUsed();
+        return add(reads, unit, optimizer.readValues(unit, into));
     }
 
     @Override
     public ShardTransfer readGradients(int unit, Tensor into) {
+        assertThat(writes.getOrDefault(unit, List.of()))
+                .as("writes of the gradients that are read")
+                .isNotEmpty()
+                .noneMatch(Watched::isUnused);
         return optimizer.readGradients(unit, into);
     }
 
     @Override
     public ShardTransfer writeGradients(int unit, Tensor from) {
-        assertThat(writes.stream().filter(Watched::isUnused)).hasSizeLessThan(2);
-        Watched write = new Watched(optimizer.writeGradients(unit, from));
-        writes.add(write);
-        return write.asUsed();
+        assertThat(unused(writes))
+                .as("writes under way: with this one the memory of two units")
+                .hasSizeLessThan(2);
+        return add(writes, unit, optimizer.writeGradients(unit, from));
+    }
+
+    private static List<Watched> unused(Map<Integer, List<Watched>> transfers) {
+        return transfers.values().stream()
+                .flatMap(List::stream)
+                .filter(Watched::isUnused)
+                .toList();
+    }
+
+    private static ShardTransfer add(Map<Integer, List<Watched>> transfers, int unit, ShardTransfer transfer) {
+        Watched watched = new Watched(transfer);
+        transfers.computeIfAbsent(unit, _ -> new ArrayList<>()).add(watched);
+        return watched.asUsed();
     }
 
     @Override
