@@ -1,5 +1,6 @@
 package io.jrun.comm;
 
+import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.time.Duration;
 import java.util.List;
@@ -108,6 +109,17 @@ public interface ProcessGroup extends BufferCollectives, AutoCloseable {
      * closed.
      */
     MemorySegment allocate(long bytes);
+
+    /**
+     * Collective. Allocates memory of this rank that all members read and write, and that outlives the group: a member
+     * keeps the memory of another member whose process has ended. The ranks may pass different sizes. The memory is
+     * zeroed and 64-byte aligned.
+     *
+     * @param arena a shared arena: the memory is valid on this rank until the arena is closed
+     * @return the memory of each member by group rank. Empty on all ranks if the members have no common memory: if they
+     *     are on several nodes, if the transport is not shared memory, or if /dev/shm has too little room
+     */
+    Optional<List<MemorySegment>> allocateShared(long bytes, Arena arena);
 
     /**
      * Collective. Returns the group of all members with the same {@code color}, ordered by {@code key}, then by rank.

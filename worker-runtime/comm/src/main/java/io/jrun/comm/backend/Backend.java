@@ -2,7 +2,10 @@ package io.jrun.comm.backend;
 
 import io.jrun.comm.CommException;
 import io.jrun.comm.ErrorCode;
+import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.util.List;
+import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -48,6 +51,18 @@ public interface Backend extends AutoCloseable {
      * @throws CommException as {@link #run}
      */
     MemorySegment allocate(Call call);
+
+    /**
+     * Collective. Allocates {@code bytes} bytes that all ranks map, see
+     * {@link io.jrun.comm.ProcessGroup#allocateShared}. The count of the call is 0, because the sizes of the ranks may
+     * differ. By default the ranks have no common memory.
+     *
+     * @return the memory of each rank, valid until {@code arena} is closed; empty on all ranks or on none
+     * @throws CommException as {@link #run}
+     */
+    default Optional<List<MemorySegment>> allocateShared(Call call, long bytes, Arena arena) {
+        return Optional.empty();
+    }
 
     /**
      * Whether the next message of {@code source} has begun to arrive, so that a RECV from that rank need not wait for

@@ -3,7 +3,10 @@ package io.jrun.comm.backend;
 import io.jrun.comm.CommException;
 import io.jrun.comm.DeviceStream;
 import io.jrun.comm.ReduceOp;
+import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.util.List;
+import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import org.jspecify.annotations.Nullable;
 
@@ -89,6 +92,12 @@ public final class ForeignBackend implements Backend {
     public MemorySegment allocate(Call call) {
         compare(call);
         return library.allocate(call);
+    }
+
+    /** Memory of the host: no library is needed. */
+    @Override
+    public Optional<List<MemorySegment>> allocateShared(Call call, long bytes, Arena arena) {
+        return own == null ? Optional.empty() : own.allocateShared(call, bytes, arena);
     }
 
     @Override

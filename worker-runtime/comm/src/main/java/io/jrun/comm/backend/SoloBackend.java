@@ -2,6 +2,8 @@ package io.jrun.comm.backend;
 
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.util.List;
+import java.util.Optional;
 
 /** The data plane of a group of one rank: every operation is a copy from input to output, or nothing. */
 public final class SoloBackend implements Backend {
@@ -33,6 +35,11 @@ public final class SoloBackend implements Backend {
     @Override
     public MemorySegment allocate(Call call) {
         return arena.allocate(call.bytes(), ALIGNMENT);
+    }
+
+    @Override
+    public Optional<List<MemorySegment>> allocateShared(Call call, long bytes, Arena memory) {
+        return Optional.of(List.of(memory.allocate(bytes, ALIGNMENT)));
     }
 
     @Override

@@ -26,6 +26,7 @@ import io.jrun.comm.operation.Conversion;
 import io.jrun.comm.operation.OperationRequests;
 import io.jrun.comm.operation.Packing;
 import io.jrun.comm.operation.Packing.Buffers;
+import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -325,6 +326,18 @@ final class GroupView implements ProcessGroup {
         run(
                 requests.empty(OpKind.ALLOCATE, bytes, Call::requested),
                 (backend, call) -> memory.set(backend.allocate(call)));
+        return memory.get();
+    }
+
+    @Override
+    public Optional<List<MemorySegment>> allocateShared(long bytes, Arena arena) {
+        if (bytes < 0) {
+            throw new CommException(ErrorCode.USAGE, "allocateShared: " + bytes + " bytes (expected 0 or more)");
+        }
+        AtomicReference<Optional<List<MemorySegment>>> memory = new AtomicReference<>(Optional.empty());
+        run(
+                requests.empty(OpKind.ALLOCATE, 0, Call::requested),
+                (backend, call) -> memory.set(backend.allocateShared(call, bytes, arena)));
         return memory.get();
     }
 

@@ -172,7 +172,8 @@ final class Segment implements AutoCloseable {
         checked(result, "allocate space for", bytes + " bytes");
     }
 
-    private static long freeBytes() {
+    /** The room that is left in /dev/shm. */
+    static long freeBytes() {
         try {
             return Files.getFileStore(DIRECTORY).getUsableSpace();
         } catch (IOException e) {

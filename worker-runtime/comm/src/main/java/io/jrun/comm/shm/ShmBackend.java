@@ -1,7 +1,6 @@
 package io.jrun.comm.shm;
 
 import io.jrun.comm.CommException;
-import io.jrun.comm.ErrorCode;
 import io.jrun.comm.backend.Backend;
 import io.jrun.comm.backend.Call;
 import io.jrun.comm.backend.Envelope;
@@ -10,7 +9,7 @@ import io.jrun.comm.backend.LateRankWarning;
 import io.jrun.comm.backend.PausePoint;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
-import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Optional;
 import java.util.function.UnaryOperator;
@@ -20,11 +19,11 @@ final class ShmBackend implements Backend {
     private static final long MIN_REGION_BYTES = 64;
 
     private final GroupContext group;
-    private final UnaryOperator<String> fileNames;
     private final Segment control;
     private final ControlBlock block;
     private final SharedFailure poison;
     private final PhaseSynchronization steps;
+    private final RegionFiles files;
     private final RegisteredMemory memory = new RegisteredMemory();
     private final Mailboxes mailboxes;
     private final PausePoint pause;
@@ -41,7 +40,6 @@ final class ShmBackend implements Backend {
      */
     ShmBackend(GroupContext group, UnaryOperator<String> fileNames, long pieceBytes) {
         this.group = group;
-        this.fileNames = fileNames;
         int size = group.size();
         this.control = openOrCreate(fileNames.apply("control"), size);
         this.block = new ControlBlock(control.address(), size);
@@ -53,6 +51,7 @@ final class ShmBackend implements Backend {
         this.steps = new PhaseSynchronization(group, block, waiting, mismatch);
         this.mailboxes = new Mailboxes(group, control, block, waiting, mismatch);
         this.pause = group.world().pause();
+        this.files = new RegionFiles(group, fileNames, steps, poison, pause);
         this.collectives = new ShmCollectives(group, block, steps, memory, this::makeStaging, pause, arena);
         SharedWords.plain(block.pieceBytes(group.groupRank()), pieceBytes);
         FutexWait.publish(block.present(group.groupRank()), 1, block.waiters(group.groupRank()));
@@ -100,6 +99,43 @@ final class ShmBackend implements Backend {
         return byRank.get(group.groupRank()).memory().asSlice(0, call.count());
     }
 
+    @Override
+    public Optional<List<MemorySegment>> allocateShared(Call call, long bytes, Arena lifetime) {
+        int region = memory.count();
+        long ownBytes = Math.max(bytes, MIN_REGION_BYTES);
+        Segment own = files.createIfRoom(region, ownBytes).orElse(null);
+        long[] sizes = {};
+        try {
+            steps.enter(call, own == null ? RegisteredMemory.NOWHERE : ownBytes, 0);
+            sizes = sizes(call);
+        } finally {
+            if (own != null && sizes.length == 0) {
+                own.close();
+            }
+        }
+        if (own == null || sizes.length == 0) {
+            steps.leave(call);
+            return Optional.empty();
+        }
+        List<Segment> byRank = files.map(call, region, own, sizes);
+        steps.leave(call);
+        return Optional.of(byRank.stream()
+                .map(segment -> segment.memory().reinterpret(lifetime, _ -> segment.close()))
+                .toList());
+    }
+
+    /** The sizes of the segments, which the ranks have given as locations; none if a rank has no segment. */
+    private long[] sizes(Call call) {
+        long[] sizes = new long[group.size()];
+        for (int rank = 0; rank < sizes.length; rank++) {
+            sizes[rank] = SharedWords.plain(ControlBlock.location(block.entry(rank, call.sequence())));
+            if (sizes[rank] == RegisteredMemory.NOWHERE) {
+                return new long[0];
+            }
+        }
+        return sizes;
+    }
+
     /** Returns the first failure that a rank has written to the control block. All ranks return the same failure. */
     @Override
     public CommException settle(CommException failure) {
@@ -119,9 +155,7 @@ final class ShmBackend implements Backend {
      */
     private void removeNewestRegions() {
         for (int region = Math.max(0, memory.count() - 1); region <= memory.count(); region++) {
-            for (int rank = 0; rank < group.size(); rank++) {
-                Segment.remove(regionName(region, rank));
-            }
+            files.remove(region);
         }
     }
 
@@ -175,57 +209,18 @@ final class ShmBackend implements Backend {
     }
 
     /**
-     * Collective. Makes this rank's segment of the next region, and maps the segments of all ranks. The result is by
-     * rank.
+     * Collective. Makes this rank's segment of the next region, and registers the segments of all ranks. The result is
+     * by rank.
      */
     private List<Segment> mapEverywhere(Call call, long bytes) {
         int region = memory.count();
-        Segment own = Segment.create(regionName(region, group.groupRank()), bytes, bytes)
-                .orElseThrow(() -> taken(region));
-        List<Segment> byRank = new ArrayList<>();
-        boolean done = false;
-        try {
-            pause.reached(call, "map");
-            steps.phase(call);
-            for (int rank = 0; rank < group.size(); rank++) {
-                String name = regionName(region, rank);
-                byRank.add(
-                        rank == group.groupRank()
-                                ? own
-                                : Segment.open(name, bytes).orElseThrow(() -> taken(region)));
-            }
-            steps.phase(call);
-            pause.reached(call, "mapped");
-            done = true;
-        } catch (CommException failure) {
-            // Before the file is removed: a rank that does not find the file must find the cause.
-            poison.write(failure);
-            throw failure;
-        } finally {
-            own.unlink();
-            byRank.forEach(done ? Segment::closeFile : Segment::close);
-            if (byRank.size() <= group.groupRank()) {
-                own.close();
-            }
-        }
+        long[] sizes = new long[group.size()];
+        Arrays.fill(sizes, bytes);
+        List<Segment> byRank = files.map(call, region, files.create(region, bytes), sizes);
         synchronized (mappings) {
             memory.add(byRank, group.groupRank(), bytes);
         }
         return byRank;
-    }
-
-    private CommException taken(int region) {
-        CommException failure = poison.read();
-        if (failure != null) {
-            return failure;
-        }
-        return new CommException(
-                ErrorCode.SYSTEM,
-                "another process has changed the files of region " + region + " of group " + group.name());
-    }
-
-    private String regionName(int region, int rank) {
-        return fileNames.apply("region" + region + "-" + rank);
     }
 
     private static Segment openOrCreate(String name, int size) {
