@@ -1,12 +1,8 @@
 package io.jrun.train.checkpoint.sharded;
 
-import io.jrun.train.json.JsonReader;
-import io.jrun.train.json.JsonWriter;
 import io.jrun.train.tensor.TensorMemory;
-import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
-import java.util.ArrayList;
-import java.util.LinkedHashMap;
+import java.lang.foreign.SegmentAllocator;
 import java.util.List;
 import java.util.Map;
 import org.bytedeco.javacpp.PointerScope;
@@ -17,71 +13,23 @@ import org.bytedeco.pytorch.Tensor;
  * The snapshot of one rank in one piece of memory, which later snapshots of the same form use again. Confined to one
  * thread.
  */
-final class HeldSnapshot implements AutoCloseable {
-    /** The alignment that libtorch gives its own tensors. */
-    private static final long ALIGNMENT = 64;
-
+final class HeldSnapshot {
     private static final long NONE = -1;
 
-    private final Arena arena = Arena.ofShared();
-    private final List<Chunk> chunks;
-    private final Map<String, String> texts;
-    private final List<Long> positions = new ArrayList<>();
+    private final List<Long> positions;
     private final MemorySegment memory;
+    private SnapshotForm form;
     private long step = NONE;
 
-    private HeldSnapshot(List<Chunk> chunks, Map<String, String> texts) {
-        this.chunks = List.copyOf(chunks);
-        this.texts = new LinkedHashMap<>(texts);
-        long at = 0;
-        for (Chunk chunk : chunks) {
-            positions.add(at);
-            at = Math.ceilDiv(at + chunk.bytes(), ALIGNMENT) * ALIGNMENT;
-        }
-        memory = arena.allocate(Math.max(ALIGNMENT, at), ALIGNMENT);
+    /** @param allocator gives the memory, which lives longer than the snapshot */
+    HeldSnapshot(SnapshotForm form, SegmentAllocator allocator) {
+        this.form = form;
+        this.positions = form.positions();
+        this.memory = allocator.allocate(form.bytes(), SnapshotForm.ALIGNMENT);
     }
 
-    /** Memory for a snapshot of this form. */
-    static HeldSnapshot of(String description) {
-        Map<?, ?> json = JsonReader.readObject(description);
-        Map<String, String> texts = new LinkedHashMap<>();
-        ChunkJson.object(json.get("texts")).forEach((key, value) -> texts.put((String) key, ChunkJson.text(value)));
-        return new HeldSnapshot(
-                ChunkJson.list(json.get("held")).stream().map(ChunkJson::chunk).toList(), texts);
-    }
-
-    /** The form and the texts of a state, for {@link #of}. */
-    static String describe(StateDict state) {
-        Map<String, Object> json = new LinkedHashMap<>();
-        json.put(
-                "held",
-                state.entries().stream().map(Chunk::of).map(ChunkJson::chunk).toList());
-        json.put("texts", state.texts());
-        return JsonWriter.write(json);
-    }
-
-    String describe() {
-        Map<String, Object> json = new LinkedHashMap<>();
-        json.put("held", chunks.stream().map(ChunkJson::chunk).toList());
-        json.put("texts", texts);
-        return JsonWriter.write(json);
-    }
-
-    /**
-     * Whether the memory has the form of another description. The texts of the description become those of the
-     * snapshot.
-     */
-    boolean takesForm(String description) {
-        Map<?, ?> json = JsonReader.readObject(description);
-        if (!ChunkJson.list(json.get("held")).stream()
-                .map(ChunkJson::chunk)
-                .toList()
-                .equals(chunks)) {
-            return false;
-        }
-        texts.clear();
-        ChunkJson.object(json.get("texts")).forEach((key, value) -> texts.put((String) key, ChunkJson.text(value)));
-        return true;
+    SnapshotForm form() {
+        return form;
     }
 
     /** Copies the tensors of a state of this form. */
@@ -103,8 +51,8 @@ final class HeldSnapshot implements AutoCloseable {
         long elements = 0;
         try (PointerScope _ = new PointerScope();
                 NoGradGuard _ = new NoGradGuard()) {
-            for (int i = 0; i < chunks.size(); i++) {
-                Chunk chunk = chunks.get(i);
+            for (int i = 0; i < form.chunks().size(); i++) {
+                Chunk chunk = form.chunks().get(i);
                 if (!chunk.name().equals(wanted.name()) || chunk.elements() == 0) {
                     continue;
                 }
@@ -121,7 +69,7 @@ final class HeldSnapshot implements AutoCloseable {
     }
 
     private Tensor tensor(int i) {
-        Chunk chunk = chunks.get(i);
+        Chunk chunk = form.chunks().get(i);
         return TensorMemory.tensor(
                 memory.asSlice(positions.get(i), chunk.bytes()),
                 chunk.type().torch(),
@@ -129,7 +77,7 @@ final class HeldSnapshot implements AutoCloseable {
     }
 
     Map<String, String> texts() {
-        return Map.copyOf(texts);
+        return form.texts();
     }
 
     MemorySegment memory() {
@@ -141,16 +89,17 @@ final class HeldSnapshot implements AutoCloseable {
         return step;
     }
 
+    /** The memory does not have a whole snapshot any more. */
     void begin() {
         step = NONE;
     }
 
-    void end(long newStep) {
-        step = newStep;
+    /** The texts of the next snapshot, whose chunks are those of this snapshot. */
+    void setForm(SnapshotForm newForm) {
+        form = newForm;
     }
 
-    @Override
-    public void close() {
-        arena.close();
+    void end(long newStep) {
+        step = newStep;
     }
 }

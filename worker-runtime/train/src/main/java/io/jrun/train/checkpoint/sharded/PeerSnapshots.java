@@ -4,62 +4,35 @@ import io.jrun.comm.Codec;
 import io.jrun.comm.DataType;
 import io.jrun.comm.ProcessGroup;
 import io.jrun.comm.ReduceOp;
-import io.jrun.comm.Transfer;
 import io.jrun.comm.World;
 import io.jrun.train.Libtorch;
 import io.jrun.train.checkpoint.CheckpointException;
 import io.jrun.train.json.JsonWriter;
+import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
-import java.util.Comparator;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
-import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 
 /**
  * Snapshots of the state of each rank in the memory of the rank and of its peers. A rank that was lost gets its state
  * from a peer. The object belongs to a process and outlives the rounds of {@code Elastic.run}: give it the world of the
- * round. The object keeps the last two snapshots, because a rank may be lost while a snapshot is taken. Each rank needs
- * memory for {@code 2 * copies} states. Source: Wang et al. 2023 (Gemini, SOSP). Confined to the training thread.
+ * round. The object keeps the last two snapshots, because a rank may be lost while a snapshot is taken. Peers on one
+ * node hold a snapshot in memory that they share: a node needs memory for two states of each of its ranks. Else each
+ * rank needs memory for {@code 2 * copies} states. Source: Wang et al. 2023 (Gemini, SOSP). Confined to the training thread.
  */
 public final class PeerSnapshots implements AutoCloseable {
-    private static final int TAG = 1;
-
     private final int copies;
-    private Generation newest = new Generation();
-    private Generation older = new Generation();
+    private SnapshotGeneration newest = new SnapshotGeneration();
+    private SnapshotGeneration older = new SnapshotGeneration();
 
     /** @param copies number of copies of each snapshot, the rank's own included; Gemini's m */
     public PeerSnapshots(int copies) {
         Libtorch.load();
         this.copies = copies;
-    }
-
-    /** The snapshots of one step that this process holds, by the rank whose state they are. */
-    private static final class Generation {
-        private final Map<Integer, HeldSnapshot> held = new LinkedHashMap<>();
-        private int ranks;
-
-        HeldSnapshot take(int rank, String description) {
-            HeldSnapshot known = held.get(rank);
-            if (known != null && known.takesForm(description)) {
-                return known;
-            }
-            if (known != null) {
-                known.close();
-            }
-            HeldSnapshot fresh = HeldSnapshot.of(description);
-            held.put(rank, fresh);
-            return fresh;
-        }
-
-        void close() {
-            held.values().forEach(HeldSnapshot::close);
-            held.clear();
-        }
     }
 
     /** The result of a recovery besides the tensors. */
@@ -73,53 +46,24 @@ public final class PeerSnapshots implements AutoCloseable {
      */
     public void take(World world, long step, StateDict state) {
         ProcessGroup group = world.group();
-        SnapshotPlacement placement = new SnapshotPlacement(order(world), copies);
-        List<String> forms = group.objects().allGather(HeldSnapshot.describe(state), Codec.STRING);
-        Generation next = older;
-        next.held.values().forEach(HeldSnapshot::begin);
-        List<Integer> peers = placement.heldBy(world.rank());
-        next.held.entrySet().removeIf(kept -> {
-            boolean isGone = kept.getKey() != world.rank() && !peers.contains(kept.getKey());
-            if (isGone) {
-                kept.getValue().close();
-            }
-            return isGone;
-        });
-        HeldSnapshot own = next.take(world.rank(), forms.get(world.rank()));
-        own.copy(state);
-        List<Transfer> transfers = new ArrayList<>();
-        for (int holder : placement.holders(world.rank())) {
-            if (holder != world.rank()) {
-                transfers.add(new Transfer.Send(
-                        own.memory(), DataType.U8, own.memory().byteSize(), holder, TAG));
-            }
-        }
-        for (int peer : peers) {
-            HeldSnapshot copy = next.take(peer, forms.get(peer));
-            transfers.add(
-                    new Transfer.Recv(copy.memory(), DataType.U8, copy.memory().byteSize(), peer, TAG));
-        }
-        group.messages().exchange(transfers);
+        SnapshotGeneration next = older;
+        // After this exchange all ranks have completed the snapshot before, and nobody needs the older one.
+        List<SnapshotHolder> holders = SnapshotHolder.all(world, next.memory());
+        SnapshotPlacement placement = new SnapshotPlacement(SnapshotHolder.order(holders), copies);
+        next.begin();
+        // After this exchange no rank counts on the older snapshot, whose memory is written now.
+        List<String> forms = group.objects().allGather(SnapshotForm.of(state).toJson(), Codec.STRING);
+        next.prepare(group, placement, holders, forms);
+        next.copy(group, placement, state);
         group.barrier(); // all copies of all ranks are complete: only now the snapshot before may be overwritten
-        next.ranks = world.size();
-        next.held.values().forEach(snapshot -> snapshot.end(step));
+        next.end(step, world.size());
         older = newest;
         newest = next;
     }
 
-    /** Neighbours of this order are on different nodes, as far as possible. */
-    private static List<Integer> order(World world) {
-        List<String> places =
-                world.group().objects().allGather(world.localRank() + " " + world.nodeRank(), Codec.STRING);
-        return IntStream.range(0, places.size())
-                .boxed()
-                .sorted(Comparator.comparingInt((Integer rank) -> place(places, rank, 0))
-                        .thenComparingInt(rank -> place(places, rank, 1)))
-                .toList();
-    }
-
-    private static int place(List<String> places, int rank, int part) {
-        return Integer.parseInt(places.get(rank).split(" ", 2)[part]);
+    /** Whether this rank and its peers hold the newest snapshot in memory that they share. */
+    boolean holdsTogether() {
+        return newest.isCommon();
     }
 
     /**
@@ -133,8 +77,8 @@ public final class PeerSnapshots implements AutoCloseable {
         SnapshotOffers offers = SnapshotOffers.of(world.group().objects().allGather(offer(), Codec.STRING));
         Optional<SnapshotOffers.Choice> chosen = offers.newestComplete();
         if (chosen.isEmpty()) {
-            newest.held.values().forEach(HeldSnapshot::begin);
-            older.held.values().forEach(HeldSnapshot::begin);
+            newest.begin();
+            older.begin();
             return Optional.empty();
         }
         SnapshotOffers.Choice choice = chosen.get();
@@ -143,14 +87,14 @@ public final class PeerSnapshots implements AutoCloseable {
         state.entries().forEach(entry -> missing.put(entry.name(), entry.local().numel()));
         Map<String, String> texts = new LinkedHashMap<>();
         for (Map.Entry<Integer, Integer> part : choice.holders().entrySet()) {
-            @Nullable HeldSnapshot own = world.rank() == part.getValue() ? newest.held.get(part.getKey()) : null;
-            HeldSnapshot snapshot = broadcast(world.group(), part.getValue(), own);
-            for (StateEntry entry : state.entries()) {
-                missing.computeIfPresent(entry.name(), (_, left) -> left > 0 ? left - snapshot.fill(entry) : left);
-            }
-            snapshot.texts().forEach(texts::putIfAbsent);
-            if (own == null) {
-                snapshot.close();
+            @Nullable
+            HeldSnapshot own = world.rank() == part.getValue() ? newest.held().get(part.getKey()) : null;
+            try (Arena received = Arena.ofShared()) {
+                HeldSnapshot snapshot = broadcast(world.group(), part.getValue(), own, received);
+                for (StateEntry entry : state.entries()) {
+                    missing.computeIfPresent(entry.name(), (_, left) -> left > 0 ? left - snapshot.fill(entry) : left);
+                }
+                snapshot.texts().forEach(texts::putIfAbsent);
             }
             if (!anyMissing(world, missing)) {
                 break; // replicated states are complete after the first part
@@ -166,14 +110,14 @@ public final class PeerSnapshots implements AutoCloseable {
 
     /** Removes the snapshots of later steps: the recovery has undone these steps. */
     private void goBackTo(long step) {
-        boolean isOlder = older.held.values().stream().anyMatch(held -> held.step() == step);
+        boolean isOlder = older.held().values().stream().anyMatch(held -> held.step() == step);
         if (isOlder) {
-            Generation undone = newest;
+            SnapshotGeneration undone = newest;
             newest = older;
             older = undone;
         }
-        older.held.values().forEach(HeldSnapshot::begin);
-        newest.held.values().stream().filter(held -> held.step() != step).forEach(HeldSnapshot::begin);
+        older.begin();
+        newest.held().values().stream().filter(held -> held.step() != step).forEach(HeldSnapshot::begin);
     }
 
     private static boolean anyMissing(World world, Map<String, Long> missing) {
@@ -182,9 +126,9 @@ public final class PeerSnapshots implements AutoCloseable {
         return any[0] > 0;
     }
 
-    private static HeldSnapshot broadcast(ProcessGroup group, int root, @Nullable HeldSnapshot own) {
-        String form = group.objects().broadcast(own == null ? null : own.describe(), root, Codec.STRING);
-        HeldSnapshot snapshot = own == null ? HeldSnapshot.of(form) : own;
+    private static HeldSnapshot broadcast(ProcessGroup group, int root, @Nullable HeldSnapshot own, Arena received) {
+        String form = group.objects().broadcast(own == null ? null : own.form().toJson(), root, Codec.STRING);
+        HeldSnapshot snapshot = own == null ? new HeldSnapshot(SnapshotForm.parse(form), received) : own;
         group.broadcast(snapshot.memory(), DataType.U8, snapshot.memory().byteSize(), root);
         return snapshot;
     }
@@ -192,10 +136,10 @@ public final class PeerSnapshots implements AutoCloseable {
     /** The snapshots of this process, as JSON. */
     private String offer() {
         List<Object> held = new ArrayList<>();
-        for (Generation generation : List.of(newest, older)) {
-            generation.held.forEach((rank, snapshot) -> {
+        for (SnapshotGeneration generation : List.of(newest, older)) {
+            generation.held().forEach((rank, snapshot) -> {
                 if (snapshot.step() >= 0) {
-                    held.add(Map.of("step", snapshot.step(), "ranks", generation.ranks, "rank", rank));
+                    held.add(Map.of("step", snapshot.step(), "ranks", generation.ranks(), "rank", rank));
                 }
             });
         }

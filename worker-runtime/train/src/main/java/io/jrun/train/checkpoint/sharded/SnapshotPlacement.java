@@ -24,14 +24,21 @@ record SnapshotPlacement(List<Integer> order, int copies) {
 
     /** The ranks that hold the snapshot of {@code rank}, itself first. */
     List<Integer> holders(int rank) {
+        List<Integer> group = groupOf(rank);
+        int at = group.indexOf(rank);
+        return IntStream.range(0, copies)
+                .mapToObj(i -> group.get((at + i) % group.size()))
+                .toList();
+    }
+
+    /** The group or the ring of {@code rank}: ranks that hold the snapshots of each other only. */
+    List<Integer> groupOf(int rank) {
         int at = order.indexOf(rank);
         int size = order.size();
         int grouped = size % copies == 0 ? size : (size / copies - 1) * copies;
-        int first = at < grouped ? at / copies * copies : grouped;
-        int length = at < grouped ? copies : size - grouped;
-        return IntStream.range(0, copies)
-                .mapToObj(i -> order.get(first + (at - first + i) % length))
-                .toList();
+        return at < grouped
+                ? order.subList(at / copies * copies, at / copies * copies + copies)
+                : order.subList(grouped, size);
     }
 
     /** The other ranks whose snapshots {@code rank} holds. */

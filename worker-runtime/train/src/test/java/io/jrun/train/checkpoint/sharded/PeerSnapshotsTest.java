@@ -2,8 +2,10 @@ package io.jrun.train.checkpoint.sharded;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.jrun.comm.TransportKind;
 import io.jrun.comm.World;
 import io.jrun.comm.local.LocalWorld;
+import io.jrun.comm.local.LocalWorldOptions;
 import io.jrun.train.Libtorch;
 import io.jrun.train.mesh.MeshAxis;
 import io.jrun.train.mesh.Shard;
@@ -15,6 +17,7 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
 import java.util.stream.IntStream;
+import java.util.stream.Stream;
 import org.bytedeco.pytorch.Scalar;
 import org.bytedeco.pytorch.Tensor;
 import org.bytedeco.pytorch.global.torch;
@@ -112,10 +115,52 @@ class PeerSnapshotsTest {
         assertRecovered(memories, 4, 4);
     }
 
+    /** Two groups of two ranks: each group on a node, each group over two nodes, and without shared memory. */
+    @ParameterizedTest
+    @CsvSource({"'4', SHM, true", "'2,2', AUTO, false", "'4', TCP, false"})
+    void peersOfOneNodeHoldOneCopyTogether(String nodes, TransportKind transport, boolean isCommon) {
+        LocalWorldOptions options = LocalWorldOptions.ofNodes(
+                        Stream.of(nodes.split(",")).map(Integer::valueOf).toList())
+                .withTransport(transport);
+        List<PeerSnapshots> memories = train(options, 3);
+        assertThat(memories).allMatch(memory -> memory.holdsTogether() == isCommon);
+        forget(memories, Set.of(1, 2));
+        assertRecovered(memories, 4, 3);
+        LocalWorld.run(options, world -> memories.get(world.rank()).take(world, 4, state(world, 4)));
+        assertThat(memories).allMatch(memory -> memory.holdsTogether() == isCommon);
+        memories.forEach(PeerSnapshots::close);
+    }
+
+    /**
+     * A rank writes no memory that a rank of an earlier round holds. Rank 1 of the first round is in no later round,
+     * and rank 0 goes on with a new rank 1.
+     */
+    @Test
+    void aLaterRoundLeavesTheMemoryOfAnEarlierRound() {
+        List<PeerSnapshots> memories = train(2, 2);
+        PeerSnapshots earlier = memories.get(1);
+        memories.set(1, new PeerSnapshots(2));
+        LocalWorld.run(2, world -> {
+            PeerSnapshots own = memories.get(world.rank());
+            assertThat(own.recover(world, state(world, -1))).isPresent();
+            own.take(world, 3, state(world, 300));
+            own.take(world, 4, state(world, 400));
+        });
+        memories.get(0).close();
+        memories.set(0, new PeerSnapshots(2));
+        memories.get(1).close();
+        memories.set(1, earlier);
+        assertRecovered(memories, 2, 2);
+    }
+
     private static List<PeerSnapshots> train(int ranks, int steps) {
+        return train(LocalWorldOptions.ofSize(ranks), steps);
+    }
+
+    private static List<PeerSnapshots> train(LocalWorldOptions options, int steps) {
         List<PeerSnapshots> memories = new ArrayList<>();
-        IntStream.range(0, ranks).forEach(_ -> memories.add(new PeerSnapshots(2)));
-        LocalWorld.run(ranks, world -> {
+        IntStream.range(0, options.size()).forEach(_ -> memories.add(new PeerSnapshots(2)));
+        LocalWorld.run(options, world -> {
             PeerSnapshots own = memories.get(world.rank());
             for (int step = 1; step <= steps; step++) {
                 own.take(world, step, state(world, step));
