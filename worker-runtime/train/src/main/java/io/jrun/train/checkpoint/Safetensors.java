@@ -30,6 +30,9 @@ public final class Safetensors {
     /** Bytes of one write call: a channel may copy through a direct buffer of the size of the call. */
     private static final long WRITE_CHUNK_BYTES = 4 << 20;
 
+    /** The reference writer's. */
+    private static final int HEADER_ALIGNMENT = 8;
+
     private Safetensors() {}
 
     /**
@@ -62,21 +65,22 @@ public final class Safetensors {
     }
 
     static AtomicFile.Content content(Map<String, Tensor> tensors, Map<String, String> metadata) {
-        return channel -> write(bytes -> writeAll(channel, bytes), tensors, metadata);
+        return channel -> write(bytes -> writeAll(channel, bytes), tensors, metadata, HEADER_ALIGNMENT);
     }
 
     /**
      * Writes the bytes of a file.
      *
      * @param tensors any layout on the CPU; written row-major
+     * @param alignment the first tensor begins at a multiple of this number of bytes: a multiple of 8
      * @return where the tensors lie in the file, in the order of the file
      * @throws CheckpointException if a tensor is not on the CPU, or if its type has no name in the format
      */
-    public static List<StoredTensor> write(Sink sink, Map<String, Tensor> tensors, Map<String, String> metadata)
-            throws IOException {
+    public static List<StoredTensor> write(
+            Sink sink, Map<String, Tensor> tensors, Map<String, String> metadata, int alignment) throws IOException {
         Libtorch.load();
         List<TensorEntry> entries = layOut(tensors);
-        byte[] header = new SafetensorsHeader(metadata, entries).encode();
+        byte[] header = new SafetensorsHeader(metadata, entries).encode(alignment);
         if (header.length > SafetensorsHeader.MAX_BYTES) {
             throw new CheckpointException("the header of a safetensors file would have " + header.length
                     + " bytes, the format allows " + SafetensorsHeader.MAX_BYTES + ". Put fewer tensors in one file.");

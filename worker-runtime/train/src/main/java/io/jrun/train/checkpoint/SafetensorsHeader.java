@@ -33,14 +33,16 @@ record SafetensorsHeader(Map<String, String> metadata, List<TensorEntry> entries
         entries = List.copyOf(entries);
     }
 
-    byte[] encode() {
+    /** @param alignment the data of the file begin at a multiple of this number; 8 gives the reference writer's form */
+    byte[] encode(int alignment) {
         Map<String, Object> root = new LinkedHashMap<>();
         if (!metadata.isEmpty()) {
             root.put(METADATA, new TreeMap<>(metadata));
         }
         entries.forEach(entry -> root.put(entry.name(), json(entry)));
         byte[] text = JsonWriter.write(root).getBytes(StandardCharsets.UTF_8);
-        byte[] padded = Arrays.copyOf(text, (text.length + 7) / 8 * 8);
+        int dataStart = Math.ceilDiv(LENGTH_BYTES + text.length, alignment) * alignment;
+        byte[] padded = Arrays.copyOf(text, dataStart - LENGTH_BYTES);
         Arrays.fill(padded, text.length, padded.length, (byte) ' ');
         return padded;
     }

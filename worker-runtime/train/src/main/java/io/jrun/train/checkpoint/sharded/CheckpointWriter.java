@@ -27,6 +27,9 @@ import org.bytedeco.pytorch.Tensor;
  */
 final class CheckpointWriter {
     private static final int RANDOM_BYTES = 8;
+    /** A page: the kernel copies aligned bytes faster. */
+    private static final int DATA_ALIGNMENT = 4096;
+
     private static final String FORMAT = "pt";
     private static final String LIST = "list";
 
@@ -152,7 +155,7 @@ final class CheckpointWriter {
                     Map.of("format", FORMAT, "DCP_VERSION", "1.0", "DCP_SHARDING_INFO", JsonWriter.write(offsets));
             try (ObjectWriter writer = storage.create(folder + file)) {
                 ChecksummedPart part = new ChecksummedPart(writer);
-                List<StoredTensor> stored = Safetensors.write(part, tensors, metadata);
+                List<StoredTensor> stored = Safetensors.write(part, tensors, metadata, DATA_ALIGNMENT);
                 writer.finish();
                 Map<String, Object> positions = new LinkedHashMap<>();
                 stored.forEach(tensor -> positions.put(tensor.name(), tensor.position()));

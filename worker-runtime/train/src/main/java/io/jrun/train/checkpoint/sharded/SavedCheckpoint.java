@@ -9,7 +9,6 @@ import java.io.IOException;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
 import java.util.Comparator;
-import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -121,25 +120,22 @@ public final class SavedCheckpoint {
     private void load(List<StateEntry> wanted) {
         checkFits(wanted);
         List<PartRead> reads = reads(wanted);
-        Map<Integer, VerifiedPart> open = new HashMap<>();
         try (NoGradGuard _ = new NoGradGuard()) {
-            for (PartRead read : reads) {
-                int number = read.source().part();
-                VerifiedPart part = open.get(number);
-                if (part == null) {
-                    close(open);
-                    part = VerifiedPart.open(storage, folder, index.parts().get(number));
-                    open.put(number, part);
+            for (int next = 0; next < reads.size(); ) {
+                int number = reads.get(next).source().part();
+                try (VerifiedPart part =
+                        VerifiedPart.open(storage, folder, index.parts().get(number))) {
+                    for (; next < reads.size() && reads.get(next).source().part() == number; next++) {
+                        copy(part, reads.get(next));
+                    }
+                    part.finish();
                 }
-                copy(part, read);
             }
         } catch (IOException e) {
             throw new CheckpointException(
                     "cannot load " + storage + "/" + folder + ": " + StorageException.text(e)
                             + ". Load another checkpoint, or remove this one.",
                     e);
-        } finally {
-            close(open);
         }
     }
 
@@ -223,16 +219,5 @@ public final class SavedCheckpoint {
             part.read(position, TensorMemory.segment(rows));
             overlap.in(local, read.destination().offsets()).copy_(overlap.in(rows, begin));
         }
-    }
-
-    private static void close(Map<Integer, VerifiedPart> open) {
-        for (VerifiedPart part : open.values()) {
-            try {
-                part.close();
-            } catch (IOException e) {
-                throw new CheckpointException("cannot close a part that was read: " + e, e);
-            }
-        }
-        open.clear();
     }
 }

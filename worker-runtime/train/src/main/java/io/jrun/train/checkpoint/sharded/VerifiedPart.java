@@ -3,27 +3,45 @@ package io.jrun.train.checkpoint.sharded;
 import io.jrun.train.storage.ObjectReader;
 import io.jrun.train.storage.Storage;
 import io.jrun.train.storage.StorageException;
+import io.jrun.train.tensor.TensorMemory;
 import java.io.IOException;
-import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.nio.ByteBuffer;
 import java.util.zip.CRC32C;
+import org.bytedeco.pytorch.MemoryFormatOptional;
+import org.bytedeco.pytorch.Tensor;
+import org.bytedeco.pytorch.TensorOptions;
+import org.bytedeco.pytorch.global.torch;
 
 /**
- * Reads a part and verifies the checksum of every block of which it returns a byte. Blocks that are read whole go to
- * the destination directly. The last block that was read in part is kept, because the next tensor often begins in the
- * same block. Not thread-safe.
+ * Reads a part and verifies the checksum of every block of which it returns a byte. Bytes go to the destination
+ * directly, and the checksum follows in the order of the file, also through a block that several tensors share. The
+ * bytes of a block that nobody has asked for yet are kept, because many small tensors lie in one block. Not
+ * thread-safe.
  */
 final class VerifiedPart implements AutoCloseable {
     private static final long NO_BLOCK = -1;
 
     private final SavedPart part;
     private final ObjectReader reader;
-    private final Arena arena = Arena.ofConfined();
-    private final MemorySegment kept = arena.allocate(SavedPart.BLOCK_BYTES);
+    /** Fresh memory of libtorch: only the pages that are used cost a page fault. */
+    private final Tensor memory = torch.empty(
+            new long[] {SavedPart.BLOCK_BYTES}, new TensorOptions(torch.ScalarType.Byte), new MemoryFormatOptional());
+
+    private final MemorySegment kept = TensorMemory.segment(memory);
+    private final CRC32C checksum = new CRC32C();
+
+    /** The block that was read up to {@code readBytes}, and that is not verified yet. */
+    private long openBlock = NO_BLOCK;
+
+    private long readBytes;
+
+    /** The verified block whose bytes from {@code keptFrom} on are kept. */
     private long keptBlock = NO_BLOCK;
 
-    private VerifiedPart(SavedPart part, ObjectReader reader) {
+    private long keptFrom;
+
+    VerifiedPart(SavedPart part, ObjectReader reader) {
         this.part = part;
         this.reader = reader;
     }
@@ -39,51 +57,89 @@ final class VerifiedPart implements AutoCloseable {
         return new VerifiedPart(part, reader);
     }
 
-    /** Fills {@code destination} with the bytes from {@code position} on. */
+    /**
+     * Fills {@code destination} with the bytes from {@code position} on. The last bytes are verified by a later call,
+     * or by {@link #finish}.
+     */
     void read(long position, MemorySegment destination) throws IOException {
         long done = 0;
         while (done < destination.byteSize()) {
-            long at = position + done;
-            long block = at / SavedPart.BLOCK_BYTES;
-            long start = block * SavedPart.BLOCK_BYTES;
-            long size = Math.min(SavedPart.BLOCK_BYTES, part.bytes() - start);
-            long count = Math.min(start + size - at, destination.byteSize() - done);
-            if (count == size) {
-                readBlock(block, start, destination.asSlice(done, size));
-            } else {
-                if (keptBlock != block) {
-                    keptBlock = NO_BLOCK;
-                    readBlock(block, start, kept.asSlice(0, size));
-                    keptBlock = block;
-                }
-                MemorySegment.copy(kept, at - start, destination, done, count);
-            }
+            long block = (position + done) / SavedPart.BLOCK_BYTES;
+            long from = (position + done) % SavedPart.BLOCK_BYTES;
+            long count = Math.min(size(block) - from, destination.byteSize() - done);
+            readWithin(block, from, destination.asSlice(done, count));
             done += count;
         }
     }
 
-    private void readBlock(long block, long start, MemorySegment destination) throws IOException {
-        CRC32C checksum = new CRC32C();
+    private void readWithin(long block, long from, MemorySegment destination) throws IOException {
+        if (block != openBlock && (block != keptBlock || from < keptFrom)) {
+            finish();
+            keptBlock = NO_BLOCK;
+            openBlock = block;
+            readBytes = 0;
+            checksum.reset();
+        }
+        long count = destination.byteSize();
+        boolean isDirect = count == size(block) || count >= reader.pieceBytes();
+        if (block == openBlock && from >= readBytes && isDirect) {
+            readOn(kept.asSlice(readBytes, from - readBytes));
+            readOn(destination);
+            if (readBytes == size(block)) {
+                finish();
+            }
+            return;
+        }
+        if (block == openBlock) {
+            finish();
+        }
+        if (from < keptFrom) {
+            readWithin(block, from, destination); // the bytes were passed: the block is read again
+        } else {
+            MemorySegment.copy(kept, from, destination, 0, count);
+        }
+    }
+
+    private long size(long block) {
+        return Math.min(SavedPart.BLOCK_BYTES, part.bytes() - block * SavedPart.BLOCK_BYTES);
+    }
+
+    /** Reads the next bytes of the open block. */
+    private void readOn(MemorySegment destination) throws IOException {
         for (long at = 0; at < destination.byteSize(); at += reader.pieceBytes()) {
             ByteBuffer bytes = destination
                     .asSlice(at, Math.min(reader.pieceBytes(), destination.byteSize() - at))
                     .asByteBuffer();
-            reader.read(start + at, bytes);
+            int count = bytes.remaining();
+            reader.read(openBlock * SavedPart.BLOCK_BYTES + readBytes, bytes);
             checksum.update(bytes.flip());
+            readBytes += count;
         }
+    }
+
+    /** Verifies all bytes that were returned. */
+    void finish() throws IOException {
+        long block = openBlock;
+        if (block == NO_BLOCK) {
+            return;
+        }
+        keptFrom = readBytes;
+        readOn(kept.asSlice(readBytes, size(block) - readBytes));
+        openBlock = NO_BLOCK;
         long expected = part.checksums().get(Math.toIntExact(block));
         if (checksum.getValue() != expected) {
             throw new StorageException(
-                    "part " + part.file() + " is damaged: the bytes from " + start + " on have the CRC32C "
-                            + Long.toHexString(checksum.getValue()) + ", but the index says "
+                    "part " + part.file() + " is damaged: the bytes from " + block * SavedPart.BLOCK_BYTES
+                            + " on have the CRC32C " + Long.toHexString(checksum.getValue()) + ", but the index says "
                             + Long.toHexString(expected),
                     null);
         }
+        keptBlock = block;
     }
 
     @Override
     public void close() throws IOException {
-        arena.close();
+        memory.close();
         reader.close();
     }
 }

@@ -8,15 +8,22 @@ import io.jrun.comm.World;
 import io.jrun.comm.local.LocalWorld;
 import io.jrun.train.Libtorch;
 import io.jrun.train.checkpoint.CheckpointException;
+import io.jrun.train.checkpoint.Safetensors;
+import io.jrun.train.checkpoint.TensorFile;
 import io.jrun.train.mesh.MeshAxis;
 import io.jrun.train.mesh.Shard;
 import io.jrun.train.mesh.ShardedTensor;
 import io.jrun.train.storage.FileStorage;
 import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.channels.FileChannel;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
 import java.time.Duration;
 import java.util.List;
+import java.util.Map;
+import java.util.Objects;
 import java.util.concurrent.CountDownLatch;
 import java.util.stream.Stream;
 import org.bytedeco.pytorch.Scalar;
@@ -60,6 +67,57 @@ class CheckpointManagerTest {
             assertThat(manager.steps()).containsExactly(100L, 200L, 300L, 350L, 900L);
             assertThat(manager.latest()).hasValue(900);
             assertThat(load(manager, 200)).isEqualTo(200);
+        }
+    }
+
+    /** The other half of the block is of a tensor that nobody loads. */
+    @Test
+    void aDamagedByteAtTheEndOfTheLastTensorIsFound() throws IOException {
+        Tensor tensor = torch.zeros(300_000);
+        try (CheckpointManager manager = CheckpointManager.alone(folder.toString(), Retention.DEFAULT)) {
+            manager.save(1, new StateDict().put("a", tensor).put("b", tensor));
+            SavedCheckpoint saved = manager.open(1);
+            Path part = folder.resolve("step-00000001").resolve(saved.files().getFirst());
+            try (FileChannel file = FileChannel.open(part, StandardOpenOption.WRITE)) {
+                int _ = file.write(ByteBuffer.wrap(new byte[] {1}), 4096 + 4 * 300_000 - 1);
+            }
+            assertThatThrownBy(() -> saved.load(new StateDict().put("a", tensor)))
+                    .hasMessageContaining(part.getFileName() + " is damaged: the bytes from 0 on");
+        }
+    }
+
+    /** The data of a part began at any multiple of 8 bytes. */
+    @Test
+    void aCheckpointOfAnEarlierVersionIsLoaded() throws Exception {
+        Path earlier = Path.of(
+                Objects.requireNonNull(getClass().getResource("earlier")).toURI());
+        try (CheckpointManager manager = CheckpointManager.alone(earlier.toString(), Retention.DEFAULT)) {
+            SavedCheckpoint saved = manager.open(manager.latest().orElseThrow());
+            Map<String, Tensor> tensors = saved.read("");
+            assertThat(saved.texts()).containsExactly(Map.entry("note", "earlier"));
+            Tensor numbers = torch.arange(new Scalar(35));
+            Map<String, Tensor> expected = Map.of(
+                    "w", numbers.to(torch.ScalarType.Float).view(7, 5),
+                    "steps", numbers.narrow(0, 0, 3),
+                    "half", numbers.narrow(0, 0, 5).to(torch.ScalarType.BFloat16));
+            assertThat(tensors).containsOnlyKeys(expected.keySet());
+            tensors.forEach((name, tensor) ->
+                    assertThat(tensor.equal(expected.get(name))).as(name).isTrue());
+        }
+    }
+
+    /** The kernel and the processor copy such bytes faster. */
+    @Test
+    void theFirstTensorOfAPartBeginsOnAPage() throws IOException {
+        try (CheckpointManager manager = CheckpointManager.alone(folder.toString(), Retention.DEFAULT)) {
+            manager.save(1, state(3));
+        }
+        try (Stream<Path> files = Files.list(folder.resolve("step-00000001"));
+                TensorFile part =
+                        Safetensors.open(files.filter(file -> file.toString().endsWith(".safetensors"))
+                                .findFirst()
+                                .orElseThrow())) {
+            assertThat(part.stored("w").position()).isEqualTo(4096);
         }
     }
 
