@@ -53,7 +53,9 @@ public final class ModelFolder {
         Path metaConfig = folder.resolve(META_CONFIG);
         try {
             if (Files.exists(config)) {
-                return build(JsonObject.read(config));
+                LanguageModel model = build(JsonObject.read(config));
+                model.keepConfigJson(Files.readString(config));
+                return model;
             }
             if (Files.exists(metaConfig)) {
                 return buildMeta(JsonObject.read(metaConfig), path);
@@ -75,7 +77,8 @@ public final class ModelFolder {
     }
 
     /**
-     * Saves a model as a Hugging Face folder: weights first, then config.json.
+     * Saves a model as a Hugging Face folder: weights first, then config.json. A model that was built from a config.json
+     * keeps all its fields, such as {@code torch_dtype} and {@code eos_token_id}.
      *
      * @throws CheckpointException if the folder cannot be written
      */
@@ -92,7 +95,8 @@ public final class ModelFolder {
      * @throws IllegalArgumentException if a tensor of the model is missing
      */
     public static void save(LanguageModel model, Map<String, Tensor> whole, Path folder) {
-        byte[] config = model.configJson().getBytes(StandardCharsets.UTF_8);
+        String own = model.configJson();
+        byte[] config = model.givenConfigJson().orElse(own).getBytes(StandardCharsets.UTF_8);
         Map<String, Tensor> tensors = new LinkedHashMap<>();
         for (String name : ModuleTensors.all(model).keySet()) {
             if (!name.contains(Projection.ADAPTER_INFIX)) {

@@ -152,6 +152,7 @@ class FinetuneTest {
         try (InputStream in =
                 Objects.requireNonNull(getClass().getResourceAsStream("/io/jrun/examples/tokenizer.json"))) {
             Files.copy(in, model.resolve("tokenizer.json"));
+            Files.writeString(model.resolve("generation_config.json"), "{\"temperature\": 0.6}");
         }
         Path data = Files.writeString(
                 folder.resolve("chats.jsonl"), "{\"body\": \"hello world and the cat\"}\n".repeat(60));
@@ -162,6 +163,7 @@ class FinetuneTest {
             };
             LocalWorld.run(2, world -> Finetune.run(FinetuneOptions.parse(args).orElseThrow(), world));
             assertThat(out.resolve("tokenizer.json")).hasSameBinaryContentAs(model.resolve("tokenizer.json"));
+            assertThat(out.resolve("generation_config.json")).hasContent("{\"temperature\": 0.6}");
         }
         Path small = model(256);
         String[] args = {"--model=" + small, "--data=" + data, "--text-field=body", "--tokenizer=" + model};

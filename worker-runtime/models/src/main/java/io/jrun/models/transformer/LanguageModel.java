@@ -10,9 +10,11 @@ import io.jrun.train.weights.NameMapping;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.function.UnaryOperator;
 import java.util.stream.Stream;
 import org.bytedeco.pytorch.Tensor;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A model that gives logits for the tokens of a text. Parameters have Hugging Face's names. The parameters are zero
@@ -24,6 +26,7 @@ public abstract class LanguageModel extends CompositeModule {
     public static final long MAX_LAYERS = 4096;
 
     private final TokenLoss loss = add("loss", new TokenLoss());
+    private @Nullable String givenConfig;
 
     /** For subclasses. */
     protected LanguageModel() {}
@@ -48,8 +51,18 @@ public abstract class LanguageModel extends CompositeModule {
     /** The number of layers. */
     public abstract long layers();
 
-    /** The text of config.json. */
+    /** The text of config.json for the sizes of this model. */
     public abstract String configJson();
+
+    /** The text of the config.json that the model was built from; empty if there was none. */
+    public final Optional<String> givenConfigJson() {
+        return Optional.ofNullable(givenConfig);
+    }
+
+    /** Keeps the config.json that the model was built from. It may have fields that jrun does not know. */
+    public final void keepConfigJson(String text) {
+        givenConfig = text;
+    }
 
     /** Maps the names in files of Hugging Face and others to the names of this module. */
     public abstract NameMapping mapping();
