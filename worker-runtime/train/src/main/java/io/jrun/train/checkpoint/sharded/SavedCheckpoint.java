@@ -182,7 +182,9 @@ public final class SavedCheckpoint {
             }
         }
         reads.sort(Comparator.<PartRead>comparingInt(read -> read.source().part())
-                .thenComparingLong(read -> read.source().position()));
+                .thenComparingLong(read -> read.source().position())
+                .thenComparingLong(
+                        read -> read.overlap().firstRow(read.source().chunk().offsets())));
         return reads;
     }
 

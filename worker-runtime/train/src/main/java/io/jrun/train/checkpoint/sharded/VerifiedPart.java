@@ -15,8 +15,8 @@ import org.bytedeco.pytorch.global.torch;
 
 /**
  * Reads a part and verifies the checksum of every block of which it returns a byte. Bytes go to the destination
- * directly, and the checksum follows in the order of the file, also through a block that several tensors share. The
- * bytes of a block that nobody has asked for yet are kept, because many small tensors lie in one block. Not
+ * directly, and the checksum follows in the order of the file, also through a block that several tensors share. If
+ * small reads are slow, as from S3, a block is read whole and kept, because many small tensors lie in one block. Not
  * thread-safe.
  */
 final class VerifiedPart implements AutoCloseable {
@@ -81,7 +81,7 @@ final class VerifiedPart implements AutoCloseable {
             checksum.reset();
         }
         long count = destination.byteSize();
-        boolean isDirect = count == size(block) || count >= reader.pieceBytes();
+        boolean isDirect = count == size(block) || reader.pieceBytes() < SavedPart.BLOCK_BYTES;
         if (block == openBlock && from >= readBytes && isDirect) {
             readOn(kept.asSlice(readBytes, from - readBytes));
             readOn(destination);

@@ -76,8 +76,47 @@ class VerifiedPartTest {
         return ranges;
     }
 
-    private void assertRead(List<Range> ranges) throws IOException {
-        try (VerifiedPart reader = VerifiedPart.open(storage, "", part)) {
+    /** A reader with another size of pieces, as of S3. */
+    private static final class PieceReader implements ObjectReader {
+        private final ObjectReader real = storage.open(FILE);
+        private final int pieceBytes;
+        private long read;
+        private int calls;
+
+        PieceReader(int pieceBytes) throws IOException {
+            this.pieceBytes = pieceBytes;
+        }
+
+        @Override
+        public long size() throws IOException {
+            return real.size();
+        }
+
+        @Override
+        public void read(long position, ByteBuffer destination) throws IOException {
+            read += destination.remaining();
+            calls++;
+            real.read(position, destination);
+        }
+
+        @Override
+        public int pieceBytes() {
+            return pieceBytes;
+        }
+
+        @Override
+        public void close() throws IOException {
+            real.close();
+        }
+    }
+
+    private static void assertRead(List<Range> ranges) throws IOException {
+        assertRead(ranges, 256 << 10);
+        assertRead(ranges, 16 << 20);
+    }
+
+    private static void assertRead(List<Range> ranges, int pieceBytes) throws IOException {
+        try (VerifiedPart reader = new VerifiedPart(part, new PieceReader(pieceBytes))) {
             List<byte[]> read = new ArrayList<>();
             for (Range range : ranges) {
                 try (Tensor tensor =
@@ -153,30 +192,7 @@ class VerifiedPartTest {
     @ParameterizedTest
     @ValueSource(ints = {100_000, 256 << 10, 3_000_000, BLOCK, 5_000_000})
     void eachByteIsReadOnce(int size) throws IOException {
-        long[] bytes = {0};
-        ObjectReader real = storage.open(FILE);
-        ObjectReader counting = new ObjectReader() {
-            @Override
-            public long size() throws IOException {
-                return real.size();
-            }
-
-            @Override
-            public void read(long position, ByteBuffer destination) throws IOException {
-                bytes[0] += destination.remaining();
-                real.read(position, destination);
-            }
-
-            @Override
-            public int pieceBytes() {
-                return real.pieceBytes();
-            }
-
-            @Override
-            public void close() throws IOException {
-                real.close();
-            }
-        };
+        PieceReader counting = new PieceReader(256 << 10);
         try (VerifiedPart reader = new VerifiedPart(part, counting);
                 Tensor tensor = torch.empty(size)) {
             MemorySegment memory = TensorMemory.segment(tensor);
@@ -185,7 +201,41 @@ class VerifiedPartTest {
             }
             reader.finish();
         }
-        assertThat(bytes[0]).isEqualTo(BYTES);
+        assertThat(counting.read).isEqualTo(BYTES);
+    }
+
+    /** Each request to S3 takes many milliseconds. */
+    @Test
+    void ofALargePieceABlockIsReadOnceForManySmallTensors() throws IOException {
+        PieceReader counting = new PieceReader(16 << 20);
+        try (VerifiedPart reader = new VerifiedPart(part, counting)) {
+            for (int at = 5000; at + 200 <= BLOCK; at += 300) {
+                reader.read(at, MemorySegment.ofArray(new byte[200]));
+            }
+            reader.finish();
+        }
+        assertThat(counting.calls).isEqualTo(1);
+    }
+
+    @Test
+    void piecesAreWrittenAtMultiplesOfTheirSize() throws IOException {
+        List<Integer> sizes = new ArrayList<>();
+        ChecksummedPart written = new ChecksummedPart(new ObjectWriter() {
+            @Override
+            public void write(ByteBuffer bytes) {
+                sizes.add(bytes.remaining());
+                bytes.position(bytes.limit());
+            }
+
+            @Override
+            public void finish() {}
+
+            @Override
+            public void close() {}
+        });
+        written.write(ByteBuffer.wrap(CONTENT, 0, 4096));
+        written.write(ByteBuffer.wrap(CONTENT, 4096, BLOCK + 5000));
+        assertThat(sizes).containsExactly(4096, (1 << 20) - 4096, 1 << 20, 1 << 20, 1 << 20, 4096 + 5000);
     }
 
     @Test
