@@ -36,7 +36,7 @@ public record RotaryEmbedding(long width, double theta, Pairs pairs, Optional<Ro
      * @param positions_S of type Long: the position of each vector in the whole sequence
      */
     public Tensor turn(Tensor x_BHSE, Tensor positions_S) {
-        Tensor angles_Si = angles(positions_S);
+        Tensor angles_Si = angles(positions_S, x_BHSE.scalar_type().intern());
         Tensor cos = torch.cos(angles_Si).to(x_BHSE.scalar_type());
         Tensor sin = torch.sin(angles_Si).to(x_BHSE.scalar_type());
         long half = width / 2;
@@ -58,12 +58,14 @@ public record RotaryEmbedding(long width, double theta, Pairs pairs, Optional<Ro
                 .flatten(3, 4);
     }
 
-    private Tensor angles(Tensor positions_S) {
-        float[] frequencies = new float[(int) width / 2];
+    /** In float64 for vectors of float64, else in float32. */
+    private Tensor angles(Tensor positions_S, torch.ScalarType ofVectors) {
+        torch.ScalarType type = ofVectors == torch.ScalarType.Double ? torch.ScalarType.Double : torch.ScalarType.Float;
+        double[] frequencies = new double[(int) width / 2];
         for (int i = 0; i < frequencies.length; i++) {
             double frequency = StrictMath.pow(theta, -2.0 * i / width);
-            frequencies[i] = (float) (scaling.isPresent() ? scaling.get().scaled(frequency) : frequency);
+            frequencies[i] = scaling.isPresent() ? scaling.get().scaled(frequency) : frequency;
         }
-        return torch.outer(positions_S.to(torch.ScalarType.Float), Tensor.create(frequencies));
+        return torch.outer(positions_S.to(type), Tensor.create(frequencies).to(type));
     }
 }

@@ -1,5 +1,6 @@
 package io.jrun.train.mesh;
 
+import io.jrun.train.tensor.TensorMemory;
 import java.nio.charset.StandardCharsets;
 import java.util.zip.CRC32C;
 import org.bytedeco.javacpp.PointerScope;
@@ -13,7 +14,8 @@ import org.bytedeco.pytorch.global.torch;
 /**
  * First values that do not depend on the mesh. Each tensor has a generator of its own, seeded by the job's seed and the
  * name of the tensor. A rank draws the values of the whole tensor and keeps its part; for this time it has memory for
- * the whole tensor in float32. Megatron's {@code _initialize_affine_weight_cpu} does the same.
+ * the whole tensor in float32. Megatron's {@code _initialize_affine_weight_cpu} does the same. Tensors of other types
+ * get the float32 values in their type.
  */
 public final class ShardedInitialization {
     private ShardedInitialization() {}
@@ -24,8 +26,8 @@ public final class ShardedInitialization {
                 NoGradGuard _ = new NoGradGuard()) {
             long[] shape =
                     tensor.globalShape().stream().mapToLong(Long::longValue).toArray();
-            Tensor part = torch.zeros(shape, new TensorOptions(torch.ScalarType.Float))
-                    .normal_(mean, deviation, new GeneratorOptional(generator(seed, tensor.name())));
+            Tensor part = torch.zeros(shape, new TensorOptions(torch.ScalarType.Float));
+            draw(part, tensor.name(), seed, mean, deviation);
             if (tensor.placement(axis.name()) instanceof Shard shard) {
                 part = ShardedTensor.part(part, shard, axis);
             }
@@ -40,13 +42,21 @@ public final class ShardedInitialization {
     public static void normal(String name, Tensor whole, long seed, double mean, double deviation) {
         try (PointerScope _ = new PointerScope();
                 NoGradGuard _ = new NoGradGuard()) {
-            whole.normal_(mean, deviation, new GeneratorOptional(generator(seed, name)));
+            if (whole.scalar_type().intern() == torch.ScalarType.Float) {
+                draw(whole, name, seed, mean, deviation);
+            } else {
+                Tensor values = torch.zeros(TensorMemory.sizes(whole), new TensorOptions(torch.ScalarType.Float));
+                draw(values, name, seed, mean, deviation);
+                whole.copy_(values);
+            }
         }
     }
 
-    private static Generator generator(long seed, String name) {
+    /** Fills a tensor of float32. A draw of another type gives other values. */
+    private static void draw(Tensor values, String name, long seed, double mean, double deviation) {
         CRC32C hash = new CRC32C();
         hash.update(name.getBytes(StandardCharsets.UTF_8));
-        return torch.createCPUGenerator(seed * 0x9E3779B97F4A7C15L + hash.getValue());
+        Generator generator = torch.createCPUGenerator(seed * 0x9E3779B97F4A7C15L + hash.getValue());
+        values.normal_(mean, deviation, new GeneratorOptional(generator));
     }
 }

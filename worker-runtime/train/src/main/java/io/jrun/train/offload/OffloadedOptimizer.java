@@ -23,6 +23,7 @@ import org.bytedeco.javacpp.PointerScope;
 import org.bytedeco.pytorch.NoGradGuard;
 import org.bytedeco.pytorch.Scalar;
 import org.bytedeco.pytorch.Tensor;
+import org.bytedeco.pytorch.global.torch;
 
 /**
  * An optimizer of fully sharded training whose parameters, gradients and states lie in files of this rank. A pass reads
@@ -33,7 +34,7 @@ import org.bytedeco.pytorch.Tensor;
  * <p>A process that ends at any time leaves the states of the last whole step. A later object on the same folder goes
  * on from there: {@link #steps}.
  *
- * <p>Confined to the training thread. Parameters are of float32.
+ * <p>Confined to the training thread. Parameters are of float32 or float64.
  */
 public final class OffloadedOptimizer implements ShardOffload, AutoCloseable {
     private static final String COMMITTED = "committed-step";
@@ -95,21 +96,33 @@ public final class OffloadedOptimizer implements ShardOffload, AutoCloseable {
 
     @Override
     public void takeOver(int number, String name, Map<String, Tensor> shards, Tensor values) {
+        torch.ScalarType type = typeOf(shards);
         long bytes = values.nbytes();
         Path file = folder.resolve("unit-" + number + "-of-" + ranks + "-ranks-" + bytes + "-bytes");
         if (steps > 0 && !Files.exists(file)) {
             throw new OffloadException(
                     "the offloaded states of step " + steps + " in " + folder + " lack " + file.getFileName()
-                            + ": another number of ranks or another model wrote the folder. Use the same number of"
-                            + " ranks and the same model, or an empty folder.");
+                            + ": another number of ranks, another model or another type of parameters wrote the"
+                            + " folder. Use the same ones, or an empty folder.");
         }
-        OffloadedUnit unit = new OffloadedUnit(name, new UnitFile(file, blocks * bytes), bytes, blocks);
+        OffloadedUnit unit = new OffloadedUnit(name, new UnitFile(file, blocks * bytes), bytes, blocks, type);
         shards.forEach((shardName, shard) ->
                 unit.add(shard, shard.requires_grad() ? update.group(shardName, shard) : FROZEN_GROUP));
         units.add(unit);
         if (steps == 0) {
             unit.begin(values);
         }
+    }
+
+    /** The states have no master copies of parameters of fewer bits. */
+    private static torch.ScalarType typeOf(Map<String, Tensor> shards) {
+        Tensor first = shards.values().iterator().next();
+        torch.ScalarType type = first.scalar_type().intern();
+        if (first.element_size() < Float.BYTES) {
+            throw new OffloadException("the parameters " + shards.keySet() + " are of " + type
+                    + "; offloaded parameters are of float32 or float64. Convert the module with to(...).");
+        }
+        return type;
     }
 
     @Override

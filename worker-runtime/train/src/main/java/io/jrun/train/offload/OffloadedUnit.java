@@ -19,6 +19,7 @@ final class OffloadedUnit {
     private final UnitFile file;
     private final long bytes;
     private final int blocks;
+    private final torch.ScalarType type;
     private final List<Integer> groups = new ArrayList<>();
     private final List<Long> ends = new ArrayList<>();
     /** A thread of files writes the gradients; the training thread drops them. */
@@ -29,12 +30,14 @@ final class OffloadedUnit {
      *
      * @param bytes of the values
      * @param blocks of this many bytes: the values, and each state
+     * @param type of values, states and gradients
      */
-    OffloadedUnit(String name, UnitFile file, long bytes, int blocks) {
+    OffloadedUnit(String name, UnitFile file, long bytes, int blocks, torch.ScalarType type) {
         this.name = name;
         this.file = file;
         this.bytes = bytes;
         this.blocks = blocks;
+        this.type = type;
     }
 
     /** Values, states and gradients of a unit in memory. */
@@ -50,7 +53,7 @@ final class OffloadedUnit {
     /** Writes the first values, and zeros for the states. */
     void begin(Tensor values) {
         write(file.version(0), values);
-        try (Tensor zeros = FlatUpdate.zeros((blocks - 1) * bytes / Float.BYTES, torch.ScalarType.Float)) {
+        try (Tensor zeros = FlatUpdate.zeros((blocks - 1) * elements(), type)) {
             write(file.version(0) + bytes, zeros);
         }
     }
@@ -98,8 +101,8 @@ final class OffloadedUnit {
 
     /** Reads everything after {@code steps} steps. */
     Loaded load(long steps) {
-        Tensor states = FlatUpdate.zeros(blocks * bytes / Float.BYTES, torch.ScalarType.Float);
-        Tensor gradients = FlatUpdate.zeros(bytes / Float.BYTES, torch.ScalarType.Float);
+        Tensor states = FlatUpdate.zeros(blocks * elements(), type);
+        Tensor gradients = FlatUpdate.zeros(elements(), type);
         read(file.version(steps), states);
         if (hasGradients) {
             read(file.gradients(), gradients);
@@ -123,16 +126,20 @@ final class OffloadedUnit {
     }
 
     private FlatUpdate.Piece piece(Loaded loaded, long begin, long end, int group) {
-        long elements = bytes / Float.BYTES;
         List<Tensor> states = new ArrayList<>();
         for (int block = 1; block < blocks; block++) {
-            states.add(loaded.states().narrow(0, block * elements + begin, end - begin));
+            states.add(loaded.states().narrow(0, block * elements() + begin, end - begin));
         }
         return new FlatUpdate.Piece(
                 loaded.states().narrow(0, begin, end - begin),
                 loaded.gradients().narrow(0, begin, end - begin),
                 states,
                 group);
+    }
+
+    /** The elements of a block. */
+    private long elements() {
+        return bytes / torch.elementSize(type);
     }
 
     /** Writes values and states after {@code steps} steps durably, and frees the memory. */

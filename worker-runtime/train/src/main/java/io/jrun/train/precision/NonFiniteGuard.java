@@ -114,7 +114,7 @@ public final class NonFiniteGuard implements AutoCloseable {
     private static boolean isFinite(Tensor gradient) {
         try (PointerScope _ = new PointerScope();
                 NoGradGuard _ = new NoGradGuard()) {
-            return Float.isFinite(gradient.sum().item_float())
+            return Double.isFinite(gradient.sum().item_double())
                     || torch.isfinite(gradient).all().item_bool();
         }
     }

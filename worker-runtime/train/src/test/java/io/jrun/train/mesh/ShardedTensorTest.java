@@ -20,6 +20,7 @@ import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 class ShardedTensorTest {
@@ -95,6 +96,23 @@ class ShardedTensorTest {
             ShardedTensor other = ShardedTensor.distribute("other.weight", whole(), new Shard(1), axis);
             ShardedInitialization.normal(other, axis, 7, 1, 0.5);
             assertThat(other.local().equal(wholes.getFirst())).isFalse();
+        });
+    }
+
+    /** Those of float32, also as a part. */
+    @ParameterizedTest
+    @EnumSource(names = {"Double", "BFloat16", "Half"})
+    void firstValuesOfOtherTypesAreThoseOfFloat32(torch.ScalarType type) {
+        LocalWorld.run(2, world -> {
+            MeshAxis axis = new MeshAxis("dp", world.group());
+            Tensor expected = whole();
+            ShardedInitialization.normal("layer.weight", expected, 7, 1, 0.5);
+            Tensor whole = whole().to(type);
+            ShardedInitialization.normal("layer.weight", whole, 7, 1, 0.5);
+            assertThat(whole.equal(expected.to(type))).isTrue();
+            ShardedTensor part = ShardedTensor.distribute("layer.weight", whole().to(type), new Shard(1), axis);
+            ShardedInitialization.normal(part, axis, 7, 1, 0.5);
+            assertThat(part.whole(axis).equal(whole)).isTrue();
         });
     }
 

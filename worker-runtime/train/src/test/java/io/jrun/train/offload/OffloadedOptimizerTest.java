@@ -35,6 +35,7 @@ import java.util.regex.Pattern;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.bytedeco.pytorch.Tensor;
+import org.bytedeco.pytorch.global.torch;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -78,7 +79,18 @@ class OffloadedOptimizerTest {
                 .hasMessageContaining("Use the number of ranks that wrote the folders");
         assertThatThrownBy(() -> ShardedTraining.run(
                         1, world -> ShardedTraining.offloaded(world, folder, ShardedTraining.STEPS)))
-                .hasMessageContaining("another number of ranks or another model wrote the folder");
+                .hasMessageContaining(
+                        "another number of ranks, another model or another type of parameters wrote the folder");
+    }
+
+    @Test
+    void parametersOfFewerBitsAreRefused() {
+        ModuleWrapper narrow = (_, part, forward) -> {
+            part.to(torch.ScalarType.BFloat16, false);
+            return forward;
+        };
+        assertThatThrownBy(() -> ShardedTraining.run(1, world -> ShardedTraining.offloaded(world, folder, 1, narrow)))
+                .hasStackTraceContaining("are of BFloat16; offloaded parameters are of float32 or float64");
     }
 
     private static final int RANKS = 2;

@@ -30,6 +30,7 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.function.IntConsumer;
 import org.bytedeco.pytorch.Tensor;
+import org.bytedeco.pytorch.global.torch;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
@@ -229,7 +230,8 @@ class ReadAheadTest {
     @Test
     void aReadThatDoesNotEndHasADeadline() throws InterruptedException {
         CountDownLatch disk = new CountDownLatch(1);
-        OffloadedUnit unit = new OffloadedUnit("layer3", new UnitFile(folder.resolve("unit-3"), 64), 64, 1);
+        OffloadedUnit unit =
+                new OffloadedUnit("layer3", new UnitFile(folder.resolve("unit-3"), 64), 64, 1, torch.ScalarType.Float);
         FileThreads threads = new FileThreads(Duration.ofMillis(50));
         var read = threads.read(unit, "the read of parameters", () -> await(disk));
         assertThatThrownBy(read::await)

@@ -18,6 +18,8 @@ import org.bytedeco.pytorch.Tensor;
 import org.bytedeco.pytorch.global.torch;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 
 class NonFiniteGuardTest {
     private static final int BAD_RANK = 2;
@@ -80,15 +82,16 @@ class NonFiniteGuardTest {
         });
     }
 
-    /** The sum of these finite elements is infinite. */
-    @Test
-    void largeFiniteGradientsAreFinite() {
+    /** The sum of these finite elements is infinite in float32. */
+    @ParameterizedTest
+    @CsvSource({"Float,3e38", "Double,3e38", "Double,1e308"})
+    void largeFiniteGradientsAreFinite(torch.ScalarType type, double gradient) {
         LocalWorld.run(1, world -> {
             try (PointerScope _ = new PointerScope()) {
-                Tensor parameter = torch.ones(4).set_requires_grad(true);
+                Tensor parameter = torch.ones(4).to(type).set_requires_grad(true);
                 try (NonFiniteGuard guard =
                         new NonFiniteGuard(NonFinitePolicy.STOP, Map.of("p", parameter), world.group())) {
-                    parameter.mul(new Scalar(3e38)).sum().backward();
+                    parameter.mul(new Scalar(gradient)).sum().backward();
                     assertThat(guard.mayStep(1)).isTrue();
                 }
             }
