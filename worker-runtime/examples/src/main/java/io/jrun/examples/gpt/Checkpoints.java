@@ -114,11 +114,12 @@ final class Checkpoints implements AutoCloseable {
                     + " already; go on from it with --resume, or choose another --checkpoint");
         }
         SavedCheckpoint saved = from.open(step);
+        String model = options.model().summary();
         String savedModel = saved.texts().getOrDefault(MODEL_KEY, "unknown");
-        if (!savedModel.equals(options.model().summary())) {
-            throw new InvalidArgumentException("the checkpoint in " + from + " is of a model with " + savedModel
-                    + ", this run's has " + options.model().summary());
-        }
+        ParallelChecks.refuse(
+                !savedModel.equals(model),
+                "the checkpoint in " + from + " is of a model with " + savedModel + ", this run's has " + model);
+        RankState.requireType(saved, options.recipe().parameters(), from);
         String savedOrder = saved.texts().getOrDefault(DATA_KEY, "unknown");
         if (!savedOrder.equals(dataOrder())) {
             progress.print("note: the checkpoint was trained with " + savedOrder + ", this run has " + dataOrder()

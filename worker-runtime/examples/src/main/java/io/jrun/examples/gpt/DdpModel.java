@@ -44,7 +44,6 @@ final class DdpModel implements TrainedModel {
         ProcessGroup group = ParallelOptions.dataGroup(mesh);
         LanguageModel module = TrainedModel.build(options, ModuleWrapper.NONE);
         GptRecipe recipe = options.recipe();
-        recipe.parameters().convert(module);
         float8 = recipe.precision() == GptRecipe.Precision.FP8 ? new Float8Layers(module) : null;
         built.accept(module);
         exchange = recipe.exchange();

@@ -32,7 +32,12 @@ record ExchangeOptions(
         NONE,
         FP16,
         BF16,
-        POWERSGD
+        POWERSGD;
+
+        /** Whether float32 gradients travel as 16-bit numbers. */
+        boolean isShortening() {
+            return this == FP16 || this == BF16;
+        }
     }
 
     /** The treatment of ranks that have no batch left while other ranks have one. */

@@ -81,8 +81,8 @@ record GptOptions(
                                      fused-sgd and --clip=0
               --precision=TYPE       f32, bf16 or f16 (matrix products by autocast; f16 with a loss scale), or fp8
                                      (rounds the operands of linear layers to 8 bits)  Default: f32.
-              --parameters=TYPE      f32, or bf16 or f16 with float32 master copies in the optimizer: fused or fused-sgd
-                                     Default: f32.
+              --parameters=TYPE      f32, f64 (for exact comparisons), or bf16 or f16 with float32 master copies in the
+                                     optimizer: fused or fused-sgd  Default: f32.
               --clip=X               largest global norm of the gradients, 0 for no limit  Default: 1.0.
               --recompute=N          keep only the inputs of every Nth block and compute the block again in the backward
                                      pass; 1 is every block, 0 is none  Default: 0.

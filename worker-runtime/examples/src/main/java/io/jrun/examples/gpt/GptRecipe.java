@@ -1,13 +1,20 @@
 package io.jrun.examples.gpt;
 
 import io.jrun.examples.options.CommandLineArguments;
+import io.jrun.train.module.ModuleWrapper;
 import io.jrun.train.precision.Autocast;
 import io.jrun.train.precision.NonFinitePolicy;
+import io.jrun.train.tensor.ModuleTensors;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.Locale;
 import java.util.Optional;
+import java.util.function.UnaryOperator;
 import java.util.stream.Stream;
+import org.bytedeco.javacpp.PointerScope;
 import org.bytedeco.pytorch.Module;
+import org.bytedeco.pytorch.NoGradGuard;
+import org.bytedeco.pytorch.Tensor;
 import org.bytedeco.pytorch.global.torch;
 
 /**
@@ -62,9 +69,13 @@ record GptRecipe(
         }
     }
 
-    /** The type of the parameters, and of the whole computation if the type has fewer than 32 bits. */
-    enum ParameterType {
+    /**
+     * The type of the parameters and of the whole computation. As a wrapper the type converts each part of a model that
+     * has its first values. The values are those of float32 in this type.
+     */
+    enum ParameterType implements ModuleWrapper {
         F32(torch.ScalarType.Float),
+        F64(torch.ScalarType.Double),
         BF16(torch.ScalarType.BFloat16),
         F16(torch.ScalarType.Half);
 
@@ -74,11 +85,30 @@ record GptRecipe(
             this.type = type;
         }
 
-        /** Converts the parameters of a module. */
+        @Override
+        public UnaryOperator<Tensor> wrap(String name, Module part, UnaryOperator<Tensor> forward) {
+            convert(part);
+            return forward;
+        }
+
+        /** Converts those parameters of a module that have another type. They stay the same objects. */
         void convert(Module module) {
-            if (this != F32) {
-                module.to(type, false);
+            try (PointerScope _ = new PointerScope();
+                    NoGradGuard _ = new NoGradGuard()) {
+                ModuleTensors.parameters(module).values().stream()
+                        .filter(parameter -> parameter.scalar_type().intern() != type)
+                        .forEach(parameter -> parameter.set_data(parameter.to(type)));
             }
+        }
+
+        /** Whether the optimizer keeps wider copies of the parameters. */
+        boolean isNarrow() {
+            return this == BF16 || this == F16;
+        }
+
+        /** The word of {@code --parameters}. */
+        String word() {
+            return name().toLowerCase(Locale.ROOT);
         }
     }
 

@@ -46,7 +46,7 @@ final class MeshModel implements TrainedModel {
     private final ProcessGroup stages;
     private final boolean isRankZero;
     private final int lossRank;
-    private final Map<String, List<Long>> shapes = new LinkedHashMap<>();
+    private final Map<String, ShardedTensor> allParameters;
     private final PipelineParallel pipeline;
     private final GptOptimizer optimizer;
     private final ShardedState state;
@@ -81,17 +81,15 @@ final class MeshModel implements TrainedModel {
             context = ContextParallel.apply(module, contextAxis, contextAxis.group(), parallel.contextExchange());
             ParallelChecks.checkLength(
                     options, context.split().localLength(options.model().context()));
-            Map<String, ShardedTensor> parameters =
-                    tensor == null ? WholeParameters.of(module) : tensor.shareRest(module);
-            parameterCount = WholeParameters.elements(module, parameters);
-            parameters.forEach((name, parameter) -> shapes.put(name, parameter.globalShape()));
-            states = MeshStates.of(parallel, mesh, sharded, new ShardedState(parameters, tensorAxis));
+            allParameters = tensor == null ? WholeParameters.of(module) : tensor.shareRest(module);
+            parameterCount = WholeParameters.elements(module, allParameters);
+            states = MeshStates.of(parallel, mesh, sharded, new ShardedState(allParameters, tensorAxis));
             pipeline = new PipelineParallel(
                     module.pipelineLayers(),
                     module::logitsLoss,
                     stages,
-                    states.addTo(how).withShards(new TensorShards(tensorAxis, parameters.values())));
-            Map<String, ShardedTensor> own = new LinkedHashMap<>(parameters);
+                    states.addTo(how).withShards(new TensorShards(tensorAxis, allParameters.values())));
+            Map<String, ShardedTensor> own = new LinkedHashMap<>(allParameters);
             own.keySet().retainAll(pipeline.parameters().keySet());
             state = new ShardedState(states.kept(own), List.of(tensorAxis, ParallelOptions.shardAxis(mesh)));
         } catch (IllegalArgumentException | PipelineException e) {
@@ -150,7 +148,8 @@ final class MeshModel implements TrainedModel {
     /** The gradients of the parameters of all stages by name. Gradients of other ranks are undefined here. */
     Map<String, Supplier<Tensor>> checkedGradients() {
         Map<String, Supplier<Tensor>> all = new LinkedHashMap<>();
-        shapes.keySet()
+        allParameters
+                .keySet()
                 .forEach(name -> all.put(
                         name, pipeline.parameters().containsKey(name) ? () -> pipeline.gradient(name) : Tensor::new));
         return all;
@@ -158,7 +157,7 @@ final class MeshModel implements TrainedModel {
 
     @Override
     public Map<String, Tensor> wholeParameters(boolean keeps) {
-        return WholeParameters.gather(state, shapes, stages, keeps);
+        return WholeParameters.gather(state, allParameters, stages, keeps);
     }
 
     /** Rank 0 generates with a copy of the whole model. */
@@ -169,6 +168,7 @@ final class MeshModel implements TrainedModel {
             return Optional.empty();
         }
         LanguageModel alone = options.model().build(ModuleWrapper.NONE);
+        options.recipe().parameters().convert(alone);
         ModelState.load(alone, whole);
         whole.values().forEach(Tensor::close);
         return Optional.of(alone);

@@ -1,5 +1,8 @@
 package io.jrun.examples.gpt;
 
+import io.jrun.examples.gpt.GptRecipe.ParameterType;
+import io.jrun.examples.options.InvalidArgumentException;
+import io.jrun.train.checkpoint.sharded.CheckpointManager;
 import io.jrun.train.checkpoint.sharded.SavedCheckpoint;
 import io.jrun.train.checkpoint.sharded.StateDict;
 import java.util.ArrayList;
@@ -37,6 +40,20 @@ record RankState(StateDict dict, List<Tensor> copies) implements AutoCloseable {
             model.loadOwnState(own);
             own.values().forEach(Tensor::close);
         }
+    }
+
+    /** Refuses a checkpoint whose parameters have another type than the parameters of this run. */
+    static void requireType(SavedCheckpoint saved, ParameterType type, CheckpointManager from) {
+        saved.tensors().values().stream()
+                .filter(tensor -> tensor.name().startsWith(MODEL))
+                .map(tensor -> tensor.type().name().toLowerCase(Locale.ROOT))
+                .filter(word -> !word.equals(type.word()))
+                .findFirst()
+                .ifPresent(word -> {
+                    throw new InvalidArgumentException("the checkpoint in " + from + " has parameters of " + word
+                            + ", this run's are of " + type.word() + ": give --parameters=" + word
+                            + ", or another --checkpoint");
+                });
     }
 
     private static String own(int rank) {

@@ -56,8 +56,8 @@ final class RecipeChecks {
         if (recipe.precision() == Precision.FP8) {
             alone.add("--precision=fp8");
         }
-        if (recipe.parameters() != ParameterType.F32) {
-            alone.add("--parameters");
+        if (recipe.parameters().isNarrow()) {
+            alone.add("--parameters=" + recipe.parameters().word());
         }
         if (recipe.update().isInHook()) {
             alone.add("--update-in-hook");
@@ -75,7 +75,8 @@ final class RecipeChecks {
     }
 
     private static void checkPrecision(GptRecipe recipe) {
-        boolean isNarrow = recipe.parameters() != ParameterType.F32;
+        boolean isNarrow = recipe.parameters().isNarrow();
+        String parameters = "--parameters=" + recipe.parameters().word();
         ParallelChecks.refuse(
                 recipe.scalesLoss() && recipe.onNonFinite().isPresent(),
                 "float16 skips steps with values that are not finite: give no --on-nonfinite");
@@ -83,16 +84,20 @@ final class RecipeChecks {
                 recipe.precision() == Precision.FP8 && recipe.recompute().interval() > 0,
                 "--precision=fp8 changes its scales with each forward pass: give no --recompute");
         ParallelChecks.refuse(
-                isNarrow && recipe.precision() != Precision.F32,
+                recipe.parameters() != ParameterType.F32 && recipe.precision() != Precision.F32,
                 "--parameters decides the type of the whole computation: give no --precision");
         ParallelChecks.refuse(
                 isNarrow && !recipe.update().optimizer().isFlat(),
-                "--parameters needs --optimizer=fused or fused-sgd, which have float32 master copies");
+                parameters + " needs --optimizer=fused or fused-sgd, which have float32 master copies");
         ParallelChecks.refuse(
                 isNarrow && recipe.update().averageDecay() > 0,
-                "--ema averages parameters of float32: give no --parameters");
+                "--ema averages parameters of float32 or float64: give no " + parameters);
         ParallelChecks.refuse(
                 isNarrow && recipe.exchange().localSgdRanks() > 0,
-                "--local-sgd averages parameters of float32: give no --parameters");
+                "--local-sgd averages parameters of float32 or float64: give no " + parameters);
+        ParallelChecks.refuse(
+                recipe.parameters() != ParameterType.F32
+                        && recipe.exchange().hook().isShortening(),
+                "--comm-hook=fp16 and bf16 shorten gradients of float32: give no " + parameters);
     }
 }

@@ -30,6 +30,7 @@ final class StageCosts {
     private static double[] costs(GptOptions options, int blocks, World world) {
         try (PointerScope _ = new PointerScope()) {
             LanguageModel one = options.model().withOneLayer().build(ModuleWrapper.NONE);
+            options.recipe().parameters().convert(one);
             Tensor tokens = torch.zeros(
                     new long[] {options.microBatch(), options.model().context()},
                     new TensorOptions(torch.ScalarType.Long));

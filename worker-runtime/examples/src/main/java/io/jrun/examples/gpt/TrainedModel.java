@@ -178,12 +178,18 @@ interface TrainedModel extends AutoCloseable {
         };
     }
 
-    /** Builds the module with its first values. Each layer gets its values and goes to {@code wrapper} by itself. */
+    /**
+     * Builds the module with its first values, in the type of the parameters. Each layer gets its values and its type,
+     * and goes to {@code wrapper} by itself.
+     */
     static LanguageModel build(GptOptions options, ModuleWrapper wrapper) {
         InitialValues values = new InitialValues(options.seed(), options.model().layers());
-        ModuleWrapper recompute = options.recipe().recompute().wrapper();
-        LanguageModel model = options.model().build(wrapper.around(recompute.around(values)));
+        GptRecipe recipe = options.recipe();
+        ModuleWrapper typed = recipe.parameters().around(values);
+        LanguageModel model = options.model()
+                .build(wrapper.around(recipe.recompute().wrapper().around(typed)));
         values.fillRest(model);
+        recipe.parameters().convert(model);
         return model;
     }
 }

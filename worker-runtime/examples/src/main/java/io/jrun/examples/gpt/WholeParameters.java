@@ -58,22 +58,22 @@ final class WholeParameters {
     /**
      * As {@link #gather(ShardedState, boolean)} for a model whose layers are spread over the ranks of a pipeline.
      *
-     * @param shapes the shapes of all parameters of the model, in the same order on all ranks
+     * @param all parameters of the model, in the same order on all ranks; those of other stages have no elements
      */
     static Map<String, Tensor> gather(
-            ShardedState state, Map<String, List<Long>> shapes, ProcessGroup pipeline, boolean keeps) {
-        long[] owners = shapes.keySet().stream()
+            ShardedState state, Map<String, ShardedTensor> all, ProcessGroup pipeline, boolean keeps) {
+        long[] owners = all.keySet().stream()
                 .mapToLong(name -> state.parameters().containsKey(name) ? pipeline.groupRank() : Long.MAX_VALUE)
                 .toArray();
         pipeline.allReduce(MemorySegment.ofArray(owners), DataType.I64, owners.length, ReduceOp.MIN);
         Map<String, Tensor> whole = new LinkedHashMap<>();
         int next = 0;
-        for (Map.Entry<String, List<Long>> parameter : shapes.entrySet()) {
-            ShardedTensor part = state.parameters().get(parameter.getKey());
+        for (ShardedTensor parameter : all.values()) {
+            ShardedTensor part = state.parameters().get(parameter.name());
             int owner = Math.toIntExact(owners[next++]);
-            Tensor tensor = part == null ? empty(parameter.getValue()) : whole(part, state.axes());
+            Tensor tensor = part == null ? empty(parameter) : whole(part, state.axes());
             new TensorCollectives(pipeline).broadcast(tensor, owner);
-            keep(whole, parameter.getKey(), tensor, keeps);
+            keep(whole, parameter.name(), tensor, keeps);
         }
         return whole;
     }
@@ -86,10 +86,11 @@ final class WholeParameters {
         }
     }
 
-    private static Tensor empty(List<Long> shape) {
-        try (TensorOptions options = new TensorOptions(torch.ScalarType.Float);
+    private static Tensor empty(ShardedTensor parameter) {
+        try (TensorOptions options = new TensorOptions(parameter.local().scalar_type());
                 MemoryFormatOptional layout = new MemoryFormatOptional()) {
-            long[] sizes = shape.stream().mapToLong(Long::longValue).toArray();
+            long[] sizes =
+                    parameter.globalShape().stream().mapToLong(Long::longValue).toArray();
             return TensorMemory.own(torch.empty(sizes, options, layout));
         }
     }

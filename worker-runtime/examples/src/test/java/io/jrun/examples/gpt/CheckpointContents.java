@@ -12,19 +12,20 @@ import java.nio.file.Path;
 import java.util.Map;
 import java.util.TreeMap;
 import org.bytedeco.pytorch.Tensor;
+import org.bytedeco.pytorch.global.torch;
 
 /** The tensors of checkpoints of train.jar. */
 final class CheckpointContents {
     private CheckpointContents() {}
 
-    /** The values of all tensors of a checkpoint by name, without the counts of steps. */
-    static Map<String, float[]> of(Path folder, long step) {
+    /** The values of all tensors of a checkpoint by name, without the counts of steps. Float64 has all their bits. */
+    static Map<String, double[]> of(Path folder, long step) {
         try (CheckpointManager saved = CheckpointManager.alone(folder.toString(), Retention.DEFAULT)) {
-            Map<String, float[]> values = new TreeMap<>();
+            Map<String, double[]> values = new TreeMap<>();
             Map<String, Tensor> tensors = saved.open(step).read("");
             tensors.forEach((tensor, value) -> {
                 if (!tensor.endsWith(".step")) {
-                    values.put(tensor, TensorMemory.segment(value).toArray(ValueLayout.JAVA_FLOAT));
+                    values.put(tensor, values(value));
                 }
             });
             tensors.values().forEach(Tensor::close);
@@ -32,8 +33,15 @@ final class CheckpointContents {
         }
     }
 
+    /** The values of a tensor of any floating point type. */
+    static double[] values(Tensor tensor) {
+        try (Tensor wide = tensor.to(torch.ScalarType.Double)) {
+            return TensorMemory.segment(wide).toArray(ValueLayout.JAVA_DOUBLE);
+        }
+    }
+
     /** Loads a checkpoint into a new model of {@code ranks} ranks, saves the model, and returns what was saved. */
-    static Map<String, float[]> loadedAndSaved(int ranks, GptOptions options, Path from, long step, Path to) {
+    static Map<String, double[]> loadedAndSaved(int ranks, GptOptions options, Path from, long step, Path to) {
         LocalWorld.run(
                 LocalWorldOptions.ofSize(ranks).withDeterministic(true), world -> move(world, options, from, step, to));
         return of(to, step);

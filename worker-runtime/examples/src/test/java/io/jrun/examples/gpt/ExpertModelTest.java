@@ -6,18 +6,12 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import io.jrun.comm.local.LocalWorld;
 import io.jrun.comm.local.LocalWorldOptions;
 import io.jrun.train.Libtorch;
-import io.jrun.train.checkpoint.sharded.CheckpointManager;
-import io.jrun.train.checkpoint.sharded.Retention;
-import io.jrun.train.tensor.TensorMemory;
 import java.io.ByteArrayOutputStream;
 import java.io.PrintStream;
-import java.lang.foreign.ValueLayout;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.util.Map;
-import java.util.TreeMap;
 import java.util.stream.Stream;
-import org.bytedeco.pytorch.Tensor;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -41,16 +35,17 @@ class ExpertModelTest {
     @CsvSource({
         "4,--ep=2 --accumulate=1,--recompute=1,2e-6",
         "2,--ep=2 --accumulate=2 --on-nonfinite=stop,--model=llama --expert-interval=2 --top-k=1,2e-6",
-        "2,--ep=2 --accumulate=2,--precision=bf16 --capacity-factor=0,1e-3"
+        "2,--ep=2 --accumulate=2,--precision=bf16 --capacity-factor=0,1e-3",
+        "4,--ep=2 --accumulate=1,--parameters=f64,1e-12"
     })
     void theParametersAreThoseOfOneRank(int ranks, String flags, String model, double tolerance) {
-        Map<String, float[]> expected = train("one", 1, "--accumulate=4 " + model);
-        Map<String, float[]> found = train("shared", ranks, flags + " " + model);
+        Map<String, double[]> expected = train("one", 1, "--accumulate=4 " + model);
+        Map<String, double[]> found = train("shared", ranks, flags + " " + model);
         assertThat(found.keySet()).isEqualTo(expected.keySet());
         assertThat(expected.keySet()).anyMatch(name -> name.endsWith("mlp.experts.down_proj.weight"));
         expected.forEach((name, values) -> assertThat(found.get(name))
                 .as(name)
-                .usingComparatorWithPrecision((float) tolerance)
+                .usingComparatorWithPrecision(tolerance)
                 .containsExactly(values));
     }
 
@@ -58,8 +53,8 @@ class ExpertModelTest {
     @ParameterizedTest
     @CsvSource({"4,--ep=4,2,--ep=2", "1,--accumulate=4,2,--ep=2 --accumulate=2"})
     void aCheckpointOfOneMeshHasTheSameBitsOnAnother(int ranks, String flags, int others, String otherFlags) {
-        Map<String, float[]> saved = train("state", ranks, flags + " --optimizer=fused");
-        Map<String, float[]> loaded = train("state", others, otherFlags + " --optimizer=fused --resume");
+        Map<String, double[]> saved = train("state", ranks, flags + " --optimizer=fused");
+        Map<String, double[]> loaded = train("state", others, otherFlags + " --optimizer=fused --resume");
         assertThat(loaded.keySet()).isEqualTo(saved.keySet());
         saved.forEach((name, values) -> assertThat(loaded.get(name)).as(name).containsExactly(values));
     }
@@ -97,20 +92,11 @@ class ExpertModelTest {
     }
 
     /** Trains to step {@link #STEPS} and returns the tensors of the checkpoint. */
-    private Map<String, float[]> train(String name, int ranks, String flags) {
+    private Map<String, double[]> train(String name, int ranks, String flags) {
         assertThat(run(ranks, name, "--experts=4 " + flags).contains("of the choices were dropped"))
                 .as("a job that makes steps reports the choices")
                 .isNotEqualTo(flags.contains("--resume"));
-        try (CheckpointManager saved =
-                CheckpointManager.alone(folder.resolve(name).toString(), Retention.DEFAULT)) {
-            Map<String, float[]> values = new TreeMap<>();
-            Map<String, Tensor> tensors = saved.open(STEPS).read("");
-            tensors.forEach((tensor, value) ->
-                    values.put(tensor, TensorMemory.segment(value).toArray(ValueLayout.JAVA_FLOAT)));
-            tensors.values().forEach(Tensor::close);
-            values.keySet().removeIf(tensor -> tensor.endsWith(".step"));
-            return values;
-        }
+        return CheckpointContents.of(folder.resolve(name), STEPS);
     }
 
     private String run(int ranks, String name, String flags) {

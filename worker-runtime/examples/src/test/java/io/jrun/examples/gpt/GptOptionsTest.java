@@ -89,11 +89,19 @@ class GptOptionsTest {
                 "--update-in-hook --optimizer=fused --clip=0 --on-nonfinite=skip | --update-in-hook cannot skip a step:"
                         + " give no f16 and no --on-nonfinite",
                 "--decay-matrices | --decay-matrices needs --optimizer=fused or fused-sgd",
-                "--parameters=bf16 | --parameters needs --optimizer=fused or fused-sgd, which have float32 master copies",
+                "--parameters=bf16 | --parameters=bf16 needs --optimizer=fused or fused-sgd, which have float32 master"
+                        + " copies",
+                "--parameters=f32x | --parameters is 'f32x', expected one of f32, f64, bf16, f16",
                 "--parameters=bf16 --precision=bf16 | --parameters decides the type of the whole computation: give no"
                         + " --precision",
-                "--parameters=f16 --optimizer=fused --ema=0.9 | --ema averages parameters of float32: give no"
-                        + " --parameters",
+                "--parameters=f64 --precision=bf16 | --parameters decides the type of the whole computation: give no"
+                        + " --precision",
+                "--parameters=f16 --optimizer=fused --ema=0.9 | --ema averages parameters of float32 or float64: give"
+                        + " no --parameters=f16",
+                "--parameters=f64 --comm-hook=bf16 | --comm-hook=fp16 and bf16 shorten gradients of float32: give no"
+                        + " --parameters=f64",
+                "--parameters=bf16 --optimizer=fused --tp=2 | --parameters=bf16: only for ranks with whole models,"
+                        + " without --shard, --zero, --tp, --cp, --pp and --experts",
                 "--recompute-keep=c_fc | --recompute-keep needs --recompute=N: no block is recomputed",
                 "--bucket-cap-mb=1,x | --bucket-cap-mb has 'x', expected whole numbers of at least 1 with commas between"
                         + " them",

@@ -149,18 +149,26 @@ class GptRecipeTest {
     }
 
     /** The kernel of the fused optimizer rounds in another order than the operations of libtorch's AdamW. */
-    @Test
-    void theFusedOptimizerIsAdamW() {
-        List<Double> found = train(1, "--optimizer=fused").losses();
-        List<Double> wanted = train(1, "--optimizer=adamw").losses();
+    @ParameterizedTest
+    @CsvSource({"f32,1e-5", "f64,1e-12"})
+    void theFusedOptimizerIsAdamW(String type, double tolerance) {
+        String parameters = "--parameters=" + type;
+        List<Double> found = train(1, parameters, "--optimizer=fused").losses();
+        List<Double> wanted = train(1, parameters, "--optimizer=adamw").losses();
         for (int i = 0; i < wanted.size(); i++) {
-            assertThat(found.get(i)).isCloseTo(wanted.get(i), within(1e-5));
+            assertThat(found.get(i)).isCloseTo(wanted.get(i), within(tolerance));
         }
     }
 
     static List<String> recipesWithState() {
         return CasesOfSeed.draw(
-                List.of("--precision=f32", "--precision=f16 --ema=0.5", "--precision=fp8", "--parameters=bf16"), 2);
+                List.of(
+                        "--precision=f32",
+                        "--precision=f16 --ema=0.5",
+                        "--precision=fp8",
+                        "--parameters=bf16",
+                        "--parameters=f64 --ema=0.5"),
+                2);
     }
 
     @ParameterizedTest
@@ -208,14 +216,16 @@ class GptRecipeTest {
 
     /** Six updates lower the rate and raise the momentum of one-cycle. The optimizers of libtorch are the reference. */
     @ParameterizedTest
-    @CsvSource({"fused,adamw", "fused-sgd,sgd"})
-    void oneCycleSetsTheMomentumOfAllOptimizers(String flat, String ofLibtorch) {
-        String[] common = {"--lr-schedule=one-cycle", "--steps=6", "--lr=0.01", "--weight-decay=0.1"};
+    @CsvSource({"fused,adamw,f32,1e-5", "fused-sgd,sgd,f32,1e-5", "fused-sgd,sgd,f64,1e-12"})
+    void oneCycleSetsTheMomentumOfAllOptimizers(String flat, String ofLibtorch, String type, double tolerance) {
+        String[] common = {
+            "--lr-schedule=one-cycle", "--steps=6", "--lr=0.01", "--weight-decay=0.1", "--parameters=" + type
+        };
         List<Double> found = train(1, with(common, "--optimizer=" + flat)).losses();
         List<Double> wanted =
                 train(1, with(common, "--optimizer=" + ofLibtorch)).losses();
         for (int i = 0; i < wanted.size(); i++) {
-            assertThat(found.get(i)).isCloseTo(wanted.get(i), within(1e-5));
+            assertThat(found.get(i)).isCloseTo(wanted.get(i), within(tolerance));
         }
     }
 

@@ -8,28 +8,27 @@ import io.jrun.comm.local.LocalWorldOptions;
 import io.jrun.examples.CasesOfSeed;
 import io.jrun.train.Libtorch;
 import io.jrun.train.checkpoint.Safetensors;
-import io.jrun.train.tensor.TensorMemory;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.io.PrintStream;
-import java.lang.foreign.ValueLayout;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.HashMap;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
-import java.util.Objects;
+import java.util.TreeMap;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
-import org.bytedeco.pytorch.Tensor;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.Arguments;
 import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.MethodSource;
-import org.junit.jupiter.params.provider.ValueSource;
 
 /**
  * train.jar with --tp, --cp and --pp, also with --shard. Compared are the parameters of the last checkpoint. A run
@@ -59,7 +58,32 @@ class MeshModelTest {
             new Mesh(4, "--shard=2 --pp=2 --accumulate=2 --zero=1 --optimizer=fused-sgd"),
             new Mesh(4, "--shard=2 --pp=2 --accumulate=2 --zero=2 --optimizer=fused-sgd --schedule=interleaved"),
             new Mesh(4, "--shard=2 --pp=2 --accumulate=2 --zero=1 --optimizer=fused-sgd --schedule=zbv --recompute=1"),
-            new Mesh(8, "--shard=2 --tp=2 --pp=2 --accumulate=2 --zero=1 --optimizer=fused-sgd --sequence-parallel"));
+            new Mesh(8, "--shard=2 --tp=2 --pp=2 --accumulate=2 --zero=1 --optimizer=fused-sgd --sequence-parallel"),
+            new Mesh(4, "--dp=4"),
+            new Mesh(4, "--shard=2 --dp=2"),
+            new Mesh(2, "--shard=2 --zero=1 --accumulate=2 --optimizer=fused-sgd"),
+            new Mesh(2, "--shard=2 --zero=2 --accumulate=2 --optimizer=fused-sgd"));
+
+    /** The meshes that load a checkpoint of another mesh. */
+    private static final List<Mesh> LOADING = List.of(
+            new Mesh(8, "--tp=2 --pp=2 --shard=2 --schedule=interleaved"),
+            new Mesh(4, "--shard=2 --tp=2 --sequence-parallel"),
+            new Mesh(4, "--shard=2 --cp=2"),
+            new Mesh(8, "--shard=2 --tp=2 --pp=2 --zero=1"),
+            new Mesh(6, "--shard=3 --pp=2 --schedule=zbv --zero=2"),
+            new Mesh(4, "--shard=2 --cp=2 --zero=1"),
+            new Mesh(1, "--dp=1"),
+            new Mesh(4, "--cp=2 --pp=2"),
+            new Mesh(3, "--shard=3 --zero=1"),
+            new Mesh(3, "--shard=3"));
+
+    /** The meshes on which a training of one rank goes on. */
+    private static final List<Mesh> CONTINUING = List.of(
+            new Mesh(2, "--shard=2 --accumulate=2"),
+            new Mesh(2, "--tp=2 --accumulate=4"),
+            new Mesh(4, "--shard=2 --tp=2 --accumulate=2"),
+            new Mesh(4, "--shard=2 --pp=2 --accumulate=2 --zero=1 --optimizer=fused-sgd"),
+            new Mesh(4, "--dp=2 --pp=2 --accumulate=2"));
 
     /** The options of a job on several ranks. */
     record Mesh(int ranks, String flags) {
@@ -71,41 +95,71 @@ class MeshModelTest {
         }
     }
 
+    /** The types of a computation. */
+    enum ComparedType {
+        F32(2e-6),
+        F64(1e-12);
+
+        /** The largest difference of a parameter. */
+        private final double tolerance;
+
+        ComparedType(double tolerance) {
+            this.tolerance = tolerance;
+        }
+
+        String flag() {
+            return " --parameters=" + name().toLowerCase(Locale.ROOT);
+        }
+
+        void assertClose(Map<String, double[]> found, Map<String, double[]> expected, String mesh) {
+            assertThat(found.keySet()).as(mesh).isEqualTo(expected.keySet());
+            expected.forEach((name, values) -> assertThat(found.get(name))
+                    .as(mesh + " " + name)
+                    .usingComparatorWithPrecision(tolerance)
+                    .containsExactly(values));
+        }
+    }
+
+    /**
+     * Some steps are clipped. Others are not, so that a wrong factor of all gradients changes the parameters. The large
+     * steps make mistakes larger.
+     */
+    private static final String PARTLY_CLIPPED = " --lr=0.1 --warmup=0 --clip=1.5";
+
     @TempDir
     private Path folder;
 
     private final ByteArrayOutputStream printed = new ByteArrayOutputStream();
 
-    private static final Map<String, Map<String, float[]>> OF_ONE_RANK = new HashMap<>();
+    private static final Map<String, Map<String, double[]>> OF_ONE_RANK = new HashMap<>();
 
     @BeforeAll
     static void load() {
         Libtorch.setThreads(1);
     }
 
-    static Stream<Mesh> meshes() {
+    /** In float64: the mesh of all four axes, and those that the seed draws. */
+    static Stream<Arguments> meshes() {
+        List<Mesh> drawn = CasesOfSeed.draw(MESHES, DRAWN);
+        Mesh fourAxes = new Mesh(16, "--tp=2 --cp=2 --pp=2 --dp=2 --accumulate=2 --sequence-parallel");
+        Mesh shards = new Mesh(16, "--tp=2 --cp=2 --pp=2 --shard=2 --accumulate=2");
+        Mesh states = new Mesh(8, "--tp=2 --pp=2 --shard=2 --zero=2 --accumulate=2 --optimizer=fused-sgd");
+        Mesh cost = new Mesh(4, "--tp=2 --pp=2 --accumulate=4 --stage-cut=cost --model=llama --heads=4 --key-heads=2");
         return Stream.concat(
-                Stream.of(
-                        new Mesh(16, "--tp=2 --cp=2 --pp=2 --dp=2 --accumulate=2 --sequence-parallel"),
-                        new Mesh(16, "--tp=2 --cp=2 --pp=2 --shard=2 --accumulate=2"),
-                        new Mesh(8, "--tp=2 --pp=2 --shard=2 --zero=2 --accumulate=2 --optimizer=fused-sgd"),
-                        new Mesh(
-                                4,
-                                "--tp=2 --pp=2 --accumulate=4 --stage-cut=cost --model=llama --heads=4 --key-heads=2")),
-                CasesOfSeed.draw(MESHES, DRAWN).stream());
+                Stream.concat(Stream.of(fourAxes, shards, states, cost), drawn.stream())
+                        .map(mesh -> Arguments.of(mesh, ComparedType.F32)),
+                Stream.concat(Stream.of(fourAxes), drawn.stream()).map(mesh -> Arguments.of(mesh, ComparedType.F64)));
     }
 
     @ParameterizedTest
     @MethodSource("meshes")
-    void theParametersAreThoseOfOneRank(Mesh mesh) {
-        Map<String, float[]> expected = OF_ONE_RANK.computeIfAbsent(
-                mesh.modelFlags(), model -> train("one", 1, ("--accumulate=4 " + model).split(" ")));
-        Map<String, float[]> found = train("mesh", mesh.ranks(), mesh.flags().split(" "));
-        assertThat(found.keySet()).isEqualTo(expected.keySet());
-        expected.forEach((name, values) -> assertThat(found.get(name))
-                .as(name)
-                .usingComparatorWithPrecision(2e-6f)
-                .containsExactly(values));
+    void theParametersAreThoseOfOneRank(Mesh mesh, ComparedType type) {
+        String common = type.flag() + PARTLY_CLIPPED;
+        Map<String, double[]> expected = OF_ONE_RANK.computeIfAbsent(
+                mesh.modelFlags() + common,
+                flags -> train("one", 1, with("--accumulate=4", flags.trim().split(" "))));
+        Map<String, double[]> found = train("mesh", mesh.ranks(), (mesh.flags() + common).split(" "));
+        type.assertClose(found, expected, mesh.flags());
     }
 
     /** Meshes of which two ranks, or three, train on different sequences. */
@@ -128,11 +182,11 @@ class MeshModelTest {
     @MethodSource("copies")
     void ranksThatShareStatesHaveTheBitsOfCopies(Mesh mesh) {
         String flags = mesh.flags() + " --optimizer=fused --clip=0";
-        Map<String, float[]> expected = train("copies", mesh.ranks(), flags.split(" "));
+        Map<String, double[]> expected = train("copies", mesh.ranks(), flags.split(" "));
         assertThat(expected.keySet()).anyMatch(name -> name.endsWith(".exp_avg_sq"));
         for (int stage : List.of(1, 2)) {
             String shared = flags.replace("--dp", "--zero=" + stage + " --shard");
-            Map<String, float[]> found = train("stage" + stage, mesh.ranks(), shared.split(" "));
+            Map<String, double[]> found = train("stage" + stage, mesh.ranks(), shared.split(" "));
             assertThat(found.keySet()).isEqualTo(expected.keySet());
             expected.forEach((name, values) ->
                     assertThat(found.get(name)).as(shared + " " + name).isEqualTo(values));
@@ -140,25 +194,16 @@ class MeshModelTest {
     }
 
     /** Also the states of the optimizer, and the averages of --ema. */
-    @Test
-    void aCheckpointOfOneMeshHasTheSameBitsOnAnother() {
-        String common = " --accumulate=4 --optimizer=fused --ema=0.5";
-        Map<String, float[]> saved = train("state", 4, ("--tp=2 --pp=2" + common).split(" "));
+    @ParameterizedTest
+    @EnumSource
+    void aCheckpointOfOneMeshHasTheSameBitsOnAnother(ComparedType type) {
+        String common = " --accumulate=4 --optimizer=fused --ema=0.5" + type.flag();
+        Map<String, double[]> saved = train("state", 4, ("--tp=2 --pp=2" + common).split(" "));
         assertThat(saved.keySet())
                 .anyMatch(name -> name.endsWith(".exp_avg_sq"))
                 .anyMatch(name -> name.startsWith("average."));
-        for (Mesh mesh : List.of(
-                new Mesh(8, "--tp=2 --pp=2 --shard=2 --schedule=interleaved"),
-                new Mesh(4, "--shard=2 --tp=2 --sequence-parallel"),
-                new Mesh(4, "--shard=2 --cp=2"),
-                new Mesh(8, "--shard=2 --tp=2 --pp=2 --zero=1"),
-                new Mesh(6, "--shard=3 --pp=2 --schedule=zbv --zero=2"),
-                new Mesh(4, "--shard=2 --cp=2 --zero=1"),
-                new Mesh(1, "--dp=1"),
-                new Mesh(4, "--cp=2 --pp=2"),
-                new Mesh(3, "--shard=3 --zero=1"),
-                new Mesh(3, "--shard=3"))) {
-            Map<String, float[]> loaded = CheckpointContents.loadedAndSaved(
+        for (Mesh mesh : type == ComparedType.F32 ? LOADING : CasesOfSeed.draw(LOADING, 1)) {
+            Map<String, double[]> loaded = CheckpointContents.loadedAndSaved(
                     mesh.ranks(),
                     options("state", (mesh.flags() + common).split(" ")),
                     folder.resolve("state"),
@@ -171,30 +216,38 @@ class MeshModelTest {
     }
 
     /** Five steps on one rank, then five on a mesh. A step has 4 sequences on each mesh. */
-    @Test
-    void aTrainingGoesOnAfterAChangeOfTheMesh() throws IOException {
-        String rate = "--lr-schedule=constant";
-        String[] more = {rate, "--steps=" + (STEPS + 5), "--resume"};
-        train("first", 1, "--accumulate=4", rate);
-        Map<String, float[]> expected = train("whole", 1, with("--accumulate=4", more));
-        for (Mesh mesh : List.of(
-                new Mesh(2, "--shard=2 --accumulate=2"),
-                new Mesh(2, "--tp=2 --accumulate=4"),
-                new Mesh(4, "--shard=2 --tp=2 --accumulate=2"),
-                new Mesh(4, "--shard=2 --pp=2 --accumulate=2 --zero=1 --optimizer=fused-sgd"),
-                new Mesh(4, "--dp=2 --pp=2 --accumulate=2"))) {
+    @ParameterizedTest
+    @EnumSource
+    void aTrainingGoesOnAfterAChangeOfTheMesh(ComparedType type) throws IOException {
+        String[] common = ("--lr-schedule=constant" + type.flag()).split(" ");
+        String[] more = with(common, "--steps=" + (STEPS + 5), "--resume");
+        train("first", 1, with(common, "--accumulate=4"));
+        Map<String, double[]> expected = train("whole", 1, with(more, "--accumulate=4"));
+        for (Mesh mesh : type == ComparedType.F32 ? CONTINUING : CasesOfSeed.draw(CONTINUING, 1)) {
             String name = "on" + mesh.flags().replace(' ', '_');
             copy("first", name);
-            Map<String, float[]> found = train(name, mesh.ranks(), with(mesh.flags(), more));
-            expected.forEach((tensor, values) -> assertThat(found.get(tensor))
-                    .as(mesh.flags() + " " + tensor)
-                    .usingComparatorWithPrecision(2e-6f)
-                    .containsExactly(values));
+            type.assertClose(train(name, mesh.ranks(), with(mesh.flags(), more)), expected, mesh.flags());
         }
     }
 
+    @Test
+    void aCheckpointOfAnotherTypeIsRefused() {
+        train("double", 1, "--parameters=f64", "--steps=1");
+        assertThatThrownBy(() -> train("double", 2, "--shard=2", "--resume"))
+                .hasStackTraceContaining("InvalidArgumentException: the checkpoint in " + folder.resolve("double")
+                        + " has parameters of f64, this run's are of f32: give --parameters=f64, or another"
+                        + " --checkpoint\n");
+        train("float", 1, "--steps=1");
+        assertThatThrownBy(() -> train("float", 2, "--tp=2", "--parameters=f64", "--resume"))
+                .hasStackTraceContaining("has parameters of f32, this run's are of f64: give --parameters=f32");
+    }
+
     private static String[] with(String flags, String... more) {
-        return Stream.concat(Stream.of(flags.split(" ")), Stream.of(more)).toArray(String[]::new);
+        return with(flags.split(" "), more);
+    }
+
+    private static String[] with(String[] flags, String... more) {
+        return Stream.concat(Stream.of(flags), Stream.of(more)).toArray(String[]::new);
     }
 
     private void copy(String from, String to) throws IOException {
@@ -208,32 +261,28 @@ class MeshModelTest {
 
     /** The averages of all steps, as one rank has them. */
     @ParameterizedTest
-    @ValueSource(
-            strings = {
-                "--tp=2 --pp=2 --accumulate=4 --schedule=zbv",
-                "--shard=2 --pp=2 --accumulate=2",
-                "--shard=2 --pp=2 --accumulate=2 --zero=2 --optimizer=fused-sgd",
-                "--tp=2 --cp=2 --accumulate=4"
-            })
-    void theEndWritesTheWholeModelAndText(String flags) {
-        String more = " --ema=0.5 --sample=4 --out=" + folder;
+    @CsvSource({
+        "--tp=2 --pp=2 --accumulate=4 --schedule=zbv, F32",
+        "--shard=2 --pp=2 --accumulate=2, F64",
+        "--shard=2 --pp=2 --accumulate=2, F32",
+        "--shard=2 --pp=2 --accumulate=2 --zero=2 --optimizer=fused-sgd, F32",
+        "--tp=2 --cp=2 --accumulate=4, F32"
+    })
+    void theEndWritesTheWholeModelAndText(String flags, ComparedType type) {
+        String more = type.flag() + " --ema=0.5 --sample=4 --out=" + folder;
         train("one", 1, ("--accumulate=4" + more + "/one.safetensors").split(" "));
         printed.reset();
         train("mesh", 4, (flags + more + "/mesh.safetensors").split(" "));
         assertThat(printed.toString(StandardCharsets.UTF_8)).contains("* Returns ");
-        Map<String, Tensor> expected =
-                Safetensors.read(folder.resolve("one.safetensors")).tensors();
-        Map<String, Tensor> found =
-                Safetensors.read(folder.resolve("mesh.safetensors")).tensors();
-        assertThat(found.keySet()).isEqualTo(expected.keySet());
-        expected.forEach((name, tensor) -> assertThat(values(Objects.requireNonNull(found.get(name))))
-                .as(name)
-                .usingComparatorWithPrecision(2e-6f)
-                .containsExactly(values(tensor)));
+        type.assertClose(written("mesh"), written("one"), flags);
     }
 
-    private static float[] values(Tensor tensor) {
-        return TensorMemory.segment(tensor).toArray(ValueLayout.JAVA_FLOAT);
+    private Map<String, double[]> written(String name) {
+        Map<String, double[]> values = new TreeMap<>();
+        Safetensors.read(folder.resolve(name + ".safetensors"))
+                .tensors()
+                .forEach((tensor, value) -> values.put(tensor, CheckpointContents.values(value)));
+        return values;
     }
 
     /** A learning rate that makes the parameters infinite in the first step. Ranks 2 and 3 have the last stage. */
@@ -283,7 +332,7 @@ class MeshModelTest {
     }
 
     /** Trains to the last step and returns the tensors of the checkpoint. */
-    private Map<String, float[]> train(String name, int ranks, String... flags) {
+    private Map<String, double[]> train(String name, int ranks, String... flags) {
         GptOptions options = options(name, flags);
         PrintStream out = new PrintStream(printed, true, StandardCharsets.UTF_8);
         LocalWorld.run(

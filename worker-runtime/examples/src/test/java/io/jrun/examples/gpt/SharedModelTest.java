@@ -90,8 +90,8 @@ class SharedModelTest {
     void aCheckpointOfOneMeshIsLoadedOnAnother(int ranks, String flags, int others, String otherFlags) {
         Path first = folder.resolve("a");
         String trained = train(ranks, with(flags, "--checkpoint=" + first));
-        Map<String, float[]> saved = CheckpointContents.of(first, 4);
-        Map<String, float[]> loaded = CheckpointContents.loadedAndSaved(
+        Map<String, double[]> saved = CheckpointContents.of(first, 4);
+        Map<String, double[]> loaded = CheckpointContents.loadedAndSaved(
                 others, options(otherFlags.split(" ")), first, 4, folder.resolve("b"));
         assertThat(saved.keySet())
                 .anyMatch(name -> name.endsWith(".exp_avg_sq"))
@@ -132,8 +132,8 @@ class SharedModelTest {
         train(2, with(flags, "--clip=0", "--checkpoint=" + folder.resolve("whole")));
         assertThat(train(2, with(flags, saving[saving.length - 1], "--clip=0", "--resume")))
                 .contains("from step 2 to 4");
-        Map<String, float[]> expected = CheckpointContents.of(folder.resolve("whole"), 4);
-        Map<String, float[]> found = CheckpointContents.of(folder.resolve("stopped"), 4);
+        Map<String, double[]> expected = CheckpointContents.of(folder.resolve("whole"), 4);
+        Map<String, double[]> found = CheckpointContents.of(folder.resolve("stopped"), 4);
         assertThat(found.keySet()).isEqualTo(expected.keySet());
         expected.forEach((name, values) -> assertThat(found.get(name)).as(name).isEqualTo(values));
     }
@@ -161,29 +161,38 @@ class SharedModelTest {
         List<String> found = losses(train(2, with(flags, recipe)));
         recipe[3] = "--checkpoint=" + folder.resolve("whole");
         assertThat(found).hasSize(5).isEqualTo(losses(train(2, recipe)));
-        Map<String, float[]> shared = CheckpointContents.of(folder.resolve("shared"), 4);
-        Map<String, float[]> whole = CheckpointContents.of(folder.resolve("whole"), 4);
+        Map<String, double[]> shared = CheckpointContents.of(folder.resolve("shared"), 4);
+        Map<String, double[]> whole = CheckpointContents.of(folder.resolve("whole"), 4);
         assertThat(whole.keySet()).anyMatch(name -> name.startsWith("average."));
         assertThat(shared.keySet()).isEqualTo(whole.keySet());
         whole.forEach((name, values) -> assertThat(shared.get(name)).as(name).isEqualTo(values));
     }
 
     /** The folder of the states is the checkpoint: the second job makes the last two steps. */
-    @Test
-    void statesInFilesGiveTheLossesOfMemoryAndGoOn() {
+    @ParameterizedTest
+    @ValueSource(strings = {"f32", "f64"})
+    void statesInFilesGiveTheLossesOfMemoryAndGoOn(String type) {
+        String[] common = {"--shard=2", "--accumulate=2", "--parameters=" + type};
         String files = "--offload=" + folder.resolve("states");
-        List<String> expected = losses(train(2, "--shard=2", "--accumulate=2"));
-        train(2, "--shard=2", "--accumulate=2", files, "--steps=2", "--lr-schedule=constant");
-        String resumed = train(2, "--shard=2", "--accumulate=2", files);
+        List<String> expected = losses(train(2, common));
+        train(2, with(common, files, "--steps=2", "--lr-schedule=constant"));
+        String resumed = train(2, with(common, files));
         assertThat(resumed)
                 .containsPattern(
                         "files: rank 0 read and wrote \\d+\\.\\d MB a step in its passes, and waited \\d+\\.\\d ms");
         List<String> found = losses(resumed);
         assertThat(found).hasSize(3).isEqualTo(expected.subList(2, 5));
+        String other = type.equals("f32") ? "f64" : "f32";
+        assertThatThrownBy(() -> train(2, with(common, files, "--parameters=" + other)))
+                .hasStackTraceContaining("another type of parameters wrote the folder");
     }
 
     private static String[] with(String flags, String... more) {
-        return Stream.concat(Stream.of(flags.split(" ")), Stream.of(more)).toArray(String[]::new);
+        return with(flags.split(" "), more);
+    }
+
+    private static String[] with(String[] flags, String... more) {
+        return Stream.concat(Stream.of(flags), Stream.of(more)).toArray(String[]::new);
     }
 
     @ParameterizedTest
