@@ -6,6 +6,7 @@ import java.io.BufferedInputStream;
 import java.io.DataInputStream;
 import java.io.EOFException;
 import java.io.IOException;
+import java.net.SocketException;
 import java.nio.ByteBuffer;
 import java.nio.channels.Channels;
 import java.nio.channels.SocketChannel;
@@ -80,7 +81,8 @@ public final class WorkerConnection {
 
     private void read() {
         String problem = "";
-        try (DataInputStream in = new DataInputStream(new BufferedInputStream(Channels.newInputStream(channel)))) {
+        DataInputStream in = new DataInputStream(new BufferedInputStream(Channels.newInputStream(channel)));
+        try {
             while (true) {
                 switch (FrameCodec.readAtAgent(in)) {
                     case Frame.FromWorker frame -> events.received(this, frame);
@@ -89,8 +91,8 @@ public final class WorkerConnection {
                                 + frame.getClass().getSimpleName());
                 }
             }
-        } catch (EOFException e) {
-            problem = ""; // also inside a frame: the exit of the worker is reported elsewhere
+        } catch (EOFException | SocketException e) {
+            problem = ""; // Also inside a frame, or with unread frames: the exit of the worker is reported elsewhere.
         } catch (IOException e) {
             problem = channel.isOpen() ? String.valueOf(e.getMessage()) : "";
         }
@@ -99,8 +101,8 @@ public final class WorkerConnection {
     }
 
     /**
-     * Writes until {@link #close}. A worker that has ended accepts no frame. Its own last frames may still be unread, so
-     * a failed write closes nothing: the reading thread finds the end of the connection after these frames.
+     * Writes until {@link #close}. A worker that has ended accepts no frame. Its own last frames may still be unread.
+     * Therefore a failed write ends only this direction: the reading thread finds the end after these frames.
      */
     private void write() {
         boolean hasFailed = false;
@@ -122,7 +124,17 @@ public final class WorkerConnection {
             }
             return true;
         } catch (IOException e) {
+            endOutput();
             return false;
+        }
+    }
+
+    /** A worker that lives sees the end of the connection, because it would miss frames. */
+    private void endOutput() {
+        try {
+            channel.shutdownOutput();
+        } catch (IOException e) {
+            // The connection has ended.
         }
     }
 

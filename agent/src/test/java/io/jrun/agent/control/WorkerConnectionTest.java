@@ -18,6 +18,7 @@ import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -55,6 +56,22 @@ class WorkerConnectionTest {
             received.mayContinue.countDown();
             assertThat(received.problem.get(30, TimeUnit.SECONDS)).isEmpty();
             assertThat(received.frames).hasSize(FRAMES).endsWith(new Frame.Alive(FRAMES - 1, false));
+        }
+    }
+
+    @Test
+    void aFrameThatOnlyAgentsSendIsAProblem() throws Exception {
+        UnixDomainSocketAddress address = UnixDomainSocketAddress.of(folder.resolve("socket"));
+        Received received = new Received();
+        try (ServerSocketChannel server = ServerSocketChannel.open(StandardProtocolFamily.UNIX)) {
+            server.bind(address);
+            try (SocketChannel worker = SocketChannel.open(address);
+                    OutputStream out = Channels.newOutputStream(worker)) {
+                new WorkerConnection(server.accept(), received).start();
+                out.write(FrameCodec.encode(new Frame.CheckpointNow()));
+                assertThat(received.problem.get(30, TimeUnit.SECONDS))
+                        .isEqualTo("a worker sent an agent's frame: CheckpointNow");
+            }
         }
     }
 
