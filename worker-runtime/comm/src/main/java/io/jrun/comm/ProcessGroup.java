@@ -113,11 +113,13 @@ public interface ProcessGroup extends BufferCollectives, AutoCloseable {
     /**
      * Collective. Allocates memory of this rank that all members read and write, and that outlives the group: a member
      * keeps the memory of another member whose process has ended. The ranks may pass different sizes. The memory is
-     * zeroed and 64-byte aligned.
+     * zeroed and 64-byte aligned. It has no name in /dev/shm any more when the method returns.
      *
+     * @param bytes bytes of this rank, 0 or more
      * @param arena a shared arena: the memory is valid on this rank until the arena is closed
      * @return the memory of each member by group rank. Empty on all ranks if the members have no common memory: if they
      *     are on several nodes, if the transport is not shared memory, or if /dev/shm has too little room
+     * @throws CommException USAGE for a negative size or a closed arena; otherwise as {@link #allReduce}
      */
     Optional<List<MemorySegment>> allocateShared(long bytes, Arena arena);
 

@@ -68,7 +68,7 @@ class FrameFaultsIT {
     private record Subject(OpKind kind, Algorithm algorithm) {}
 
     private static final List<Subject> SUBJECTS = Arrays.stream(OpKind.values())
-            .filter(kind -> !kind.isMessage() && kind != OpKind.ALLOCATE)
+            .filter(kind -> !kind.isMessage() && !kind.allocates())
             .flatMap(kind -> AlgorithmSelector.candidates(kind).stream().map(algorithm -> new Subject(kind, algorithm)))
             .toList();
 

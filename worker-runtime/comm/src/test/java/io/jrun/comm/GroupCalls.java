@@ -57,7 +57,7 @@ final class GroupCalls {
             case SCATTER -> group.scatter(input, output, type, count, root);
             case ALL_TO_ALL -> group.allToAll(input, output, type, count);
             case BARRIER -> group.barrier();
-            case SEND, RECV, ALLOCATE -> throw new IllegalArgumentException(call.describe());
+            case SEND, RECV, ALLOCATE, ALLOCATE_SHARED -> throw new IllegalArgumentException(call.describe());
         }
     }
 

@@ -222,7 +222,7 @@ class KillAnywhereIT {
         List<Subject> subjects = new ArrayList<>();
         for (LocalWorldOptions world : worlds) {
             for (OpKind kind : OpKind.values()) {
-                if (!kind.isMessage() && kind != OpKind.ALLOCATE) {
+                if (!kind.isMessage() && !kind.allocates()) {
                     for (Algorithm algorithm : AlgorithmSelector.candidates(kind)) {
                         subjects.add(new Subject(world.withTimeout(TIMEOUT), kind, algorithm, subjects.size()));
                     }

@@ -460,7 +460,7 @@ public final class Call {
      */
     public static String describe(long sequence, OpKind kind, DataType type, ReduceOp op, String amount, int root) {
         String name = kind.methodName() + " #" + sequence;
-        if (kind == OpKind.BARRIER) {
+        if (kind == OpKind.BARRIER || kind == OpKind.ALLOCATE_SHARED) {
             return name;
         }
         if (kind == OpKind.ALLOCATE) {

@@ -30,12 +30,12 @@ public final class NativeBuffers implements AutoCloseable {
         long all = block * size;
         long input = switch (call.kind()) {
             case REDUCE_SCATTER, SCATTER, ALL_TO_ALL -> all;
-            case BARRIER, ALLOCATE -> 0;
+            case BARRIER, ALLOCATE, ALLOCATE_SHARED -> 0;
             default -> block;
         };
         long output = switch (call.kind()) {
             case ALL_GATHER, GATHER, ALL_TO_ALL -> all;
-            case BARRIER, ALLOCATE -> 0;
+            case BARRIER, ALLOCATE, ALLOCATE_SHARED -> 0;
             default -> block;
         };
         return new NativeBuffers(call.input(), input, call.output(), output);

@@ -25,7 +25,9 @@ public enum OpKind {
     /** No rank leaves before every rank has entered. */
     BARRIER("barrier"),
     /** Allocates registered memory of equal size on every rank. The count is in bytes. */
-    ALLOCATE("allocate");
+    ALLOCATE("allocate"),
+    /** Allocates memory that all ranks map. The count is 0, because the sizes of the ranks may differ. */
+    ALLOCATE_SHARED("allocateShared");
 
     private final String methodName;
 
@@ -51,6 +53,11 @@ public enum OpKind {
     /** Whether the operation has one buffer without blocks. */
     public boolean isInPlace() {
         return this == BROADCAST || this == ALL_REDUCE || this == REDUCE || isMessage();
+    }
+
+    /** Whether the operation moves no data and returns memory. */
+    public boolean allocates() {
+        return this == ALLOCATE || this == ALLOCATE_SHARED;
     }
 
     /** Whether only two ranks take part. */

@@ -16,7 +16,8 @@ public final class SoloBackend implements Backend {
         switch (call.kind()) {
             case ALL_GATHER, REDUCE_SCATTER, GATHER, SCATTER, ALL_TO_ALL -> copy(call);
             case BROADCAST, ALL_REDUCE, REDUCE, BARRIER -> {}
-            case SEND, RECV, ALLOCATE -> throw new IllegalArgumentException(call.describe() + " in a group of one");
+            case SEND, RECV, ALLOCATE, ALLOCATE_SHARED ->
+                throw new IllegalArgumentException(call.describe() + " in a group of one");
         }
     }
 

@@ -110,7 +110,7 @@ public final class AlgorithmSelector {
             case GATHER, SCATTER -> List.of(TREE, DIRECT);
             case ALL_TO_ALL -> List.of(PAIRWISE);
             case SEND, RECV -> List.of(DIRECT);
-            case BARRIER, ALLOCATE -> List.of(DISSEMINATION);
+            case BARRIER, ALLOCATE, ALLOCATE_SHARED -> List.of(DISSEMINATION);
         };
     }
 
@@ -127,7 +127,7 @@ public final class AlgorithmSelector {
             case GATHER, SCATTER -> small ? TREE : DIRECT;
             case ALL_TO_ALL -> PAIRWISE;
             case SEND, RECV -> DIRECT;
-            case BARRIER, ALLOCATE -> DISSEMINATION;
+            case BARRIER, ALLOCATE, ALLOCATE_SHARED -> DISSEMINATION;
         };
     }
 

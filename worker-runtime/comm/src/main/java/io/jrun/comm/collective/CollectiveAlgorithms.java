@@ -51,7 +51,7 @@ public final class CollectiveAlgorithms {
             case SCATTER -> scatter(blocks());
             case ALL_TO_ALL ->
                 PairwiseAllToAll.run(links, call.input(), blocks(), call.output(), chunks(call.incoming(links.size())));
-            case BARRIER, ALLOCATE -> DisseminationBarrier.run(links);
+            case BARRIER, ALLOCATE, ALLOCATE_SHARED -> DisseminationBarrier.run(links);
             case SEND, RECV -> throw new IllegalArgumentException(call.describe() + " is not a collective");
         }
     }

@@ -334,9 +334,12 @@ final class GroupView implements ProcessGroup {
         if (bytes < 0) {
             throw new CommException(ErrorCode.USAGE, "allocateShared: " + bytes + " bytes (expected 0 or more)");
         }
+        if (!arena.scope().isAlive()) {
+            throw new CommException(ErrorCode.USAGE, "allocateShared: the arena is closed (expected an open arena)");
+        }
         AtomicReference<Optional<List<MemorySegment>>> memory = new AtomicReference<>(Optional.empty());
         run(
-                requests.empty(OpKind.ALLOCATE, 0, Call::requested),
+                requests.empty(OpKind.ALLOCATE_SHARED, 0, Call::requested),
                 (backend, call) -> memory.set(backend.allocateShared(call, bytes, arena)));
         return memory.get();
     }

@@ -15,6 +15,8 @@ import java.util.function.UnaryOperator;
  * loses its name as soon as all ranks have mapped the file. Confined to the group's collectives.
  */
 final class RegionFiles {
+    private static final int RESERVED_PART = 8;
+
     private final GroupContext group;
     private final UnaryOperator<String> fileNames;
     private final PhaseSynchronization steps;
@@ -39,16 +41,13 @@ final class RegionFiles {
         return Segment.create(name(region, group.groupRank()), bytes, bytes).orElseThrow(() -> taken(region));
     }
 
-    /** As {@link #create}; empty if /dev/shm has too little room. */
+    /**
+     * As {@link #create}; empty if /dev/shm has too little room. An eighth of /dev/shm stays free, because other
+     * segments of the job have no other place.
+     */
     Optional<Segment> createIfRoom(int region, long bytes) {
-        if (Segment.freeBytes() < bytes) {
-            return Optional.empty();
-        }
-        try {
-            return Optional.of(create(region, bytes));
-        } catch (CommException _) {
-            return Optional.empty(); // another process has taken the room in this moment
-        }
+        boolean hasRoom = Segment.freeBytes() - bytes >= Segment.totalBytes() / RESERVED_PART;
+        return hasRoom ? Optional.of(create(region, bytes)) : Optional.empty();
     }
 
     /**

@@ -182,6 +182,16 @@ final class Segment implements AutoCloseable {
         }
     }
 
+    /** The size of /dev/shm. */
+    static long totalBytes() {
+        try {
+            return Files.getFileStore(DIRECTORY).getTotalSpace();
+        } catch (IOException e) {
+            throw new CommException(
+                    ErrorCode.SYSTEM, "cannot read the size of " + DIRECTORY + ": " + e.getMessage(), e);
+        }
+    }
+
     private static int checked(int result, String action, String what) {
         if (result < 0) {
             throw new CommException(

@@ -9,6 +9,7 @@ import io.jrun.comm.backend.LateRankWarning;
 import io.jrun.comm.backend.PausePoint;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Optional;
@@ -67,7 +68,8 @@ final class ShmBackend implements Backend {
             case RECV -> mailboxes.receive(call);
             case BROADCAST, ALL_REDUCE, REDUCE, ALL_GATHER, REDUCE_SCATTER, GATHER, SCATTER, ALL_TO_ALL, BARRIER ->
                 collectives.run(call);
-            case ALLOCATE -> throw new IllegalArgumentException("ALLOCATE runs in allocate(), not in run()");
+            case ALLOCATE, ALLOCATE_SHARED ->
+                throw new IllegalArgumentException(call.describe() + " runs in its own method, not in run()");
         }
     }
 
@@ -94,7 +96,7 @@ final class ShmBackend implements Backend {
     @Override
     public MemorySegment allocate(Call call) {
         steps.enter(call, RegisteredMemory.NOWHERE, 0);
-        List<Segment> byRank = mapEverywhere(call, Math.max(call.count(), MIN_REGION_BYTES));
+        List<Segment> byRank = mapEverywhere(call, fileBytes(call.count()));
         steps.leave(call);
         return byRank.get(group.groupRank()).memory().asSlice(0, call.count());
     }
@@ -102,11 +104,10 @@ final class ShmBackend implements Backend {
     @Override
     public Optional<List<MemorySegment>> allocateShared(Call call, long bytes, Arena lifetime) {
         int region = memory.count();
-        long ownBytes = Math.max(bytes, MIN_REGION_BYTES);
-        Segment own = files.createIfRoom(region, ownBytes).orElse(null);
+        Segment own = files.createIfRoom(region, fileBytes(bytes)).orElse(null);
         long[] sizes = {};
         try {
-            steps.enter(call, own == null ? RegisteredMemory.NOWHERE : ownBytes, 0);
+            steps.enter(call, own == null ? RegisteredMemory.NOWHERE : bytes, 0);
             sizes = sizes(call);
         } finally {
             if (own != null && sizes.length == 0) {
@@ -117,11 +118,23 @@ final class ShmBackend implements Backend {
             steps.leave(call);
             return Optional.empty();
         }
-        List<Segment> byRank = files.map(call, region, own, sizes);
+        List<Segment> byRank = files.map(
+                call,
+                region,
+                own,
+                Arrays.stream(sizes).map(ShmBackend::fileBytes).toArray());
         steps.leave(call);
-        return Optional.of(byRank.stream()
-                .map(segment -> segment.memory().reinterpret(lifetime, _ -> segment.close()))
-                .toList());
+        List<MemorySegment> memories = new ArrayList<>();
+        for (int rank = 0; rank < sizes.length; rank++) {
+            Segment segment = byRank.get(rank);
+            memories.add(segment.memory().asSlice(0, sizes[rank]).reinterpret(lifetime, _ -> segment.close()));
+        }
+        return Optional.of(List.copyOf(memories));
+    }
+
+    /** The size of the file of a rank's memory: a file of 0 bytes cannot be mapped. */
+    private static long fileBytes(long bytes) {
+        return Math.max(bytes, MIN_REGION_BYTES);
     }
 
     /** The sizes of the segments, which the ranks have given as locations; none if a rank has no segment. */

@@ -375,7 +375,8 @@ final class ShmCollectives {
                 }
             }
             case BARRIER -> {}
-            case SEND, RECV, ALLOCATE -> throw new IllegalArgumentException(call.describe() + " is not a collective");
+            case SEND, RECV, ALLOCATE, ALLOCATE_SHARED ->
+                throw new IllegalArgumentException(call.describe() + " is not a collective");
         }
     }
 

@@ -87,7 +87,7 @@ final class Stripes implements AutoCloseable {
         // If every rank divides its blocks in its own way, the ranks could not agree on the number of slices.
         boolean isCuttable = switch (call.kind()) {
             case ALL_REDUCE, REDUCE, BROADCAST, ALL_GATHER, REDUCE_SCATTER, ALL_TO_ALL -> call.unevenIncoming() == null;
-            case GATHER, SCATTER, BARRIER, ALLOCATE, SEND, RECV -> false;
+            case GATHER, SCATTER, BARRIER, ALLOCATE, ALLOCATE_SHARED, SEND, RECV -> false;
         };
         return isCuttable ? Math.clamp(call.typicalBytes(group.size()) / MIN_SLICE_BYTES, 1, stripes.size()) : 1;
     }

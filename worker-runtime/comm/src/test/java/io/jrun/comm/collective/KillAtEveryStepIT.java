@@ -225,7 +225,7 @@ class KillAtEveryStepIT {
     @ParameterizedTest
     @EnumSource(
             value = OpKind.class,
-            names = {"SEND", "RECV", "ALLOCATE"},
+            names = {"SEND", "RECV", "ALLOCATE", "ALLOCATE_SHARED"},
             mode = EnumSource.Mode.EXCLUDE)
     void everyOtherEndsWithTheResultOrTheCause(OpKind kind) throws Exception {
         for (int size = 2; size <= 5; size++) {
