@@ -77,8 +77,8 @@ public final class ModelFolder {
     }
 
     /**
-     * Saves a model as a Hugging Face folder: weights first, then config.json. A model that was built from a config.json
-     * keeps all its fields, such as {@code torch_dtype} and {@code eos_token_id}.
+     * Saves a model as a Hugging Face folder: weights first, then config.json. The folder of a model that was built
+     * from a config.json gets the same config.json, with all its fields, such as {@code torch_dtype}.
      *
      * @throws CheckpointException if the folder cannot be written
      */
@@ -95,7 +95,7 @@ public final class ModelFolder {
      * @throws IllegalArgumentException if a tensor of the model is missing
      */
     public static void save(LanguageModel model, Map<String, Tensor> whole, Path folder) {
-        String own = model.configJson();
+        String own = model.configJson(); // Also refuses a model that has no config.json.
         byte[] config = model.givenConfigJson().orElse(own).getBytes(StandardCharsets.UTF_8);
         Map<String, Tensor> tensors = new LinkedHashMap<>();
         for (String name : ModuleTensors.all(model).keySet()) {

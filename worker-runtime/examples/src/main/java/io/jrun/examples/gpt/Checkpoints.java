@@ -12,6 +12,7 @@ import io.jrun.train.checkpoint.sharded.SavedCheckpoint;
 import io.jrun.train.checkpoint.sharded.TerminationGuard;
 import io.jrun.train.data.DataLoader;
 import io.jrun.train.data.DataLoaderState;
+import io.jrun.train.tensor.ModuleTensors;
 import java.time.Duration;
 import java.util.Locale;
 import java.util.Map;
@@ -119,7 +120,11 @@ final class Checkpoints implements AutoCloseable {
         ParallelChecks.refuse(
                 !savedModel.equals(model),
                 "the checkpoint in " + from + " is of a model with " + savedModel + ", this run's has " + model);
-        RankState.requireType(saved, options.recipe().parameters(), from);
+        RankState.requireType(
+                saved,
+                options.recipe().parameters(),
+                from,
+                ModuleTensors.parameters(trainer.model().module()).keySet());
         String savedOrder = saved.texts().getOrDefault(DATA_KEY, "unknown");
         if (!savedOrder.equals(dataOrder())) {
             progress.print("note: the checkpoint was trained with " + savedOrder + ", this run has " + dataOrder()

@@ -6,9 +6,12 @@ import io.jrun.train.checkpoint.sharded.CheckpointManager;
 import io.jrun.train.checkpoint.sharded.SavedCheckpoint;
 import io.jrun.train.checkpoint.sharded.StateDict;
 import java.util.ArrayList;
+import java.util.Collection;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import java.util.Set;
+import java.util.stream.Collectors;
 import org.bytedeco.pytorch.Tensor;
 
 /**
@@ -42,10 +45,16 @@ record RankState(StateDict dict, List<Tensor> copies) implements AutoCloseable {
         }
     }
 
-    /** Refuses a checkpoint whose parameters have another type than the parameters of this run. */
-    static void requireType(SavedCheckpoint saved, ParameterType type, CheckpointManager from) {
+    /**
+     * Refuses a checkpoint whose parameters have another type than the parameters of this run.
+     *
+     * @param names of this rank's parameters; buffers may have any type
+     */
+    static void requireType(
+            SavedCheckpoint saved, ParameterType type, CheckpointManager from, Collection<String> names) {
+        Set<String> parameters = names.stream().map(name -> MODEL + name).collect(Collectors.toSet());
         saved.tensors().values().stream()
-                .filter(tensor -> tensor.name().startsWith(MODEL))
+                .filter(tensor -> parameters.contains(tensor.name()))
                 .map(tensor -> tensor.type().name().toLowerCase(Locale.ROOT))
                 .filter(word -> !word.equals(type.word()))
                 .findFirst()

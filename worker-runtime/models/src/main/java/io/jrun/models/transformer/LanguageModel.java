@@ -59,7 +59,10 @@ public abstract class LanguageModel extends CompositeModule {
         return Optional.ofNullable(givenConfig);
     }
 
-    /** Keeps the config.json that the model was built from. It may have fields that jrun does not know. */
+    /**
+     * Keeps the text of the config.json that the model was built from, with the fields that jrun does not know.
+     * {@code ModelFolder.save} writes the text unchanged.
+     */
     public final void keepConfigJson(String text) {
         givenConfig = text;
     }

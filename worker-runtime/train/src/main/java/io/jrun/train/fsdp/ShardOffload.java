@@ -9,7 +9,8 @@ import org.bytedeco.pytorch.Tensor;
  * on the training thread.
  *
  * <p>Reads and writes run on other threads. The caller does not touch the tensor of a transfer, which is flat and lies
- * in host memory, before {@link ShardTransfer#await} has returned. At most two reads and two writes run at a time.
+ * in host memory, before {@link ShardTransfer#await} has returned. At most two reads of values,
+ * one read of gradients and two writes run at a time.
  */
 public interface ShardOffload {
     /**

@@ -12,7 +12,6 @@ import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.Objects;
 import java.util.Set;
 import java.util.function.BinaryOperator;
 import java.util.stream.IntStream;
@@ -150,12 +149,19 @@ public final class PipelineParallel implements AutoCloseable {
 
     /**
      * The reduced gradient of a parameter after a step, or the part that this rank keeps of the gradient; undefined if
-     * this rank has no gradient of the parameter.
+     * this rank has no gradient of the parameter. A view of the gradient's memory, valid until the next step or until
+     * the gradients are set to zero; a new tensor belongs to the caller's {@code PointerScope}.
      *
      * @param name of {@link #parameters()}
+     * @throws IllegalArgumentException if the stages of this rank have no such parameter
      */
     public Tensor gradient(String name) {
-        return replicas.gradient(Objects.requireNonNull(parameters.get(name), name));
+        Tensor parameter = parameters.get(name);
+        if (parameter == null) {
+            throw new IllegalArgumentException("the stages of this rank have no parameter '" + name
+                    + "'. Use a name of parameters(): " + String.join(", ", parameters.keySet()));
+        }
+        return replicas.gradient(parameter);
     }
 
     /**

@@ -68,10 +68,16 @@ final class PassingGradients implements BucketGradients {
         return 1;
     }
 
+    /** Also frees gradients that no reduction has taken. */
     @Override
     public void clear() {
         try (NoGradGuard _ = new NoGradGuard()) {
             parts.forEach(Tensor::zero_);
+        }
+        for (BucketPartition partition : partitions) {
+            for (int i = 0; i < partition.parameters(); i++) {
+                partition.parameter(i).mutable_grad().reset();
+            }
         }
     }
 

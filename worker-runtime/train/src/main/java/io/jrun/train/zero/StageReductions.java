@@ -8,6 +8,7 @@ import java.util.BitSet;
 import java.util.Collection;
 import java.util.List;
 import org.bytedeco.pytorch.Tensor;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The reductions of the stages of one pipeline rank. A bucket is reduced during the last backward pass of its stage, as
@@ -19,17 +20,18 @@ final class StageReductions implements AutoCloseable {
     private final StageBuckets buckets;
     private final BucketGradients gradients;
     private final PartReductions reductions;
-    private final int rank;
+    private final ProcessGroup group;
     private final LeafHooks hooks;
     private final BitSet begun = new BitSet();
     private int[] missing;
     private boolean isLastPass;
+    private @Nullable RuntimeException failure;
 
     StageReductions(StageBuckets buckets, BucketGradients gradients, ProcessGroup group) {
         this.buckets = buckets;
         this.gradients = gradients;
         reductions = new PartReductions(group, gradients);
-        rank = group.groupRank();
+        this.group = group;
         missing = counts();
         List<Tensor> leaves = new ArrayList<>();
         List<Integer> bucketOf = new ArrayList<>();
@@ -53,21 +55,28 @@ final class StageReductions implements AutoCloseable {
         return gradients;
     }
 
-    /** Runs a backward pass. The last pass of a stage reduces the gradients. */
+    /** Runs a backward pass. The last pass of a stage reduces the gradients. No pass follows a pass that has failed. */
     void backward(Runnable pass, boolean isLast) {
+        if (failure != null) {
+            throw failure;
+        }
         isLastPass = isLast;
         try {
             pass.run();
+        } catch (RuntimeException e) {
+            failure = e;
+            group.abort("rank " + group.worldRank(group.groupRank()) + ": a backward pass failed: " + e);
+            throw e;
         } finally {
             isLastPass = false;
         }
     }
 
     private void accumulated(int bucket) {
-        StageBuckets.Group group = buckets.group(bucket);
-        if (isLastPass && !group.isShared()) {
+        StageBuckets.Group ofStage = buckets.group(bucket);
+        if (isLastPass && !ofStage.isShared()) {
             missing[bucket]--;
-            for (int next = group.first(); next < group.end() && missing[next] <= 0; next++) {
+            for (int next = ofStage.first(); next < ofStage.end() && missing[next] <= 0; next++) {
                 begin(next);
             }
         }
@@ -109,7 +118,7 @@ final class StageReductions implements AutoCloseable {
                 ? new Tensor()
                 : buckets.partitions()
                         .get(place.bucket())
-                        .elements(place.index(), rank, gradients.part(place.bucket()))
+                        .elements(place.index(), group.groupRank(), gradients.part(place.bucket()))
                         .orElseGet(Tensor::new);
     }
 

@@ -31,7 +31,8 @@ import org.bytedeco.pytorch.global.torch;
  * a rank of N has 8 + 8/N bytes for each parameter in stage 1, and 4 + 12/N in stage 2, DDP has 16. With a
  * deterministic group the parameters have the bits that {@code FlatOptimizer} gives with DistributedDataParallel.
  *
- * <p>All parameters have one floating point type of 32 bits or more, and get a gradient in each step. Confined to the
+ * <p>All parameters have one floating point type of 32 bits or more. A parameter without a gradient counts as one with
+ * a gradient of zeros. Confined to the
  * training thread; {@link #step} and {@link #clipByGlobalNorm} are collective.
  */
 public final class ZeroOptimizer implements AutoCloseable {

@@ -21,8 +21,9 @@ import org.jspecify.annotations.Nullable;
  * Snapshots of the state of each rank in the memory of the rank and of its peers. A rank that was lost gets its state
  * from a peer. The object belongs to a process and outlives the rounds of {@code Elastic.run}: give it the world of the
  * round. The object keeps the last two snapshots, because a rank may be lost while a snapshot is taken. Peers on one
- * node hold a snapshot in memory that they share: a node needs memory for two states of each of its ranks. Else each
- * rank needs memory for {@code 2 * copies} states. Source: Wang et al. 2023 (Gemini, SOSP). Confined to the training thread.
+ * node hold a snapshot in memory that they share: a node needs memory for two states of each of its ranks. Otherwise
+ * each rank needs memory for {@code 2 * copies} states. Source: Wang et al. 2023 (Gemini, SOSP). Confined to the
+ * training thread.
  */
 public final class PeerSnapshots implements AutoCloseable {
     private final int copies;

@@ -1,6 +1,7 @@
 package io.jrun.train.checkpoint.sharded;
 
 import io.jrun.comm.DataType;
+import io.jrun.comm.GroupOptions;
 import io.jrun.comm.ProcessGroup;
 import io.jrun.comm.Transfer;
 import java.lang.foreign.Arena;
@@ -15,7 +16,7 @@ import java.util.Optional;
 /**
  * The snapshots of one step that this process holds, by the rank whose state they are. If the ranks of a placement
  * group are on one node, they hold the snapshots in memory that all of them have mapped: a rank copies its state once,
- * and the memory stays when the rank is killed. Else each rank has memory of its own, and the snapshots travel as
+ * and the memory stays when the rank is killed. Otherwise each rank has memory of its own, and the snapshots travel as
  * messages. The memory is used again if the same ranks take a snapshot of the same form. Confined to one thread.
  */
 final class SnapshotGeneration implements AutoCloseable {
@@ -64,7 +65,7 @@ final class SnapshotGeneration implements AutoCloseable {
         List<Integer> members = placement.groupOf(self);
         Map<Integer, SnapshotForm> parsed = new LinkedHashMap<>();
         members.forEach(member -> parsed.put(member, SnapshotForm.parse(forms.get(member))));
-        boolean fits = chunksOfMembers.keySet().equals(parsed.keySet())
+        boolean fits = List.copyOf(chunksOfMembers.keySet()).equals(members)
                 && members.stream()
                         .allMatch(member -> holders.get(member).memory().equals(memory))
                 && parsed.entrySet().stream()
@@ -102,7 +103,8 @@ final class SnapshotGeneration implements AutoCloseable {
     }
 
     private Optional<List<MemorySegment>> allocateCommon(ProcessGroup group, List<Integer> members, long bytes) {
-        try (ProcessGroup together = group.newGroup(members)) {
+        try (ProcessGroup together = group.newGroup(members, group.options().withBackend(GroupOptions.OWN_BACKEND))) {
+            together.barrier(); // No member maps the memory of the former snapshot any more: its room is free.
             return together.allocateShared(bytes, arena);
         }
     }
@@ -132,15 +134,17 @@ final class SnapshotGeneration implements AutoCloseable {
     }
 
     private void clear() {
-        close();
-        arena = Arena.ofShared();
-    }
-
-    @Override
-    public void close() {
         memory = SnapshotHolder.NO_MEMORY;
+        isCommon = false;
         held.clear();
         chunksOfMembers.clear();
         arena.close();
+        arena = Arena.ofShared();
+    }
+
+    /** Frees the memory. The generation has no snapshot then, and may get another. */
+    @Override
+    public void close() {
+        clear();
     }
 }

@@ -153,6 +153,28 @@ class PeerSnapshotsTest {
         assertRecovered(memories, 2, 2);
     }
 
+    @Test
+    void aClosedObjectTakesSnapshotsAgain() {
+        List<PeerSnapshots> memories = train(2, 2);
+        memories.forEach(PeerSnapshots::close);
+        memories.forEach(PeerSnapshots::close);
+        LocalWorld.run(2, world -> memories.get(world.rank()).take(world, 3, state(world, 3)));
+        forget(memories, Set.of(1));
+        assertRecovered(memories, 2, 3);
+    }
+
+    @Test
+    void aStateThatGrowsGetsNewMemory() {
+        List<PeerSnapshots> memories = train(2, 2);
+        LocalWorld.run(
+                2,
+                world -> memories.get(world.rank())
+                        .take(world, 3, state(world, 3).put("more", torch.ones(100))));
+        assertThat(memories).allMatch(PeerSnapshots::holdsTogether);
+        forget(memories, Set.of(1));
+        assertRecovered(memories, 2, 3);
+    }
+
     private static List<PeerSnapshots> train(int ranks, int steps) {
         return train(LocalWorldOptions.ofSize(ranks), steps);
     }

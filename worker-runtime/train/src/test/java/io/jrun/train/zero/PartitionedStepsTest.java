@@ -1,0 +1,90 @@
+package io.jrun.train.zero;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.jrun.comm.World;
+import io.jrun.comm.local.LocalWorld;
+import io.jrun.train.Libtorch;
+import io.jrun.train.autograd.AutogradBridge;
+import io.jrun.train.checkpoint.sharded.ShardedState;
+import io.jrun.train.mesh.ShardedTensor;
+import io.jrun.train.pipeline.PipelineLayer;
+import java.util.List;
+import java.util.Map;
+import org.bytedeco.pytorch.Tensor;
+import org.bytedeco.pytorch.global.torch;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** Gradients of stages that no step has used, and passes that fail. */
+class PartitionedStepsTest {
+    private static final long ELEMENTS = 64;
+
+    @BeforeAll
+    static void load() {
+        Libtorch.setThreads(1);
+    }
+
+    private static PartitionedStages stages(int stage, World world, Tensor vector) {
+        ShardedState state = new ShardedState(
+                Map.of("vector", new ShardedTensor("vector", List.of(ELEMENTS), Map.of(), vector)), List.of());
+        PartitionedStages stages = stage == 1
+                ? PartitionedStages.stageOne(world.group(), state)
+                : PartitionedStages.stageTwo(world.group(), state);
+        var _ = stages.takeOver(
+                Map.of(0, List.of(new PipelineLayer("all", Map.of("vector", vector), x -> x))), _ -> false);
+        return stages;
+    }
+
+    private static Tensor vector() {
+        return torch.ones(ELEMENTS).set_requires_grad(true);
+    }
+
+    private static void backward(Tensor vector) {
+        AutogradBridge.instance().backward(List.of(vector.sum()), List.of());
+    }
+
+    @ParameterizedTest
+    @ValueSource(ints = {1, 2})
+    void zeroGradientsAlsoClearsSumsThatWereNotReduced(int stage) {
+        LocalWorld.run(2, world -> {
+            Tensor vector = vector();
+            try (PartitionedStages stages = stages(stage, world, vector)) {
+                stages.backward(() -> backward(vector), false);
+                stages.zeroGradients();
+                stages.backward(() -> backward(vector), true);
+                stages.await();
+                assertThat(stages.gradient(vector).equal(torch.ones(ELEMENTS / 2)))
+                        .isTrue();
+            }
+        });
+    }
+
+    /** Rank 1 waits for a reduction that rank 0 does not begin. */
+    @Test
+    void aPassThatFailsStopsTheOtherRanksAndLaterPasses() {
+        LocalWorld.run(2, world -> {
+            Tensor vector = vector();
+            try (PartitionedStages stages = stages(1, world, vector)) {
+                if (world.rank() == 0) {
+                    Runnable fails = () -> {
+                        throw new IllegalStateException("no such token");
+                    };
+                    assertThatThrownBy(() -> stages.backward(fails, true)).hasMessage("no such token");
+                    assertThatThrownBy(() -> stages.backward(() -> backward(vector), true))
+                            .hasMessage("no such token");
+                } else {
+                    assertThatThrownBy(() -> {
+                                stages.backward(() -> backward(vector), true);
+                                stages.await();
+                            })
+                            .hasMessageContaining("rank 0: a backward pass failed")
+                            .hasMessageContaining("no such token");
+                }
+            }
+        });
+    }
+}
