@@ -15,8 +15,6 @@ import java.util.function.UnaryOperator;
  * loses its name as soon as all ranks have mapped the file. Confined to the group's collectives.
  */
 final class RegionFiles {
-    private static final int RESERVED_PART = 8;
-
     private final GroupContext group;
     private final UnaryOperator<String> fileNames;
     private final PhaseSynchronization steps;
@@ -46,8 +44,7 @@ final class RegionFiles {
      * segments of the job have no other place.
      */
     Optional<Segment> createIfRoom(int region, long bytes) {
-        boolean hasRoom = Segment.freeBytes() - bytes >= Segment.totalBytes() / RESERVED_PART;
-        return hasRoom ? Optional.of(create(region, bytes)) : Optional.empty();
+        return Segment.leavesReserve(bytes) ? Optional.of(create(region, bytes)) : Optional.empty();
     }
 
     /**

@@ -6,6 +6,7 @@ import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.nio.channels.FileChannel;
+import java.nio.file.FileStore;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
@@ -20,6 +21,7 @@ import java.util.Optional;
 final class Segment implements AutoCloseable {
     static final Path DIRECTORY = Path.of("/dev/shm");
     private static final int NO_FILE = -1;
+    private static final int RESERVED_PART = 8;
 
     private final Path path;
     private final Arena arena;
@@ -172,23 +174,25 @@ final class Segment implements AutoCloseable {
         checked(result, "allocate space for", bytes + " bytes");
     }
 
-    /** The room that is left in /dev/shm. */
-    static long freeBytes() {
+    /** Whether an eighth of /dev/shm stays free beside {@code bytes} more bytes. */
+    static boolean leavesReserve(long bytes) {
+        return freeBytes() - bytes >= ofDirectory(FileStore::getTotalSpace) / RESERVED_PART;
+    }
+
+    private static long freeBytes() {
+        return ofDirectory(FileStore::getUsableSpace);
+    }
+
+    private interface Size {
+        long of(FileStore store) throws IOException;
+    }
+
+    private static long ofDirectory(Size size) {
         try {
-            return Files.getFileStore(DIRECTORY).getUsableSpace();
+            return size.of(Files.getFileStore(DIRECTORY));
         } catch (IOException e) {
             throw new CommException(
                     ErrorCode.SYSTEM, "cannot read the free space of " + DIRECTORY + ": " + e.getMessage(), e);
-        }
-    }
-
-    /** The size of /dev/shm. */
-    static long totalBytes() {
-        try {
-            return Files.getFileStore(DIRECTORY).getTotalSpace();
-        } catch (IOException e) {
-            throw new CommException(
-                    ErrorCode.SYSTEM, "cannot read the size of " + DIRECTORY + ": " + e.getMessage(), e);
         }
     }
 
