@@ -137,7 +137,7 @@ final class FsdpModel implements TrainedModel {
         return Duration.ofNanos(exposedNanos);
     }
 
-    /** What a rank with states in files has read and written in forward and backward passes. */
+    /** The bytes that a rank with states in files has read and written in forward and backward passes. */
     @Override
     public Optional<String> summary() {
         return fileBytes == 0

@@ -3,6 +3,7 @@ package io.jrun.models.transformer;
 import io.jrun.train.mesh.ShardedInitialization;
 import io.jrun.train.module.ModuleWrapper;
 import io.jrun.train.tensor.ModuleTensors;
+import io.jrun.train.tensor.TensorMemory;
 import java.util.HashSet;
 import java.util.Set;
 import java.util.function.UnaryOperator;
@@ -45,7 +46,7 @@ public final class InitialValues implements ModuleWrapper {
     private void fill(String prefix, Module part) {
         try (NoGradGuard _ = new NoGradGuard()) {
             ModuleTensors.parameters(part).forEach((name, tensor) -> {
-                if (filled.add(tensor.unsafeGetTensorImpl().address())) {
+                if (filled.add(TensorMemory.identity(tensor))) {
                     fill(prefix + name, tensor);
                 }
             });

@@ -100,7 +100,7 @@ public final class DeferredGradients implements AutoCloseable {
     private static void add(Map<Long, GradientSum> sums, Tensor parameter, Tensor gradient) {
         Tensor typed = gradient.to(parameter.scalar_type());
         sums.merge(
-                parameter.unsafeGetTensorImpl().address(),
+                TensorMemory.identity(parameter),
                 new GradientSum(parameter, typed),
                 (first, second) -> new GradientSum(parameter, first.gradient().add(second.gradient())));
     }

@@ -79,13 +79,13 @@ public final class FunctionContext {
     /** Marks outputs of the forward method that get no gradient and require no gradient. */
     public void markNonDifferentiable(Tensor... outputs) {
         for (Tensor output : outputs) {
-            nonDifferentiable.add(output.unsafeGetTensorImpl().address());
+            nonDifferentiable.add(TensorMemory.identity(output));
         }
     }
 
     boolean isDifferentiable(Tensor output) {
         return (output.is_floating_point() || output.is_complex())
-                && !nonDifferentiable.contains(output.unsafeGetTensorImpl().address());
+                && !nonDifferentiable.contains(TensorMemory.identity(output));
     }
 
     /** Frees the saved tensors. */

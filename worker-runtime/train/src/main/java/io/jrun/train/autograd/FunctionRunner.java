@@ -48,7 +48,7 @@ final class FunctionRunner {
                 NoGradGuard _ = new NoGradGuard()) {
             List<Tensor> detached = inputs.stream().map(Tensor::detach).toList();
             Set<Long> used = new HashSet<>();
-            detached.forEach(input -> used.add(input.unsafeGetTensorImpl().address()));
+            detached.forEach(input -> used.add(TensorMemory.identity(input)));
             for (Tensor output : function.forward(context, detached)) {
                 outputs.add(TensorMemory.own(fresh(context, output, used)));
             }
@@ -67,7 +67,7 @@ final class FunctionRunner {
      * own.
      */
     private static Tensor fresh(FunctionContext context, Tensor output, Set<Long> used) {
-        boolean isNew = used.add(output.unsafeGetTensorImpl().address());
+        boolean isNew = used.add(TensorMemory.identity(output));
         if (isNew && !output.requires_grad()) {
             return output;
         }

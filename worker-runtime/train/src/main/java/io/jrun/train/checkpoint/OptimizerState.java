@@ -194,6 +194,6 @@ public final class OptimizerState {
 
     /** The name of a parameter in an optimizer's archive. */
     private static String key(Tensor parameter) {
-        return Long.toUnsignedString(parameter.unsafeGetTensorImpl().address());
+        return Long.toUnsignedString(TensorMemory.identity(parameter));
     }
 }

@@ -5,6 +5,7 @@ import io.jrun.train.Libtorch;
 import io.jrun.train.mesh.ShardedTensor;
 import io.jrun.train.module.ModuleWrapper;
 import io.jrun.train.tensor.ModuleTensors;
+import io.jrun.train.tensor.TensorMemory;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
 import java.util.HashSet;
@@ -141,9 +142,7 @@ public final class FullyShardedDataParallel implements ModuleWrapper {
 
     private Map<String, Tensor> unsharded(Map<String, Tensor> used) {
         Map<String, Tensor> parameters = new LinkedHashMap<>(used);
-        parameters
-                .values()
-                .removeIf(tensor -> !sharded.add(tensor.unsafeGetTensorImpl().address()));
+        parameters.values().removeIf(tensor -> !sharded.add(TensorMemory.identity(tensor)));
         return parameters;
     }
 

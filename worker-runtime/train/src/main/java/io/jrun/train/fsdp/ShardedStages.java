@@ -2,6 +2,7 @@ package io.jrun.train.fsdp;
 
 import io.jrun.train.pipeline.PipelineLayer;
 import io.jrun.train.pipeline.StageReplicas;
+import io.jrun.train.tensor.TensorMemory;
 import java.util.Collection;
 import java.util.HashMap;
 import java.util.HashSet;
@@ -21,7 +22,7 @@ import org.bytedeco.pytorch.Tensor;
  */
 public final class ShardedStages implements StageReplicas {
     private final FullyShardedDataParallel parallel;
-    /** The rows that this rank keeps, by the address of the tensor of the module. */
+    /** The rows that this rank keeps, by the identity of the tensor of the module. */
     private final Map<Long, Tensor> rows = new HashMap<>();
 
     /** Stages whose parameters {@code parallel} shards; it has no units yet. */
@@ -32,12 +33,9 @@ public final class ShardedStages implements StageReplicas {
     @Override
     public Map<Integer, List<PipelineLayer>> takeOver(
             Map<Integer, List<PipelineLayer>> stages, Predicate<Tensor> isTied) {
-        Map<Long, Integer> uses = new HashMap<>();
-        stages.values()
-                .forEach(layers -> layers.forEach(layer ->
-                        layer.parameters().values().forEach(tensor -> uses.merge(address(tensor), 1, Integer::sum))));
-        Predicate<PipelineLayer> sharesParameters = layer -> layer.parameters().values().stream()
-                .anyMatch(tensor -> isTied.test(tensor) || uses.getOrDefault(address(tensor), 0) > 1);
+        Predicate<Tensor> isShared = StageReplicas.sharedParameters(stages, isTied);
+        Predicate<PipelineLayer> sharesParameters =
+                layer -> layer.parameters().values().stream().anyMatch(isShared);
         Map<String, Tensor> root = new LinkedHashMap<>();
         Map<Integer, List<PipelineLayer>> sharded = new LinkedHashMap<>();
         stages.forEach((stage, layers) -> {
@@ -51,7 +49,9 @@ public final class ShardedStages implements StageReplicas {
         parallel.shardRest(root);
         for (FsdpUnit unit : parallel.pass().units()) {
             for (int i = 0; i < unit.parameters().count(); i++) {
-                rows.put(address(unit.parameters().module(i)), unit.parameters().shard(i));
+                rows.put(
+                        TensorMemory.identity(unit.parameters().module(i)),
+                        unit.parameters().shard(i));
             }
         }
         return sharded;
@@ -62,10 +62,6 @@ public final class ShardedStages implements StageReplicas {
                 layer.name(), layer.parameters(), parallel.wrap(layer.name(), layer.parameters(), layer.forward()));
     }
 
-    private static long address(Tensor tensor) {
-        return tensor.unsafeGetTensorImpl().address();
-    }
-
     @Override
     public void backward(Runnable pass, boolean isLast) {
         parallel.pass().backwardOfStage(pass, isLast);
@@ -73,11 +69,11 @@ public final class ShardedStages implements StageReplicas {
 
     @Override
     public void start(Collection<Tensor> complete) {
-        Set<Long> addresses = new HashSet<>();
-        complete.forEach(tensor -> addresses.add(address(tensor)));
+        Set<Long> identities = new HashSet<>();
+        complete.forEach(tensor -> identities.add(TensorMemory.identity(tensor)));
         parallel.pass()
-                .reduceComplete(
-                        unit -> addresses.contains(address(unit.parameters().module(0))));
+                .reduceComplete(unit -> identities.contains(
+                        TensorMemory.identity(unit.parameters().module(0))));
     }
 
     @Override
@@ -87,7 +83,8 @@ public final class ShardedStages implements StageReplicas {
 
     @Override
     public Tensor gradient(Tensor parameter) {
-        return Objects.requireNonNull(rows.get(address(parameter))).mutable_grad();
+        return Objects.requireNonNull(rows.get(TensorMemory.identity(parameter)))
+                .mutable_grad();
     }
 
     @Override

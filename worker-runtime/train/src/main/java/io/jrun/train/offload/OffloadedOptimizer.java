@@ -29,7 +29,8 @@ import org.bytedeco.pytorch.global.torch;
  * An optimizer of fully sharded training whose parameters, gradients and states lie in files of this rank. A pass reads
  * the parameters of the next units while a unit computes, and writes gradients meanwhile. A step reads the states of a
  * unit while the unit before is updated and the one before that is written. A step has at most three units of this
- * rank in memory. A pass has the rows of two units and the gradients of two. The result has the bits that {@code FlatOptimizer} gives in memory.
+ * rank in memory. A pass has the rows of two units and the gradients of two. The result has the bits that
+ * {@code FlatOptimizer} gives in memory.
  *
  * <p>A process that ends at any time leaves the states of the last whole step. A later object on the same folder goes
  * on from there: {@link #steps}.

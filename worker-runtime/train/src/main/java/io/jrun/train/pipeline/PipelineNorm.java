@@ -5,6 +5,7 @@ import io.jrun.comm.ProcessGroup;
 import io.jrun.comm.ReduceOp;
 import io.jrun.train.optim.GradientClipping;
 import io.jrun.train.pipeline.schedule.PipelineSchedule;
+import io.jrun.train.tensor.TensorMemory;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
 import java.util.HashSet;
@@ -47,13 +48,12 @@ final class PipelineNorm {
                         .get(stage)
                         .forEach(layer -> layer.parameters()
                                 .values()
-                                .forEach(tensor ->
-                                        here.add(tensor.unsafeGetTensorImpl().address()))));
+                                .forEach(tensor -> here.add(TensorMemory.identity(tensor)))));
         Set<Long> seen = new HashSet<>();
         for (int stage = 0; stage < layersOfStages.size(); stage++) {
             for (PipelineLayer layer : layersOfStages.get(stage)) {
                 for (Tensor parameter : layer.parameters().values()) {
-                    long address = parameter.unsafeGetTensorImpl().address();
+                    long address = TensorMemory.identity(parameter);
                     if (seen.add(address)) {
                         parameters.add(parameter);
                         isOwn.add(schedule.rankOf(stage) == pipeline.groupRank());

@@ -5,6 +5,7 @@ import io.jrun.comm.ProcessGroup;
 import io.jrun.train.Libtorch;
 import io.jrun.train.pipeline.schedule.PipelineSchedule;
 import io.jrun.train.pipeline.schedule.ScheduleCheck;
+import io.jrun.train.tensor.TensorMemory;
 import java.lang.foreign.MemorySegment;
 import java.util.Collections;
 import java.util.HashMap;
@@ -117,7 +118,7 @@ public final class PipelineParallel implements AutoCloseable {
             Map<String, Tensor> ofStage = new LinkedHashMap<>();
             for (PipelineLayer layer : mine.getOrDefault(stage, List.of())) {
                 layer.parameters().forEach((name, tensor) -> {
-                    if (seen.add(tensor.unsafeGetTensorImpl().address())) {
+                    if (seen.add(TensorMemory.identity(tensor))) {
                         ofStage.put(name, tensor);
                     }
                 });
@@ -130,12 +131,10 @@ public final class PipelineParallel implements AutoCloseable {
 
     private void freeOthers() {
         Set<Long> kept = new HashSet<>();
-        parameters
-                .values()
-                .forEach(tensor -> kept.add(tensor.unsafeGetTensorImpl().address()));
+        parameters.values().forEach(tensor -> kept.add(TensorMemory.identity(tensor)));
         for (PipelineLayer layer : layers) {
             layer.parameters().forEach((name, tensor) -> {
-                if (!kept.contains(tensor.unsafeGetTensorImpl().address())) {
+                if (!kept.contains(TensorMemory.identity(tensor))) {
                     StageLayers.free(name, tensor);
                 }
             });

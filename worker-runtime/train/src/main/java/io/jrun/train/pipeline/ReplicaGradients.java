@@ -6,13 +6,11 @@ import io.jrun.comm.Device;
 import io.jrun.comm.ProcessGroup;
 import io.jrun.comm.ReduceOp;
 import io.jrun.comm.Work;
-import io.jrun.train.tensor.TensorCollectives;
 import io.jrun.train.tensor.TensorMemory;
 import io.jrun.train.tensor.TensorTypes;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.EnumMap;
-import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.function.Predicate;
@@ -36,13 +34,7 @@ final class ReplicaGradients implements StageReplicas {
     public Map<Integer, List<PipelineLayer>> takeOver(
             Map<Integer, List<PipelineLayer>> stages, Predicate<Tensor> isTied) {
         if (replicas != null) {
-            Map<Long, Tensor> parameters = new LinkedHashMap<>();
-            stages.values().stream()
-                    .flatMap(List::stream)
-                    .flatMap(layer -> layer.parameters().values().stream())
-                    .forEach(tensor ->
-                            parameters.put(tensor.unsafeGetTensorImpl().address(), tensor));
-            new TensorCollectives(replicas).broadcastAll(parameters.values(), 0);
+            StageReplicas.broadcast(replicas, stages);
         }
         return stages;
     }

@@ -1,8 +1,14 @@
 package io.jrun.train.pipeline;
 
+import io.jrun.comm.ProcessGroup;
+import io.jrun.train.tensor.TensorCollectives;
+import io.jrun.train.tensor.TensorMemory;
 import java.util.Collection;
+import java.util.HashMap;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.TreeMap;
 import java.util.function.Predicate;
 import org.bytedeco.pytorch.Tensor;
 
@@ -19,6 +25,27 @@ public interface StageReplicas {
      * @return the layers to compute with
      */
     Map<Integer, List<PipelineLayer>> takeOver(Map<Integer, List<PipelineLayer>> stages, Predicate<Tensor> isTied);
+
+    /** Whether several layers of these stages, or another stage, use a parameter; for {@link #takeOver}. */
+    static Predicate<Tensor> sharedParameters(Map<Integer, List<PipelineLayer>> stages, Predicate<Tensor> isTied) {
+        Map<Long, Integer> uses = new HashMap<>();
+        stages.values()
+                .forEach(layers -> layers.forEach(layer -> layer.parameters()
+                        .values()
+                        .forEach(tensor -> uses.merge(TensorMemory.identity(tensor), 1, Integer::sum))));
+        return tensor -> isTied.test(tensor) || uses.getOrDefault(TensorMemory.identity(tensor), 0) > 1;
+    }
+
+    /** Gives all ranks of a group the parameters of its first rank. Collective. */
+    static void broadcast(ProcessGroup group, Map<Integer, List<PipelineLayer>> stages) {
+        Map<Long, Tensor> parameters = new LinkedHashMap<>();
+        new TreeMap<>(stages)
+                .values()
+                .forEach(layers -> layers.forEach(layer -> layer.parameters()
+                        .values()
+                        .forEach(tensor -> parameters.put(TensorMemory.identity(tensor), tensor))));
+        new TensorCollectives(group).broadcastAll(parameters.values(), 0);
+    }
 
     /**
      * Runs a backward pass of a stage.

@@ -5,6 +5,7 @@ import io.jrun.comm.ReduceOp;
 import io.jrun.train.mesh.MeshAxis;
 import io.jrun.train.mesh.Shard;
 import io.jrun.train.mesh.ShardedTensor;
+import io.jrun.train.tensor.TensorMemory;
 import java.lang.foreign.MemorySegment;
 import java.util.Collection;
 import java.util.HashSet;
@@ -25,13 +26,13 @@ public final class TensorShards {
         this.axis = axis;
         for (ShardedTensor parameter : parameters) {
             if (parameter.placement(axis.name()) instanceof Shard) {
-                shards.add(parameter.local().unsafeGetTensorImpl().address());
+                shards.add(TensorMemory.identity(parameter.local()));
             }
         }
     }
 
     boolean isShard(Tensor parameter) {
-        return shards.contains(parameter.unsafeGetTensorImpl().address());
+        return shards.contains(TensorMemory.identity(parameter));
     }
 
     /** Adds the numbers of all ranks of the axis. */

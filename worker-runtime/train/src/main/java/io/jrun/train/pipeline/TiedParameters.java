@@ -57,7 +57,7 @@ final class TiedParameters implements AutoCloseable {
         for (int stage = 0; stage < layersOfStages.size(); stage++) {
             for (PipelineLayer layer : layersOfStages.get(stage)) {
                 for (Tensor parameter : layer.parameters().values()) {
-                    long address = parameter.unsafeGetTensorImpl().address();
+                    long address = TensorMemory.identity(parameter);
                     tensors.put(address, parameter);
                     stages.computeIfAbsent(address, _ -> new TreeSet<>()).add(stage);
                 }

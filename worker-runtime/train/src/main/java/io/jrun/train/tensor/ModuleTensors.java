@@ -42,7 +42,7 @@ public final class ModuleTensors {
                 TensorVector values = named.values()) {
             for (long i = 0; i < names.size(); i++) {
                 Tensor borrowed = values.get(i);
-                if (seen.add(borrowed.unsafeGetTensorImpl().address())) {
+                if (seen.add(TensorMemory.identity(borrowed))) {
                     tensors.put(names.get(i).getString(), TensorMemory.own(borrowed));
                 }
             }

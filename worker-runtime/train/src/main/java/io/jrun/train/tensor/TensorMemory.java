@@ -104,6 +104,11 @@ public final class TensorMemory {
         return tensor.data_ptr().address();
     }
 
+    /** A number that is equal for two Java objects if they stand for one tensor of libtorch. */
+    public static long identity(Tensor tensor) {
+        return tensor.unsafeGetTensorImpl().address();
+    }
+
     /**
      * The device of the elements: {@code cpu}, {@code cuda:0}; {@code meta:0} for a tensor without elements in memory.
      */

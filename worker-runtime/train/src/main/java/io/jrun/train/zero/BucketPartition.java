@@ -1,5 +1,7 @@
 package io.jrun.train.zero;
 
+import io.jrun.train.autograd.AutogradBridge;
+import io.jrun.train.autograd.LeafHooks;
 import io.jrun.train.checkpoint.sharded.ShardedState;
 import io.jrun.train.ddp.BucketPlan;
 import io.jrun.train.mesh.ShardRange;
@@ -9,10 +11,12 @@ import io.jrun.train.tensor.TensorMemory;
 import io.jrun.train.tensor.TensorTypes;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Collections;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.function.IntConsumer;
 import org.bytedeco.pytorch.Tensor;
 import org.bytedeco.pytorch.global.torch;
 
@@ -68,6 +72,22 @@ final class BucketPartition {
                                 .toList(),
                         ranks))
                 .toList();
+    }
+
+    /** Calls {@code complete} with the bucket of a parameter when a backward pass has completed the gradient. */
+    static LeafHooks watch(List<BucketPartition> partitions, IntConsumer complete) {
+        List<Tensor> leaves = new ArrayList<>();
+        List<Integer> bucketOf = new ArrayList<>();
+        for (int bucket = 0; bucket < partitions.size(); bucket++) {
+            leaves.addAll(partitions.get(bucket).parameters);
+            bucketOf.addAll(Collections.nCopies(partitions.get(bucket).parameters(), bucket));
+        }
+        return AutogradBridge.instance().watch(leaves, leaf -> complete.accept(bucketOf.get(leaf)));
+    }
+
+    /** The number of parameters of each bucket. */
+    static int[] counts(List<BucketPartition> partitions) {
+        return partitions.stream().mapToInt(BucketPartition::parameters).toArray();
     }
 
     private static BucketPlan.Item item(Map.Entry<String, Tensor> parameter) {

@@ -30,7 +30,7 @@ final class PartReductions {
         this.gradients = gradients;
     }
 
-    /** Begins to reduce a bucket. Waits for the first running reduction if more than the gradients allow are running. */
+    /** Begins to reduce a bucket. Waits for the first running reduction if the gradients allow no more of them. */
     void begin(int bucket) {
         BucketPartition partition = gradients.partitions().get(bucket);
         ShardRange own = partition.part(group.groupRank());

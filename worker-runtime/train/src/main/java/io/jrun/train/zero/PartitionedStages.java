@@ -6,13 +6,10 @@ import io.jrun.train.fsdp.ShardedGradientNorm;
 import io.jrun.train.mesh.Shard;
 import io.jrun.train.pipeline.PipelineLayer;
 import io.jrun.train.pipeline.StageReplicas;
-import io.jrun.train.tensor.TensorCollectives;
 import java.util.Collection;
-import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
-import java.util.TreeMap;
 import java.util.function.Predicate;
 import org.bytedeco.pytorch.Tensor;
 import org.jspecify.annotations.Nullable;
@@ -78,13 +75,7 @@ public final class PartitionedStages implements StageReplicas, AutoCloseable {
     @Override
     public Map<Integer, List<PipelineLayer>> takeOver(
             Map<Integer, List<PipelineLayer>> stages, Predicate<Tensor> isTied) {
-        Map<Long, Tensor> tensors = new LinkedHashMap<>();
-        new TreeMap<>(stages)
-                .values()
-                .forEach(layers -> layers.forEach(layer -> layer.parameters()
-                        .values()
-                        .forEach(tensor -> tensors.put(StageBuckets.address(tensor), tensor))));
-        new TensorCollectives(group).broadcastAll(tensors.values(), 0);
+        StageReplicas.broadcast(group, stages);
         StageBuckets buckets = new StageBuckets(stages, isTied, this::isDivided, group.size());
         BucketGradients gradients = keepsGradients
                 ? new LastingGradients(buckets.partitions(), group.groupRank())

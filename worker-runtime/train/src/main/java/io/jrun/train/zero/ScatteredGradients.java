@@ -3,7 +3,6 @@ package io.jrun.train.zero;
 import io.jrun.comm.ProcessGroup;
 import io.jrun.train.autograd.AutogradBridge;
 import io.jrun.train.autograd.LeafHooks;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import org.bytedeco.pytorch.Tensor;
@@ -18,7 +17,6 @@ final class ScatteredGradients implements AutoCloseable {
     private final ProcessGroup group;
     private final PassingGradients buckets;
     private final PartReductions reductions;
-    private final List<Integer> bucketOf = new ArrayList<>();
     private final LeafHooks hooks;
     private int[] missing = {};
     private int launched;
@@ -28,15 +26,7 @@ final class ScatteredGradients implements AutoCloseable {
         this.group = group;
         buckets = new PassingGradients(BucketPartition.plan(named, bucketBytes, group.size()), group.groupRank());
         reductions = new PartReductions(group, buckets);
-        List<Tensor> leaves = new ArrayList<>();
-        for (int bucket = 0; bucket < buckets.partitions().size(); bucket++) {
-            BucketPartition partition = buckets.partitions().get(bucket);
-            for (int i = 0; i < partition.parameters(); i++) {
-                leaves.add(partition.parameter(i));
-                bucketOf.add(bucket);
-            }
-        }
-        hooks = AutogradBridge.instance().watch(leaves, this::accumulated);
+        hooks = BucketPartition.watch(buckets.partitions(), this::accumulated);
     }
 
     BucketGradients buckets() {
@@ -48,9 +38,7 @@ final class ScatteredGradients implements AutoCloseable {
             throw failure;
         }
         try {
-            missing = buckets.partitions().stream()
-                    .mapToInt(BucketPartition::parameters)
-                    .toArray();
+            missing = BucketPartition.counts(buckets.partitions());
             launched = 0;
             AutogradBridge.instance().backward(List.of(loss), List.of());
             while (launched < missing.length) {
@@ -64,8 +52,8 @@ final class ScatteredGradients implements AutoCloseable {
         }
     }
 
-    private void accumulated(int leaf) {
-        missing[bucketOf.get(leaf)]--;
+    private void accumulated(int bucket) {
+        missing[bucket]--;
         while (launched < missing.length && missing[launched] <= 0) {
             reductions.begin(launched++);
         }

@@ -2,6 +2,8 @@ package io.jrun.train.zero;
 
 import io.jrun.train.ddp.DdpOptions;
 import io.jrun.train.pipeline.PipelineLayer;
+import io.jrun.train.pipeline.StageReplicas;
+import io.jrun.train.tensor.TensorMemory;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.HashSet;
@@ -43,19 +45,15 @@ final class StageBuckets {
             Predicate<Tensor> isTied,
             Predicate<String> isDivided,
             int ranks) {
-        Map<Long, Integer> uses = new HashMap<>();
-        stages.values()
-                .forEach(layers -> layers.forEach(layer ->
-                        layer.parameters().values().forEach(tensor -> uses.merge(address(tensor), 1, Integer::sum))));
+        Predicate<Tensor> isShared = StageReplicas.sharedParameters(stages, isTied);
         Set<Long> seen = new HashSet<>();
         Map<String, Tensor> shared = new LinkedHashMap<>();
         for (List<PipelineLayer> layers : new TreeMap<>(stages).values()) {
             Map<String, Tensor> divided = new LinkedHashMap<>();
             Map<String, Tensor> others = new LinkedHashMap<>();
             layers.forEach(layer -> layer.parameters().forEach((name, tensor) -> {
-                boolean isShared = isTied.test(tensor) || uses.getOrDefault(address(tensor), 0) > 1;
-                if (seen.add(address(tensor))) {
-                    (isShared ? shared : isDivided.test(name) ? divided : others).put(name, tensor);
+                if (seen.add(TensorMemory.identity(tensor))) {
+                    (isShared.test(tensor) ? shared : isDivided.test(name) ? divided : others).put(name, tensor);
                 }
             }));
             List<BucketPartition> ofStage = new ArrayList<>(plan(divided, ranks));
@@ -73,7 +71,7 @@ final class StageBuckets {
         Group group = new Group(partitions.size(), partitions.size() + together.size(), isShared);
         for (BucketPartition partition : together) {
             for (int i = 0; i < partition.parameters(); i++) {
-                places.put(address(partition.parameter(i)), new Place(partitions.size(), i));
+                places.put(TensorMemory.identity(partition.parameter(i)), new Place(partitions.size(), i));
             }
             partitions.add(partition);
             groups.add(group);
@@ -90,13 +88,8 @@ final class StageBuckets {
         return groups.get(bucket);
     }
 
-    /** The places of the trained parameters by {@link #address}. */
+    /** The places of the trained parameters by {@link TensorMemory#identity}. */
     Map<Long, Place> places() {
         return places;
-    }
-
-    /** What identifies a tensor. */
-    static long address(Tensor tensor) {
-        return tensor.unsafeGetTensorImpl().address();
     }
 }

@@ -1,12 +1,10 @@
 package io.jrun.train.zero;
 
 import io.jrun.comm.ProcessGroup;
-import io.jrun.train.autograd.AutogradBridge;
 import io.jrun.train.autograd.LeafHooks;
-import java.util.ArrayList;
+import io.jrun.train.tensor.TensorMemory;
 import java.util.BitSet;
 import java.util.Collection;
-import java.util.List;
 import org.bytedeco.pytorch.Tensor;
 import org.jspecify.annotations.Nullable;
 
@@ -32,23 +30,8 @@ final class StageReductions implements AutoCloseable {
         this.gradients = gradients;
         reductions = new PartReductions(group, gradients);
         this.group = group;
-        missing = counts();
-        List<Tensor> leaves = new ArrayList<>();
-        List<Integer> bucketOf = new ArrayList<>();
-        for (int bucket = 0; bucket < buckets.partitions().size(); bucket++) {
-            BucketPartition partition = buckets.partitions().get(bucket);
-            for (int i = 0; i < partition.parameters(); i++) {
-                leaves.add(partition.parameter(i));
-                bucketOf.add(bucket);
-            }
-        }
-        hooks = AutogradBridge.instance().watch(leaves, leaf -> accumulated(bucketOf.get(leaf)));
-    }
-
-    private int[] counts() {
-        return buckets.partitions().stream()
-                .mapToInt(BucketPartition::parameters)
-                .toArray();
+        missing = BucketPartition.counts(buckets.partitions());
+        hooks = BucketPartition.watch(buckets.partitions(), this::accumulated);
     }
 
     BucketGradients gradients() {
@@ -93,7 +76,7 @@ final class StageReductions implements AutoCloseable {
     void begin(Collection<Tensor> complete) {
         BitSet ready = new BitSet();
         for (Tensor parameter : complete) {
-            StageBuckets.Place place = buckets.places().get(StageBuckets.address(parameter));
+            StageBuckets.Place place = buckets.places().get(TensorMemory.identity(parameter));
             if (place != null) {
                 ready.set(place.bucket());
             }
@@ -108,12 +91,12 @@ final class StageReductions implements AutoCloseable {
         }
         reductions.finish();
         begun.clear();
-        missing = counts();
+        missing = BucketPartition.counts(buckets.partitions());
     }
 
     /** This rank's part of the gradient of a parameter; undefined if this rank has no element of the gradient. */
     Tensor gradient(Tensor parameter) {
-        StageBuckets.Place place = buckets.places().get(StageBuckets.address(parameter));
+        StageBuckets.Place place = buckets.places().get(TensorMemory.identity(parameter));
         return place == null
                 ? new Tensor()
                 : buckets.partitions()

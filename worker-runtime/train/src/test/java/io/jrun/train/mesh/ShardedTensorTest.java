@@ -99,7 +99,7 @@ class ShardedTensorTest {
         });
     }
 
-    /** Those of float32, also as a part. */
+    /** The first values of a tensor of another type are the values of float32, also in a part of the tensor. */
     @ParameterizedTest
     @EnumSource(names = {"Double", "BFloat16", "Half"})
     void firstValuesOfOtherTypesAreThoseOfFloat32(torch.ScalarType type) {
