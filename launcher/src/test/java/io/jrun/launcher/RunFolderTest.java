@@ -52,10 +52,10 @@ class RunFolderTest {
         assertThatThrownBy(() -> RunFolder.claim(run, said::add))
                 .isInstanceOf(UsageException.class)
                 .hasMessageStartingWith(
-                        "--log-dir: " + run + " cannot be written: it is a symbolic link, to " + elsewhere);
+                        "--log-dir: " + run + " cannot be written: " + run + " is a symbolic link, to " + elsewhere);
         assertThat(elsewhere).isEmptyDirectory();
         Path file = Files.createFile(folder.resolve("file"));
-        assertThatThrownBy(() -> RunFolder.claim(file, said::add)).hasMessageContaining("it is not a folder");
+        assertThatThrownBy(() -> RunFolder.claim(file, said::add)).hasMessageContaining(file + " is not a folder");
     }
 
     @Test

@@ -1,5 +1,10 @@
 package io.jrun.agent.container;
 
+import java.io.IOException;
+import java.nio.file.AccessDeniedException;
+import java.nio.file.FileAlreadyExistsException;
+import java.nio.file.NoSuchFileException;
+
 /**
  * A container cannot be made on this node. The message is one sentence for the user with the problem, its cause and its
  * remedy.
@@ -30,6 +35,16 @@ public final class ContainerException extends Exception {
     public ContainerException(String message, Throwable cause) {
         super(message, cause);
         exitCode = CANNOT_EXECUTE;
+    }
+
+    /** The words of a failure of the file system: the file and the reason. */
+    public static String words(IOException e) {
+        return switch (e) {
+            case NoSuchFileException missing -> missing.getFile() + " does not exist";
+            case AccessDeniedException denied -> denied.getFile() + ": permission denied";
+            case FileAlreadyExistsException exists -> exists.getFile() + " exists already";
+            default -> String.valueOf(e.getMessage());
+        };
     }
 
     /** The exit code of the worker, as in shells: 127 if the program does not exist, else 126. */

@@ -1,5 +1,6 @@
 package io.jrun.agent.container;
 
+import io.jrun.agent.files.PrivateFolder;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.DirectoryStream;
@@ -22,13 +23,52 @@ public record NamedContainers(Path folder) {
 
     /** The containers of a user. */
     public static NamedContainers ofUser(int uid) {
-        return new NamedContainers(Path.of("/var/tmp/jrun-" + uid, "containers"));
+        return new NamedContainers(PrivateFolder.ofUser(uid).resolve("containers"));
     }
 
-    /** The image below a container; empty if no container has the name. */
+    /** The folder of a container. */
+    public Path folder(String name) {
+        return folder.resolve(name);
+    }
+
+    /**
+     * Makes the folder of a container for this user only, with the folders above.
+     *
+     * @throws IOException if another user may write to one of the folders, or has made it
+     */
+    public void claim(String name) throws IOException {
+        for (Path each : folders(name)) {
+            PrivateFolder.claim(each);
+        }
+    }
+
+    /** The folder of this user, the folder of all containers, and the folder of one container. */
+    private List<Path> folders(String name) {
+        return List.of(folder.resolveSibling(""), folder, folder(name));
+    }
+
+    /**
+     * Whether the folder of a container exists. Call the method before a file of the folder is read.
+     *
+     * @throws IOException if another user may write to the folder, or has made it
+     */
+    public boolean hasFolder(String name) throws IOException {
+        for (Path each : folders(name)) {
+            if (!PrivateFolder.exists(each)) {
+                return false;
+            }
+        }
+        return true;
+    }
+
+    /**
+     * The image below a container; empty if no container has the name.
+     *
+     * @throws IOException if another user may write to the folder of the container, or has made it
+     */
     public Optional<Path> image(String name) throws IOException {
-        Path file = folder.resolve(name).resolve(IMAGE);
-        return Files.isRegularFile(file, LinkOption.NOFOLLOW_LINKS)
+        Path file = folder(name).resolve(IMAGE);
+        return hasFolder(name) && Files.isRegularFile(file, LinkOption.NOFOLLOW_LINKS)
                 ? Optional.of(Path.of(Files.readString(file, StandardCharsets.UTF_8)))
                 : Optional.empty();
     }

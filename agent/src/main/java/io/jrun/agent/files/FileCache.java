@@ -45,12 +45,12 @@ final class FileCache {
     }
 
     /**
-     * Opens the cache in {@code folder}, and makes the folder with mode 0700 if it does not exist. The cache holds
+     * Opens the cache in {@code folder}, a folder of this user alone that the cache makes if it does not exist. The cache holds
      * {@code maxBytes} and the file added last.
      */
     FileCache(Path folder, long maxBytes) throws IOException {
-        this.folder = Files.createDirectories(
-                folder, PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwx------")));
+        PrivateFolder.claim(folder);
+        this.folder = folder;
         this.maxBytes = maxBytes;
     }
 

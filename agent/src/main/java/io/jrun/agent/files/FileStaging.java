@@ -146,6 +146,7 @@ public final class FileStaging implements AutoCloseable {
 
     private void openCache() throws StagingException {
         try {
+            PrivateFolder.claim(cacheHome());
             cache = new FileCache(cacheHome().resolve("files"), CACHE_BYTES);
             folder = JobFolder.create(jobs(), request.getRunId());
         } catch (IOException e) {
@@ -247,7 +248,9 @@ public final class FileStaging implements AutoCloseable {
 
     private void sweep() throws StagingException {
         try {
-            JobFolder.sweep(jobs());
+            if (PrivateFolder.exists(cacheHome())) {
+                JobFolder.sweep(jobs());
+            }
         } catch (IOException e) {
             notices.accept("the files of a killed agent on " + host + " could not be removed: " + words(e));
         }

@@ -29,7 +29,9 @@ final class JobFolder {
      * another job.
      */
     static JobFolder create(Path parent, String name) throws IOException {
-        Path lists = Files.createDirectories(lists(parent), OWNER_ONLY);
+        PrivateFolder.claim(parent);
+        Path lists = lists(parent);
+        PrivateFolder.claim(lists);
         for (int number = 0; ; number++) {
             String free = number == 0 ? name : name + "." + number;
             try {
@@ -45,7 +47,9 @@ final class JobFolder {
 
     /** Removes the files that killed agents have put into folders below {@code parent}. */
     static void sweep(Path parent) throws IOException {
-        StagedFileList.sweep(lists(parent));
+        if (PrivateFolder.exists(parent) && PrivateFolder.exists(lists(parent))) {
+            StagedFileList.sweep(lists(parent));
+        }
     }
 
     /** The folder of the lists. Its name begins with a dot, as no run id does. */

@@ -42,9 +42,6 @@ final class StagedFileList {
 
     /** Removes the files of agents that died before they could remove their files. */
     static void sweep(Path folder) throws IOException {
-        if (!Files.isDirectory(folder)) {
-            return;
-        }
         List<Path> lists = new ArrayList<>();
         try (Stream<Path> files = Files.list(folder)) {
             files.forEach(lists::add);

@@ -50,7 +50,7 @@ public final class ImageCache {
         Path folder = Path.of(environment.getOrDefault(VARIABLE, ""));
         try {
             if (folder.toString().isEmpty()) {
-                Path own = Path.of("/var/tmp/jrun-" + UserId.ofThisProcess());
+                Path own = PrivateFolder.ofUser(UserId.ofThisProcess());
                 PrivateFolder.claim(own);
                 folder = own.resolve("images");
             }
@@ -65,15 +65,10 @@ public final class ImageCache {
             return new ImageCache(folder);
         } catch (IOException e) {
             throw new ContainerException(
-                    "the image cache " + folder + " cannot be used: " + reason(e) + "; name another folder with "
-                            + VARIABLE,
+                    "the image cache " + folder + " cannot be used: " + ContainerException.words(e)
+                            + "; name another folder with " + VARIABLE,
                     e);
         }
-    }
-
-    private static String reason(IOException e) {
-        String message = String.valueOf(e.getMessage());
-        return e.getClass() == IOException.class ? message : e.getClass().getSimpleName() + ": " + message;
     }
 
     /** The folder of the cache. */

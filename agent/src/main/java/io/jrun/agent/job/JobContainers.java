@@ -127,7 +127,8 @@ final class JobContainers {
             }
             return kept.isPresent();
         } catch (IOException e) {
-            throw new ContainerException("the containers in " + NAMED.folder() + " cannot be read: " + e, e);
+            throw new ContainerException(
+                    "the container " + name + " cannot be used: " + ContainerException.words(e), e);
         }
     }
 

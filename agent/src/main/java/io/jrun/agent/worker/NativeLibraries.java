@@ -6,6 +6,7 @@ import java.io.File;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
+import java.nio.file.LinkOption;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Optional;
@@ -36,14 +37,14 @@ public record NativeLibraries(List<Path> runtime, Path folder) {
 
     /** The cache of a user, in which the runtime of the user's workers looks for libraries. */
     public static Path folderOf(int user) {
-        return Path.of("/var/tmp/jrun-" + user, "natives");
+        return PrivateFolder.ofUser(user).resolve("natives");
     }
 
     /** Whether the cache exists in a folder of this user, so that no other user has put libraries there. */
     boolean isOwn() {
         try {
-            PrivateFolder.claim(folder.resolve("..").normalize());
-            return Files.isDirectory(folder) && !Files.isSymbolicLink(folder);
+            return PrivateFolder.exists(folder.resolveSibling(""))
+                    && Files.isDirectory(folder, LinkOption.NOFOLLOW_LINKS);
         } catch (IOException e) {
             return false;
         }
@@ -53,13 +54,13 @@ public record NativeLibraries(List<Path> runtime, Path folder) {
     public void fill(Consumer<String> notices) throws InterruptedException {
         Optional<String> failure = Optional.empty();
         try {
+            PrivateFolder.claim(folder.resolveSibling(""));
             Optional<Path> marker = marker();
             if (marker.isEmpty() || Files.exists(marker.get())) {
                 return;
             }
             notices.accept("unpacking libtorch's libraries for workers in containers to " + folder
                     + ", once for this node (450 MB)");
-            PrivateFolder.claim(folder.resolve("..").normalize());
             failure = run();
         } catch (IOException e) {
             failure = Optional.of(String.valueOf(e.getMessage()));

@@ -15,6 +15,8 @@ import java.nio.file.attribute.PosixFilePermissions;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 class PrivateFolderTest {
     @TempDir
@@ -47,7 +49,7 @@ class PrivateFolderTest {
             WatchKey made = theirs.register(watch, StandardWatchEventKinds.ENTRY_CREATE);
             assertThatThrownBy(() -> PrivateFolder.claim(theirs))
                     .isInstanceOf(IOException.class)
-                    .hasMessageStartingWith("it belongs to user ")
+                    .hasMessageStartingWith(theirs + " belongs to user ")
                     .hasMessageContaining(", not to ");
             Path last = Files.createDirectory(theirs.resolve("last"));
             assertThat(watch.poll(10, TimeUnit.SECONDS)).isSameAs(made);
@@ -56,5 +58,22 @@ class PrivateFolderTest {
                     .extracting(WatchEvent::context)
                     .isEqualTo(last.getFileName());
         }
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"rwxrwx---", "rwx---rwx", "rwxrwxrwx"})
+    void folderThatOthersMayWriteToIsRefused(String mode) throws IOException {
+        Path open = Files.createDirectory(folder.resolve("open"));
+        Files.setPosixFilePermissions(open, PosixFilePermissions.fromString(mode));
+
+        assertThatThrownBy(() -> PrivateFolder.claim(open))
+                .hasMessageStartingWith(open + " is writable for other users (mode " + mode + ")")
+                .hasMessageContaining("chmod go-w " + open);
+        assertThatThrownBy(() -> PrivateFolder.exists(open)).hasMessageStartingWith(open + " is writable");
+
+        Files.setPosixFilePermissions(open, PosixFilePermissions.fromString("rwxr-xr-x"));
+        PrivateFolder.claim(open);
+        assertThat(PrivateFolder.exists(open)).isTrue();
+        assertThat(PrivateFolder.exists(folder.resolve("none"))).isFalse();
     }
 }

@@ -9,8 +9,8 @@ import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.FileAlreadyExistsException;
 import java.nio.file.Files;
+import java.nio.file.LinkOption;
 import java.nio.file.Path;
-import java.nio.file.attribute.PosixFilePermissions;
 import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.TimeUnit;
@@ -45,7 +45,7 @@ record NamedRoot(String name, NamedContainers containers) {
 
     /** The folder of the root. */
     Path folder() {
-        return containers.folder().resolve(name);
+        return containers.folder(name);
     }
 
     boolean exists() throws ContainerException {
@@ -72,8 +72,7 @@ record NamedRoot(String name, NamedContainers containers) {
     void make(Path image) throws ContainerException {
         Path folder = folder();
         try {
-            Files.createDirectories(
-                    folder, PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwx------")));
+            containers.claim(name);
             Files.createDirectories(folder.resolve("upper"));
             Files.createDirectories(folder.resolve("work"));
             Path written = Files.createTempFile(folder, "new", "");
@@ -118,10 +117,10 @@ record NamedRoot(String name, NamedContainers containers) {
     /** Tries a shared lock, which does not stop the same test of another job. */
     private boolean isMounted(HostTools tools) throws ContainerException, InterruptedException {
         Path lock = folder().resolve("lock");
-        if (!Files.exists(lock)) {
-            return false;
-        }
         try {
+            if (!containers.hasFolder(name) || !Files.exists(lock, LinkOption.NOFOLLOW_LINKS)) {
+                return false;
+            }
             Process process = new ProcessBuilder(tools.flock(), "-s", "-n", "-E", "99", lock.toString(), "/bin/true")
                     .redirectErrorStream(true)
                     .redirectOutput(ProcessBuilder.Redirect.DISCARD)
@@ -136,6 +135,10 @@ record NamedRoot(String name, NamedContainers containers) {
     private Optional<NamespaceHolder> running() {
         try {
             List<String> lines = Files.readAllLines(folder().resolve("running"), StandardCharsets.UTF_8);
+            Path process = Path.of("/proc/" + Long.parseLong(lines.get(0)));
+            if (!Files.getOwner(process).equals(Files.getOwner(Path.of("/proc/self")))) {
+                return Optional.empty(); // Another user's process has the number of an earlier job.
+            }
             NamespaceHolder holder = NamespaceHolder.joined(Long.parseLong(lines.get(0)), Path.of(lines.get(1)));
             return Optional.of(holder).filter(found -> Files.isDirectory(found.view("/named")));
         } catch (IOException | RuntimeException e) {
@@ -144,6 +147,7 @@ record NamedRoot(String name, NamedContainers containers) {
     }
 
     private ContainerException cannot(IOException e) {
-        return new ContainerException("the container " + name + " cannot be kept in " + folder() + ": " + e, e);
+        return new ContainerException(
+                "the container " + name + " cannot be kept in " + folder() + ": " + ContainerException.words(e), e);
     }
 }

@@ -33,7 +33,7 @@ final class OtherUser {
     /** Copies the classes of the engine to a folder that all users can read. */
     static Path copyOfClasses(Path target) throws IOException {
         for (String root : System.getProperty("java.class.path").split(":", -1)) {
-            for (String name : List.of("io/jrun/agent/container", "io/jrun/agent/node")) {
+            for (String name : List.of("io/jrun/agent/container", "io/jrun/agent/files", "io/jrun/agent/node")) {
                 Path from = Path.of(root).resolve(name);
                 if (Files.isDirectory(from)) {
                     copy(from, target.resolve(name));
