@@ -46,7 +46,7 @@ record JobAgents(List<Agent> list, List<Agent> late, AutoCloseable end) implemen
             case Cluster.Standing standing -> standing(cluster, standing);
             case Cluster.Slurm slurm -> {
                 notices.accept(slurm.words());
-                yield launched(cluster, new SrunAgentLauncher(slurm), notices);
+                yield launched(cluster, new SrunAgentLauncher(slurm, System.getenv()), notices);
             }
             case Cluster.Ssh(List<String> options, String jrun) ->
                 launched(cluster, new SshAgentLauncher(options, jrun, home.toString()), notices);

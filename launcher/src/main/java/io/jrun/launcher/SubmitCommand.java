@@ -2,6 +2,7 @@ package io.jrun.launcher;
 
 import io.jrun.launcher.cli.SubmitRequest;
 import io.jrun.launcher.job.UsageException;
+import io.jrun.launcher.slurm.OuterJob;
 import java.io.IOException;
 import java.io.OutputStream;
 import java.nio.charset.StandardCharsets;
@@ -18,10 +19,11 @@ final class SubmitCommand {
         }
         Process sbatch;
         try {
-            sbatch = new ProcessBuilder("sbatch")
+            ProcessBuilder builder = new ProcessBuilder("sbatch")
                     .redirectOutput(ProcessBuilder.Redirect.INHERIT)
-                    .redirectError(ProcessBuilder.Redirect.INHERIT)
-                    .start();
+                    .redirectError(ProcessBuilder.Redirect.INHERIT);
+            builder.environment().keySet().removeIf(OuterJob::describes);
+            sbatch = builder.start();
         } catch (IOException e) {
             throw new UsageException(
                     "submit: sbatch is not on the PATH. Run this on a login node of a Slurm cluster, or"

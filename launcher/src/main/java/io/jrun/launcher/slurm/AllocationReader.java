@@ -1,8 +1,5 @@
 package io.jrun.launcher.slurm;
 
-import io.jrun.launcher.hostlist.HostList;
-import io.jrun.launcher.hostlist.HostSyntaxException;
-import io.jrun.launcher.job.Cluster.Host;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
@@ -16,12 +13,6 @@ import java.util.regex.Pattern;
  * Confined to one thread.
  */
 final class AllocationReader {
-    /**
-     * The first step id that Slurm uses itself, for the batch script or an interactive shell. Source: slurm/slurm.h.
-     */
-    private static final long FIRST_SPECIAL_STEP = 4_294_967_280L;
-
-    private static final Pattern REPEATED = Pattern.compile("([0-9]{1,6})(?:\\(x([0-9]{1,6})\\))?");
     private static final Pattern GPUS = Pattern.compile("gpu:(?:[^:,()]+:)?([0-9]{1,4})(?:\\(.*)?");
 
     private final Map<String, String> environment;
@@ -34,7 +25,7 @@ final class AllocationReader {
 
     Allocation read() {
         List<AllocatedNode> nodes = new ArrayList<>();
-        int groups = isStep(environment) ? 1 : Math.max(1, number("SLURM_HET_SIZE"));
+        int groups = StepVariables.areOwn(environment) ? 1 : Math.max(1, components());
         for (int group = 0; group < groups; group++) {
             readGroup(group, groups == 1 ? "" : "_HET_GROUP_" + group, nodes);
         }
@@ -45,24 +36,29 @@ final class AllocationReader {
                 environment.containsKey("SLURM_GPUS_PER_TASK"));
     }
 
-    /** Whether jrun runs in a step of srun. */
-    static boolean isStep(Map<String, String> environment) {
-        String step = environment.getOrDefault("SLURM_STEP_ID", "");
-        return step.matches("[0-9]{1,10}")
-                && Long.parseLong(step) < FIRST_SPECIAL_STEP
-                && environment.containsKey("SLURM_STEP_NODELIST");
+    /** The number of components of this job; 0 if it has no components, or if they belong to an outer job. */
+    private int components() {
+        String first = environment.getOrDefault("SLURM_JOB_ID_HET_GROUP_0", text("SLURM_JOB_ID"));
+        return first.equals(text("SLURM_JOB_ID")) ? number("SLURM_HET_SIZE") : 0;
     }
 
     private void readGroup(int group, String suffix, List<AllocatedNode> nodes) {
         List<String> inJob = names("SLURM_JOB_NODELIST" + suffix);
-        Map<String, Integer> cpus = byNode(inJob, "SLURM_JOB_CPUS_PER_NODE" + suffix);
-        List<String> names = isStep(environment) ? names("SLURM_STEP_NODELIST") : inJob;
+        Map<String, Integer> cpus = byNode(inJob, RepeatedNumbers.of(text("SLURM_JOB_CPUS_PER_NODE" + suffix)));
+        boolean isStep = StepVariables.areOwn(environment);
+        List<String> names = isStep ? names("SLURM_STEP_NODELIST") : inJob;
+        List<Integer> counts = isStep
+                ? RepeatedNumbers.of(text("SLURM_STEP_TASKS_PER_NODE"))
+                : TaskCounts.of(environment, suffix, inJob.size());
+        boolean oneTaskEach = counts.stream().allMatch(count -> count == 1);
+        Map<String, Integer> tasks = byNode(names, counts);
         Map<String, Integer> gpus = gpus(names, suffix);
         for (String name : names) {
             nodes.add(new AllocatedNode(
                     name,
                     group,
-                    number("SLURM_NTASKS_PER_NODE" + suffix),
+                    tasks.getOrDefault(name, 0),
+                    oneTaskEach,
                     gpus.getOrDefault(name, 0),
                     cpus.getOrDefault(name, 1),
                     number("SLURM_CPUS_PER_TASK" + suffix)));
@@ -100,7 +96,7 @@ final class AllocationReader {
         List<String> names = List.of();
         for (String word : words) {
             if (word.startsWith("Nodes=")) {
-                names = expand(word.substring("Nodes=".length()));
+                names = NodeNames.of("Nodes", word.substring("Nodes=".length()));
             } else if (word.startsWith("GRES=")) {
                 int count = 0;
                 for (String kind : word.substring("GRES=".length()).split(",(?=gpu:)", -1)) {
@@ -114,36 +110,16 @@ final class AllocationReader {
         }
     }
 
-    /** Expands {@code 16(x2),8} to a number for each node. */
-    private Map<String, Integer> byNode(List<String> names, String variable) {
+    private static Map<String, Integer> byNode(List<String> names, List<Integer> numbers) {
         Map<String, Integer> counts = new HashMap<>();
-        int at = 0;
-        for (String part : text(variable).split(",", -1)) {
-            Matcher matcher = REPEATED.matcher(part);
-            if (!matcher.matches()) {
-                return counts;
-            }
-            int times = matcher.group(2) == null ? 1 : Integer.parseInt(matcher.group(2));
-            for (int i = 0; i < times && at < names.size(); i++) {
-                counts.put(names.get(at), Integer.parseInt(matcher.group(1)));
-                at++;
-            }
+        for (int at = 0; at < Math.min(names.size(), numbers.size()); at++) {
+            counts.put(names.get(at), numbers.get(at));
         }
         return counts;
     }
 
     private List<String> names(String variable) {
-        String list = text(variable);
-        try {
-            return expand(list);
-        } catch (HostSyntaxException e) {
-            throw new AllocationException("Slurm's " + variable + "=" + list + " cannot be read: " + e.getMessage()
-                    + "; name the hosts with --hosts, or run on this one with --launch=local.");
-        }
-    }
-
-    private static List<String> expand(String list) {
-        return HostList.parse(list).stream().map(Host::name).toList();
+        return NodeNames.of(variable, text(variable));
     }
 
     private int number(String variable) {

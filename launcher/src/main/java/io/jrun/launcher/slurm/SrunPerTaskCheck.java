@@ -17,7 +17,7 @@ public final class SrunPerTaskCheck {
      */
     public static Optional<String> explain(Map<String, String> environment) {
         String tasks = environment.getOrDefault("SLURM_STEP_NUM_TASKS", "1");
-        if (!AllocationReader.isStep(environment) || tasks.equals("1")) {
+        if (!StepVariables.areOwn(environment) || tasks.equals("1")) {
             return Optional.empty();
         }
         return first(
@@ -36,7 +36,7 @@ public final class SrunPerTaskCheck {
     public static Optional<String> explainRendezvous(Map<String, String> environment) {
         String tasks = environment.getOrDefault("SLURM_STEP_NUM_TASKS", "1");
         String nodes = environment.getOrDefault("SLURM_STEP_NUM_NODES", tasks);
-        if (!AllocationReader.isStep(environment) || tasks.equals(nodes)) {
+        if (!StepVariables.areOwn(environment) || tasks.equals(nodes)) {
             return Optional.empty();
         }
         return first(

@@ -16,11 +16,13 @@ import java.util.TreeMap;
  */
 public final class SrunAgentLauncher implements AgentLauncher {
     /**
-     * Variables with the options of the batch job. srun would apply them to itself, but here each node has one task.
+     * Variables with options that srun would apply to itself: those of the batch job, of an outer job, and of the user.
+     * Here each node has one task, which has all that the job has on this node. The agent needs its own stdin.
      */
     private static final List<String> NOT_FOR_AGENTS = List.of(
             "SLURM_CPUS_PER_TASK",
             "SRUN_CPUS_PER_TASK",
+            "SLURM_CPUS_PER_GPU",
             "SLURM_TRES_PER_TASK",
             "SLURM_NTASKS",
             "SLURM_NPROCS",
@@ -28,18 +30,30 @@ public final class SrunAgentLauncher implements AgentLauncher {
             "SLURM_NTASKS_PER_GPU",
             "SLURM_NTASKS_PER_SOCKET",
             "SLURM_NTASKS_PER_CORE",
+            "SLURM_NTASKS_PER_TRES",
             "SLURM_GPUS_PER_TASK",
             "SLURM_GPU_BIND",
             "SLURM_TRES_BIND",
             "SLURM_CPU_BIND",
             "SLURM_MEM_BIND",
             "SLURM_DISTRIBUTION",
+            "SLURM_DIST_PLANESIZE",
             "SLURM_ARBITRARY_NODELIST",
             "SLURM_HOSTFILE",
             "SLURM_EXACT",
+            "SLURM_EXCLUSIVE",
+            "SLURM_HINT",
             "SLURM_THREADS_PER_CORE",
+            "SLURM_MULTI_PROG",
+            "SLURM_STDINMODE",
+            "SLURM_STDOUTMODE",
+            "SLURM_STDERRMODE",
+            "SLURM_LABELIO",
             "SLURM_KILL_BAD_EXIT",
             "SLURM_WAIT");
+
+    /** The memory of the job in three forms. srun refuses two of them together, although one is of an outer job. */
+    private static final List<String> MEMORY = List.of("SLURM_MEM_PER_NODE", "SLURM_MEM_PER_CPU", "SLURM_MEM_PER_GPU");
 
     /**
      * Agents share the allocation with other steps and are bound to no CPUs. The end of one agent or the loss of a node
@@ -56,10 +70,16 @@ public final class SrunAgentLauncher implements AgentLauncher {
             "--no-kill");
 
     private final Cluster.Slurm allocation;
+    private final Map<String, String> environment;
 
-    /** Starts agents in this allocation. */
-    public SrunAgentLauncher(Cluster.Slurm allocation) {
+    /**
+     * Starts agents in this allocation.
+     *
+     * @param environment the environment in which srun will run
+     */
+    public SrunAgentLauncher(Cluster.Slurm allocation, Map<String, String> environment) {
         this.allocation = allocation;
+        this.environment = Map.copyOf(environment);
     }
 
     @Override
@@ -85,6 +105,9 @@ public final class SrunAgentLauncher implements AgentLauncher {
         List<String> names = members.stream().map(hosts::get).toList();
         List<String> command = new ArrayList<>(List.of("setsid", "env"));
         NOT_FOR_AGENTS.forEach(variable -> command.addAll(List.of("-u", variable)));
+        if (MEMORY.stream().filter(environment::containsKey).count() > 1) {
+            MEMORY.forEach(variable -> command.addAll(List.of("-u", variable)));
+        }
         command.add("srun");
         command.addAll(group);
         command.addAll(OPTIONS);

@@ -4,10 +4,13 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.jrun.launcher.job.Cluster.Host;
+import java.util.Arrays;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 
 /** Environments and answers as Slurm 22.05 gives them. */
 class AllocationTest {
@@ -48,6 +51,48 @@ class AllocationTest {
         assertThat(workers(read("SLURM_CPUS_PER_TASK", "4"))).containsExactly(4, 4);
         assertThat(workers(read("SLURM_CPUS_PER_TASK", "32"))).containsExactly(1, 1);
         assertThat(workers(read())).containsExactly(1, 1);
+    }
+
+    /** Environments that Slurm 22.05 gave to batch scripts and to salloc, and the tasks that srun started there. */
+    @ParameterizedTest
+    @CsvSource(delimiter = '|', textBlock = """
+        # options of sbatch                    | nodes  | variables                                                                                   | workers
+        -n5                                    | n1     | NTASKS=5 NPROCS=5 TASKS_PER_NODE=5                                                          | 5
+        -N1 -n4                                | n1     | NTASKS=4 TASKS_PER_NODE=4                                                                   | 4
+        -N2 -n5                                | n[1-2] | NTASKS=5 TASKS_PER_NODE=4,1                                                                 | 4 1
+        -N2 -n5 of 3 and 2 CPUs                | n[1-2] | NTASKS=5 TASKS_PER_NODE=3,2 JOB_CPUS_PER_NODE=3,2                                           | 3 2
+        -N2 -n8 -c6                            | n[1-2] | NTASKS=8 TASKS_PER_NODE=4(x2) CPUS_PER_TASK=6 JOB_CPUS_PER_NODE=32(x2)                      | 4 4
+        -N2 -n4 --gpus-per-node=4              | n[1-2] | NTASKS=4 TASKS_PER_NODE=2(x2) GPUS_PER_NODE=4                                               | 2 2
+        -N2 -n3 --gpus-per-node=4              | n[1-2] | NTASKS=3 TASKS_PER_NODE=2,1 GPUS_PER_NODE=4                                                 | 2 1
+        -N2 --ntasks-per-node=1 -c4 exclusive  | n[1-2] | NTASKS=2 NTASKS_PER_NODE=1 TASKS_PER_NODE=1(x2) CPUS_PER_TASK=4 JOB_CPUS_PER_NODE=16(x2)    | 1 1
+        -N2 --ntasks-per-node=1 and GPUs       | n[1-2] | NTASKS=2 NTASKS_PER_NODE=1 TASKS_PER_NODE=1(x2) GPUS_PER_NODE=8                             | 8 8
+        -n4 --ntasks-per-node=3 by salloc      | n[1-2] | NTASKS=6 NTASKS_PER_NODE=3 TASKS_PER_NODE=3(x2)                                             | 3 3
+        -n5 --ntasks-per-node=3                | n[1-2] | NTASKS=5 NTASKS_PER_NODE=3 TASKS_PER_NODE=3(x2)                                             | 3 2
+        -N2 exclusive                          | n[1-2] | TASKS_PER_NODE=8(x2) JOB_CPUS_PER_NODE=8(x2)                                                | 1 1
+        -N2 exclusive -c4                      | n[1-2] | TASKS_PER_NODE=2(x2) JOB_CPUS_PER_NODE=8(x2) CPUS_PER_TASK=4                                | 2 2
+        NPROCS alone                           | n1     | NPROCS=3 TASKS_PER_NODE=3                                                                   | 3
+        no TASKS_PER_NODE                      | n[1-2] | NTASKS=5                                                                                    | 3 2
+        no TASKS_PER_NODE with a limit         | n[1-2] | NTASKS=5 NTASKS_PER_NODE=3                                                                  | 3 2
+        -N2 in a job of -n3                    | n[1-2] | NTASKS=3 TASKS_PER_NODE=1(x2)                                                               | 1 1
+        -N2 in a job of --ntasks-per-node=2    | n[1-2] | NTASKS_PER_NODE=2 TASKS_PER_NODE=1(x2)                                                      | 1 1
+        -N2 in a job of 2 times 2 tasks        | n[1-2] | NTASKS=4 NTASKS_PER_NODE=2 TASKS_PER_NODE=1(x2)                                             | 1 1
+        -N2 --gpus-per-node=4 in a job of -n16 | n[1-2] | NTASKS=16 TASKS_PER_NODE=1(x2) GPUS_PER_NODE=4                                              | 4 4
+        """)
+    void tasksAreCountedAsSrunCountsThem(String options, String nodes, String variables, String workers) {
+        Allocation allocation = read(variables("SLURM_JOB_NODELIST=" + nodes + " SLURM_JOB_CPUS_PER_NODE=1 "
+                + variables.replaceAll("(?<=^| )", "SLURM_")));
+        assertThat(workers(allocation).stream().map(String::valueOf))
+                .as(options)
+                .containsExactly(workers.split(" "));
+    }
+
+    @Test
+    void reasonIsTrue() {
+        assertThat(read("SLURM_NTASKS", "2", "SLURM_TASKS_PER_NODE", "1(x2)", "SLURM_CPUS_PER_TASK", "4")
+                        .countedBy())
+                .isEqualTo("one for each task that the job requested from Slurm");
+        assertThat(read("SLURM_NTASKS", "3", "SLURM_TASKS_PER_NODE", "1(x2)").countedBy())
+                .isEqualTo("one, because the job requested neither tasks, GPUs nor CPUs per task");
     }
 
     @Test
@@ -119,6 +164,68 @@ class AllocationTest {
     }
 
     @Test
+    void tasksOfEachComponentAreItsOwn() {
+        String components = "SLURM_HET_SIZE=2 SLURM_JOB_ID_HET_GROUP_0=12 SLURM_JOB_NODELIST_HET_GROUP_0=n1"
+                + " SLURM_JOB_NODELIST_HET_GROUP_1=n[2-3] SLURM_NTASKS=2 SLURM_NTASKS_PER_NODE=7"
+                + " SLURM_NTASKS_HET_GROUP_0=2 SLURM_TASKS_PER_NODE_HET_GROUP_0=2";
+        assertThat(workers(Allocation.of(
+                                with(
+                                        BATCH,
+                                        variables(components + " SLURM_NTASKS_HET_GROUP_1=5"
+                                                + " SLURM_TASKS_PER_NODE_HET_GROUP_1=3,2")),
+                                job -> List.of())
+                        .orElseThrow()))
+                .containsExactly(2, 3, 2);
+        assertThat(workers(Allocation.of(
+                                with(BATCH, variables(components + " SLURM_NTASKS_PER_NODE_HET_GROUP_1=3")),
+                                job -> List.of())
+                        .orElseThrow()))
+                .containsExactly(2, 3, 3);
+        assertThat(read(variables(components.replace("GROUP_0=12", "GROUP_0=9")))
+                        .hosts())
+                .extracting(Host::name)
+                .containsExactly("n1", "n2");
+    }
+
+    /** Variables that Slurm 22.05 gave to the processes of a step, and to jobs that were submitted in a step. */
+    @ParameterizedTest
+    @CsvSource(delimiter = '|', textBlock = """
+        # where jrun runs                      | variables besides those of the step                                                      | nodes
+        step of one node in a job of two       | JOB_NODELIST=n[1-2] NNODES=1 TASKS_PER_NODE=1 GTIDS=0 NODEID=0 NTASKS_PER_NODE=2         | n1
+        sbatch -N2 in the step                 | JOB_NODELIST=n[1-2] NNODES=2 TASKS_PER_NODE=1(x2) GTIDS=0 NODEID=0 NTASKS=1              | n1 n2
+        salloc on another node in the step     | JOB_NODELIST=n3 NNODES=1 TASKS_PER_NODE=1 GTIDS=0 NODEID=0 NTASKS=1                      | n3
+        sbatch -n3 in the step                 | JOB_NODELIST=n1 NNODES=1 TASKS_PER_NODE=3 GTIDS=0 NODEID=0 NTASKS=3                      | n1 x3
+        """)
+    void stepOfAnOuterJobIsNotTheJobs(String where, String variables, String nodes) {
+        String[] step = variables("SLURM_STEP_ID=0 SLURM_STEP_NODELIST=n1 SLURM_STEP_NUM_NODES=1"
+                + " SLURM_STEP_NUM_TASKS=1 SLURM_STEP_TASKS_PER_NODE=1 " + variables.replaceAll("(?<=^| )", "SLURM_"));
+        Allocation allocation = read(step);
+        List<String> expected = List.of(nodes.replaceFirst(" x.*", "").split(" "));
+        assertThat(allocation.hosts()).as(where).extracting(Host::name).isEqualTo(expected);
+        assertThat(workers(allocation)).as(where).containsOnly(nodes.contains("x3") ? 3 : 1);
+    }
+
+    @Test
+    void batchScriptOfAStepsJobIsNotOneOfTheStepsTasks() {
+        String[] batch = variables("SLURM_JOB_NODELIST=n1 SLURM_NNODES=1 SLURM_TASKS_PER_NODE=2 SLURM_GTIDS=0"
+                + " SLURM_NODEID=0 SLURM_NTASKS=2 SLURM_STEP_ID=0 SLURM_STEP_NODELIST=n1 SLURM_STEP_NUM_NODES=1"
+                + " SLURM_STEP_NUM_TASKS=2 SLURM_STEP_TASKS_PER_NODE=2");
+        assertThat(SrunPerTaskCheck.explain(with(BATCH, batch))).isEmpty();
+        assertThat(workers(read(batch))).containsExactly(2);
+        assertThat(SrunPerTaskCheck.explain(with(with(BATCH, batch), "SLURM_GTIDS", "0,1")))
+                .isPresent();
+    }
+
+    @Test
+    void newJobGetsNoVariablesOfTheOuterOne() {
+        assertThat(List.of(
+                        "SLURM_JOB_ID", "SLURM_STEP_ID", "SLURMD_NODENAME", "SRUN_CPUS_PER_TASK", "JRUN_AGENT_SOCKET"))
+                .allMatch(OuterJob::describes);
+        assertThat(List.of("SLURM_CONF", "SBATCH_ACCOUNT", "PATH", "MY_SLURM_JOB", "JRUN_NPROC_PER_NODE"))
+                .noneMatch(OuterJob::describes);
+    }
+
+    @Test
     void jobThatWasStartedAgainSaysSo() {
         assertThat(read("SLURM_RESTART_COUNT", "2").reach("by me", "/opt/jrun").words())
                 .isEqualTo("Slurm job 12, started again for the 2. time, 2 nodes; workers on each: by me");
@@ -169,6 +276,13 @@ class AllocationTest {
 
     private static Allocation read(String... more) {
         return Allocation.of(with(BATCH, more), UNASKED).orElseThrow();
+    }
+
+    /** Names and values of {@code NAME=VALUE NAME=VALUE}, one after the other. */
+    private static String[] variables(String text) {
+        return Arrays.stream(text.split(" "))
+                .flatMap(word -> Arrays.stream(word.split("=", 2)))
+                .toArray(String[]::new);
     }
 
     private static List<Integer> workers(Allocation allocation) {

@@ -47,9 +47,36 @@ class SrunAgentLauncherTest {
                 .contains("--gpus-per-node=4");
     }
 
+    @Test
+    void memoryOfTwoJobsIsNotGivenToSrun() {
+        Map<String, String> own = Map.of("SLURM_MEM_PER_NODE", "400");
+        Map<String, String> both = Map.of("SLURM_MEM_PER_NODE", "400", "SLURM_MEM_PER_CPU", "100");
+        assertThat(command(own)).doesNotContain("SLURM_MEM_PER_NODE"); // the agent needs its job's memory
+        assertThat(command(both)).containsSubsequence("-u", "SLURM_MEM_PER_NODE", "-u", "SLURM_MEM_PER_CPU", "srun");
+    }
+
+    @Test
+    void agentsGetNoOptionsThatOtherProgramsAreFor() {
+        assertThat(command(Map.of()))
+                .containsSubsequence(
+                        "env", "-u", "SLURM_HINT", "-u", "SLURM_MULTI_PROG", "-u", "SLURM_STDINMODE", "srun");
+    }
+
+    private static List<String> command(Map<String, String> environment) {
+        return plan(environment, Map.of(), Map.of(), "n1").getFirst().command();
+    }
+
     private static List<LaunchCommand> plan(
             Map<String, Integer> hetGroups, Map<String, Integer> taskGpus, String... hosts) {
-        return new SrunAgentLauncher(new Cluster.Slurm("", hetGroups, taskGpus, "/opt/jrun"))
+        return plan(Map.of(), hetGroups, taskGpus, hosts);
+    }
+
+    private static List<LaunchCommand> plan(
+            Map<String, String> environment,
+            Map<String, Integer> hetGroups,
+            Map<String, Integer> taskGpus,
+            String... hosts) {
+        return new SrunAgentLauncher(new Cluster.Slurm("", hetGroups, taskGpus, "/opt/jrun"), environment)
                 .plan(List.of(hosts), IntStream.range(0, hosts.length).boxed().toList(), INVITATION);
     }
 }
