@@ -1,5 +1,6 @@
 package io.jrun.launcher.cert;
 
+import io.jrun.comm.file.UserFile;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.channels.SeekableByteChannel;
@@ -29,6 +30,7 @@ final class Pem {
     static final String SECRET = "JRUN SECRET";
 
     private static final int LINE_CHARS = 64;
+    private static final int MAX_FILE_BYTES = 1 << 20;
     private static final Pattern BLOCK =
             Pattern.compile("-----BEGIN ([A-Z ]+)-----\\s++([A-Za-z0-9+/=\\s]++)-----END \\1-----");
 
@@ -45,9 +47,10 @@ final class Pem {
         }
     }
 
+    /** @throws IOException if {@code file} is no regular file of text, or is larger than 1 MiB */
     static List<PemBlock> read(Path file) throws IOException {
         List<PemBlock> blocks = new ArrayList<>();
-        Matcher matcher = BLOCK.matcher(Files.readString(file));
+        Matcher matcher = BLOCK.matcher(UserFile.text(file, MAX_FILE_BYTES));
         while (matcher.find()) {
             blocks.add(new PemBlock(matcher.group(1), matcher.group(2).replaceAll("\\s", "")));
         }

@@ -1,5 +1,6 @@
 package io.jrun.launcher.cli;
 
+import io.jrun.comm.file.UserFile;
 import java.io.IOException;
 import java.net.URI;
 import java.nio.file.Path;
@@ -22,6 +23,7 @@ record JarManifest(Optional<String> mainClass, List<String> classPath, List<Stri
 
     /** Reads the manifest of {@code jar}. */
     static JarManifest read(Path jar) throws IOException {
+        UserFile.requireRegular(jar);
         try (JarFile file = new JarFile(jar.toFile(), false)) {
             Manifest manifest = file.getManifest();
             return manifest == null ? NONE : of(manifest.getMainAttributes(), jar);

@@ -85,9 +85,12 @@ final class MainClassCheck {
         if (!seen.add(jar)) {
             return false;
         }
-        try (JarFile opened = new JarFile(jar.toFile(), false, ZipFile.OPEN_READ, Runtime.version())) {
-            return opened.getEntry(file) != null
-                    || JarManifest.read(jar).classPath().stream().anyMatch(this::isIn);
+        try {
+            JarManifest manifest = JarManifest.read(jar);
+            try (JarFile opened = new JarFile(jar.toFile(), false, ZipFile.OPEN_READ, Runtime.version())) {
+                return opened.getEntry(file) != null
+                        || manifest.classPath().stream().anyMatch(this::isIn);
+            }
         } catch (IOException e) {
             throw new UncheckedIOException(e);
         }

@@ -1,5 +1,7 @@
 package io.jrun.launcher.cli;
 
+import io.jrun.comm.file.FileError;
+import io.jrun.comm.file.FileType;
 import io.jrun.launcher.job.UsageException;
 import java.io.IOException;
 import java.io.InputStream;
@@ -11,7 +13,6 @@ import java.nio.charset.CoderResult;
 import java.nio.charset.CodingErrorAction;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.AccessDeniedException;
-import java.nio.file.FileSystemException;
 import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
@@ -32,12 +33,6 @@ public final class TextFile {
     /** The deadline for a pipe. The writer may contact another host, and a pipe without a writer never ends. */
     private static final Duration PIPE_DEADLINE = Duration.ofSeconds(10);
 
-    private static final int TYPE_BITS = 0170000;
-    private static final int FOLDER = 0040000;
-    private static final int REGULAR = 0100000;
-    private static final int PIPE = 0010000;
-    private static final int SOCKET = 0140000;
-
     private static final char BYTE_ORDER_MARK = '\ufeff';
 
     private TextFile() {}
@@ -54,12 +49,13 @@ public final class TextFile {
 
     static String read(String name, Path file, Duration pipeDeadline) {
         try {
-            byte[] bytes = switch (type(file)) {
+            FileType type = FileType.of(file);
+            byte[] bytes = switch (type) {
                 case REGULAR -> bytes(file);
                 case PIPE -> fromPipe(name, file, pipeDeadline);
                 case FOLDER -> throw new UsageException(name + ": a folder, not a file. Give a file.");
-                case SOCKET -> throw new UsageException(name + ": a socket, not a file. Give a file or a pipe.");
-                default -> throw new UsageException(name + ": a device, not a file. Give a file or a pipe.");
+                case SOCKET, DEVICE ->
+                    throw new UsageException(name + ": " + type.words() + ", not a file. Give a file or a pipe.");
             };
             if (bytes.length > MOST_BYTES) {
                 throw new UsageException(name + ": larger than 1 MiB, the limit of such a file. Give the right file.");
@@ -69,10 +65,8 @@ public final class TextFile {
             throw new UsageException(name + ": " + MissingPath.words(file) + ".");
         } catch (AccessDeniedException e) {
             throw new UsageException(name + ": not readable for this user (permission denied).");
-        } catch (FileSystemException e) {
-            throw new UsageException(name + ": cannot be read: " + e.getReason() + ".");
         } catch (IOException e) {
-            throw new UsageException(name + ": cannot be read: " + e.getMessage() + ".");
+            throw new UsageException(name + ": cannot be read: " + FileError.reason(e) + ".");
         }
     }
 
@@ -84,10 +78,6 @@ public final class TextFile {
     /** Whether {@code text} begins with a byte-order mark. Editors do not show the mark. */
     public static boolean hasByteOrderMark(String text) {
         return !text.isEmpty() && text.charAt(0) == BYTE_ORDER_MARK;
-    }
-
-    private static int type(Path file) throws IOException {
-        return (Integer) Files.getAttribute(file, "unix:mode") & TYPE_BITS;
     }
 
     /** Reads one byte more than the limit, so the caller can see that the file is too large. */

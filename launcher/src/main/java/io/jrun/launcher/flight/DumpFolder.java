@@ -1,5 +1,7 @@
 package io.jrun.launcher.flight;
 
+import io.jrun.comm.file.FileError;
+import io.jrun.comm.file.UserFile;
 import io.jrun.comm.flight.FlightDump;
 import io.jrun.comm.record.RankRecord;
 import java.io.IOException;
@@ -27,6 +29,9 @@ import java.util.stream.IntStream;
  * @param dumps by rank, one at least
  */
 public record DumpFolder(Path folder, List<RankRecord> dumps) {
+    /** The dump of a rank with a full recorder has about 200 kB. */
+    private static final int MAX_DUMP_BYTES = 64 << 20;
+
     private static final Pattern ATTEMPT = Pattern.compile("attempt-(\\d{1,8})");
 
     public DumpFolder {
@@ -51,7 +56,7 @@ public record DumpFolder(Path folder, List<RankRecord> dumps) {
                     ? of(given, attemptRound, found(Objects.requireNonNull(given.getParent())))
                     : last(given);
         } catch (IOException e) {
-            throw new DumpException("cannot read " + directory + ": " + e);
+            throw new DumpException("cannot read " + directory + ": " + FileError.reason(e, directory) + ".");
         }
     }
 
@@ -111,10 +116,10 @@ public record DumpFolder(Path folder, List<RankRecord> dumps) {
 
     private static RankRecord dump(Path file) {
         try {
-            return RankRecord.decode(Files.readAllBytes(file));
+            return RankRecord.decode(UserFile.bytes(file, MAX_DUMP_BYTES));
         } catch (IOException e) {
             throw new DumpException(
-                    file + " is no flight recorder's dump of this version of jrun: " + e.getMessage() + ".");
+                    file + " is no flight recorder's dump of this version of jrun: " + FileError.reason(e, file) + ".");
         }
     }
 

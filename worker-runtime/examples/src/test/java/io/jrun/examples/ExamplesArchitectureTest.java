@@ -18,6 +18,7 @@ class ExamplesArchitectureTest {
                     "io.jrun.examples..",
                     "io.jrun.comm",
                     "io.jrun.comm.elastic",
+                    "io.jrun.comm.file",
                     "io.jrun.train..",
                     "io.jrun.models..",
                     "org.bytedeco..",

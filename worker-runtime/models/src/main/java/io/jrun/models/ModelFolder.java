@@ -1,5 +1,7 @@
 package io.jrun.models;
 
+import io.jrun.comm.file.FileError;
+import io.jrun.comm.file.UserFile;
 import io.jrun.models.bert.Bert;
 import io.jrun.models.bert.BertConfig;
 import io.jrun.models.gpt2.Gpt2;
@@ -19,6 +21,7 @@ import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
+import java.nio.file.LinkOption;
 import java.nio.file.Path;
 import java.util.LinkedHashMap;
 import java.util.Locale;
@@ -32,6 +35,8 @@ import org.bytedeco.pytorch.Tensor;
 public final class ModelFolder {
     private static final String CONFIG = "config.json";
     private static final String META_CONFIG = "params.json";
+    /** A configuration has some kilobytes. */
+    private static final int MAX_CONFIG_BYTES = 16 << 20;
 
     private ModelFolder() {}
 
@@ -52,16 +57,18 @@ public final class ModelFolder {
         Path config = folder.resolve(CONFIG);
         Path metaConfig = folder.resolve(META_CONFIG);
         try {
-            if (Files.exists(config)) {
-                LanguageModel model = build(JsonObject.read(config));
-                model.keepConfigJson(Files.readString(config));
+            if (Files.exists(config, LinkOption.NOFOLLOW_LINKS)) {
+                String json = UserFile.text(config, MAX_CONFIG_BYTES);
+                LanguageModel model = build(JsonObject.parse(config.toString(), json));
+                model.keepConfigJson(json);
                 return model;
             }
-            if (Files.exists(metaConfig)) {
+            if (Files.exists(metaConfig, LinkOption.NOFOLLOW_LINKS)) {
                 return buildMeta(JsonObject.read(metaConfig), path);
             }
         } catch (IOException e) {
-            throw new CheckpointException("cannot read the configuration in " + folder + ": " + e, e);
+            throw new CheckpointException(
+                    "cannot read the configuration in " + folder + ": " + FileError.reason(e, folder), e);
         } catch (IllegalArgumentException e) {
             throw new CheckpointException(String.valueOf(e.getMessage()), e);
         } catch (CheckpointException e) {
@@ -116,7 +123,8 @@ public final class ModelFolder {
                 }
             });
         } catch (IOException e) {
-            throw new CheckpointException("cannot write " + folder.resolve(CONFIG) + ": " + e, e);
+            throw new CheckpointException(
+                    "cannot write " + folder.resolve(CONFIG) + ": " + FileError.reason(e, folder.resolve(CONFIG)), e);
         }
     }
 

@@ -1,5 +1,6 @@
 package io.jrun.tokenizers;
 
+import io.jrun.comm.file.FileError;
 import io.jrun.train.data.DataException;
 import io.jrun.train.token.Tokenizer;
 import io.jrun.train.token.TokenizerProvider;
@@ -17,7 +18,7 @@ public final class HuggingFaceProvider implements TokenizerProvider {
             TokenizerDefinition definition = TokenizerDefinition.read(file);
             return HuggingFaceTokenizer.of(definition);
         } catch (IOException e) {
-            throw new DataException("cannot read " + file + ": " + e, e);
+            throw new DataException("cannot read " + file + ": " + FileError.reason(e, file), e);
         } catch (IllegalArgumentException e) {
             throw new DataException(String.valueOf(e.getMessage()), e);
         }

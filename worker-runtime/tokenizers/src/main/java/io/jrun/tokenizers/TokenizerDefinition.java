@@ -1,9 +1,11 @@
 package io.jrun.tokenizers;
 
+import io.jrun.comm.file.UserFile;
 import io.jrun.train.json.JsonObject;
 import io.jrun.train.json.OneLine;
 import java.io.IOException;
 import java.nio.file.Files;
+import java.nio.file.LinkOption;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Optional;
@@ -30,8 +32,8 @@ record TokenizerDefinition(Path file, String json, int vocabulary, OptionalInt e
      * @throws IllegalArgumentException in one line, if a file is malformed
      */
     static TokenizerDefinition read(Path file) throws IOException {
-        JsonObject root = JsonObject.read(file);
-        String json = Files.readString(file);
+        String json = UserFile.text(file, JsonObject.MAX_FILE_BYTES);
+        JsonObject root = JsonObject.parse(file.toString(), json);
         requireSafe(root, file);
         JsonObject model = root.object("model");
         List<JsonObject> added = root.objects("added_tokens");
@@ -120,7 +122,9 @@ record TokenizerDefinition(Path file, String json, int vocabulary, OptionalInt e
 
     /** The content of {@code tokenizer_config.json}; no members without the file. */
     private static JsonObject config(Path config) throws IOException {
-        return Files.exists(config) ? JsonObject.read(config) : JsonObject.parse(config.toString(), "{}");
+        return Files.exists(config, LinkOption.NOFOLLOW_LINKS)
+                ? JsonObject.read(config)
+                : JsonObject.parse(config.toString(), "{}");
     }
 
     private static Optional<String> configured(JsonObject config, String key) {

@@ -16,6 +16,7 @@ class TokenizersArchitectureTest {
             .dependOnClassesThat()
             .resideOutsideOfPackages(
                     "io.jrun.tokenizers..",
+                    "io.jrun.comm.file",
                     "io.jrun.train.data",
                     "io.jrun.train.json",
                     "io.jrun.train.token",

@@ -29,6 +29,7 @@ class TrainArchitectureTest {
                     "io.jrun.comm",
                     "io.jrun.comm.backend",
                     "io.jrun.comm.elastic",
+                    "io.jrun.comm.file",
                     "org.bytedeco..",
                     "java..",
                     "org.jspecify..");

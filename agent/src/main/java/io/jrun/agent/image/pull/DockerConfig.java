@@ -5,6 +5,8 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import io.jrun.agent.container.ContainerException;
 import io.jrun.agent.node.SearchPath;
+import io.jrun.comm.file.FileError;
+import io.jrun.comm.file.UserFile;
 import java.io.IOException;
 import java.io.OutputStream;
 import java.nio.charset.StandardCharsets;
@@ -22,6 +24,7 @@ import java.util.concurrent.TimeUnit;
  */
 final class DockerConfig {
     private static final ObjectMapper JSON = new ObjectMapper();
+    private static final int MAX_FILE_BYTES = 1 << 20;
     private static final long HELPER_SECONDS = 30;
 
     /** The bytes that a pipe holds. A helper with a longer answer does not end. */
@@ -41,7 +44,7 @@ final class DockerConfig {
             return Optional.empty();
         }
         try {
-            JsonNode config = JSON.readTree(file.toFile());
+            JsonNode config = JSON.readTree(UserFile.bytes(file, MAX_FILE_BYTES));
             for (String name : names) {
                 String helper = config.path("credHelpers").path(name).asText();
                 if (!helper.isEmpty()) {
@@ -63,7 +66,8 @@ final class DockerConfig {
         } catch (JsonProcessingException | IllegalArgumentException e) {
             throw new ContainerException("the credentials in " + file + " are damaged; run 'docker login' again", e);
         } catch (IOException e) {
-            throw new ContainerException("the credentials in " + file + " cannot be read: " + e.getMessage(), e);
+            throw new ContainerException(
+                    "the credentials in " + file + " cannot be read: " + FileError.reason(e, file), e);
         }
     }
 

@@ -1,6 +1,8 @@
 package io.jrun.agent.image.pull;
 
 import io.jrun.agent.container.ContainerException;
+import io.jrun.comm.file.FileError;
+import io.jrun.comm.file.UserFile;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -15,6 +17,8 @@ import java.util.stream.Collectors;
  * {@code machine HOST login USER password PASSWORD}. Stateless.
  */
 final class NetrcFile {
+    private static final int MAX_FILE_BYTES = 1 << 20;
+
     private NetrcFile() {}
 
     /**
@@ -28,12 +32,14 @@ final class NetrcFile {
             return Optional.empty();
         }
         try {
-            String text = Files.readAllLines(file).stream()
+            String text = UserFile.text(file, MAX_FILE_BYTES)
+                    .lines()
                     .filter(line -> !line.strip().startsWith("#"))
                     .collect(Collectors.joining("\n"));
             return find(Arrays.asList(text.strip().split("\\s+")).iterator(), machines, user, file);
         } catch (IOException e) {
-            throw new ContainerException("the credentials in " + file + " cannot be read: " + e.getMessage(), e);
+            throw new ContainerException(
+                    "the credentials in " + file + " cannot be read: " + FileError.reason(e, file), e);
         }
     }
 

@@ -7,9 +7,10 @@ import io.jrun.comm.TransportKind;
 import io.jrun.comm.backend.WorldContext;
 import io.jrun.comm.collective.AlgorithmSelector;
 import io.jrun.comm.collective.TuningTable;
+import io.jrun.comm.file.FileError;
+import io.jrun.comm.file.UserFile;
 import io.jrun.comm.tcp.TcpOptions;
 import java.io.IOException;
-import java.nio.file.Files;
 import java.nio.file.InvalidPathException;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -155,13 +156,16 @@ record WorkerEnvironment(
             return table.isBlank() ? selector : selector.withTable(tuning(table));
         }
 
+        /** A table has one line for each limit. */
+        private static final int MAX_TABLE_BYTES = 1 << 20;
+
         private static TuningTable tuning(String path) {
             try {
-                return TuningTable.parse(Files.readString(Path.of(path)), path);
+                return TuningTable.parse(UserFile.text(Path.of(path), MAX_TABLE_BYTES), path);
             } catch (IOException | InvalidPathException e) {
                 throw new CommException(
                         ErrorCode.USAGE,
-                        "JRUN_TUNING: cannot read " + path + ": " + e
+                        "JRUN_TUNING: cannot read " + path + ": " + FileError.reason(e, path)
                                 + ". The file must exist on every node; unset JRUN_TUNING for the built-in limits.",
                         e);
             }

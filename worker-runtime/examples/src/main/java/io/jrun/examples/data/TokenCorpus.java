@@ -1,6 +1,7 @@
 package io.jrun.examples.data;
 
 import io.jrun.comm.World;
+import io.jrun.comm.file.FileError;
 import io.jrun.models.tokenizer.Tokenizers;
 import io.jrun.train.data.DataException;
 import io.jrun.train.token.ByteTokenizer;
@@ -76,7 +77,7 @@ public final class TokenCorpus implements AutoCloseable {
                     .sorted()
                     .toList();
         } catch (IOException | UncheckedIOException e) {
-            throw new DataException("cannot list " + data + ": " + e, e);
+            throw new DataException("cannot list " + data + ": " + FileError.reason(e, data), e);
         }
     }
 

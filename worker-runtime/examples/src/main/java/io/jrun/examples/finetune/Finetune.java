@@ -2,6 +2,8 @@ package io.jrun.examples.finetune;
 
 import io.jrun.comm.Distributed;
 import io.jrun.comm.World;
+import io.jrun.comm.file.FileError;
+import io.jrun.comm.file.UserFile;
 import io.jrun.examples.data.TokenCorpus;
 import io.jrun.examples.options.InvalidArgumentException;
 import io.jrun.models.ModelFolder;
@@ -18,6 +20,7 @@ import io.jrun.train.token.TokenBatch;
 import io.jrun.train.token.Tokenizer;
 import io.jrun.train.weights.WeightLoader;
 import java.io.IOException;
+import java.io.InputStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
@@ -246,11 +249,14 @@ public final class Finetune {
         try {
             for (String name : TOKENIZER_FILES) {
                 if (Files.exists(folder.resolve(name)) && !folder.toRealPath().equals(out.toRealPath())) {
-                    Files.copy(folder.resolve(name), out.resolve(name), StandardCopyOption.REPLACE_EXISTING);
+                    try (InputStream in = UserFile.stream(folder.resolve(name))) {
+                        Files.copy(in, out.resolve(name), StandardCopyOption.REPLACE_EXISTING);
+                    }
                 }
             }
         } catch (IOException e) {
-            throw new CheckpointException("cannot copy the tokenizer from " + folder + " to " + out + ": " + e, e);
+            throw new CheckpointException(
+                    "cannot copy the tokenizer from " + folder + " to " + out + ": " + FileError.reason(e, out), e);
         }
     }
 }

@@ -1,5 +1,6 @@
 package io.jrun.examples.gpt;
 
+import io.jrun.comm.file.FileError;
 import io.jrun.train.data.Dataset;
 import java.io.IOException;
 import java.io.UncheckedIOException;
@@ -51,7 +52,8 @@ final class BigramModel {
         try {
             return windows.get(index);
         } catch (IOException e) {
-            throw new UncheckedIOException("cannot read " + windows.location(index) + ": " + e, e);
+            throw new UncheckedIOException(
+                    "cannot read " + windows.location(index) + ": " + FileError.reason(e, windows.location(index)), e);
         }
     }
 }

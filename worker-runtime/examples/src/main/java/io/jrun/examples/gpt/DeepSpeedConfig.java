@@ -1,10 +1,11 @@
 package io.jrun.examples.gpt;
 
+import io.jrun.comm.file.FileError;
+import io.jrun.comm.file.UserFile;
 import io.jrun.examples.options.CommandLineArguments;
 import io.jrun.examples.options.InvalidArgumentException;
 import io.jrun.train.json.JsonReader;
 import java.io.IOException;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
@@ -22,6 +23,9 @@ import org.jspecify.annotations.Nullable;
  * @param notes one for each ignored key
  */
 record DeepSpeedConfig(List<String> options, List<String> notes) {
+    /** A configuration has some kilobytes. */
+    private static final int MAX_FILE_BYTES = 16 << 20;
+
     private static final String OPTION = "--deepspeed";
     private static final Set<Object> NEUTRAL = Set.of(false, "none", "None", "fp32");
 
@@ -60,12 +64,14 @@ record DeepSpeedConfig(List<String> options, List<String> notes) {
             return new DeepSpeedConfig(rest, List.of());
         }
         try {
-            DeepSpeedConfig config = parse(file.get().toString(), Files.readString(file.get()), rest, ranks);
+            DeepSpeedConfig config =
+                    parse(file.get().toString(), UserFile.text(file.get(), MAX_FILE_BYTES), rest, ranks);
             List<String> all = new ArrayList<>(config.options());
             all.addAll(rest);
             return new DeepSpeedConfig(all, config.notes());
         } catch (IOException e) {
-            throw new InvalidArgumentException("--deepspeed: cannot read " + file.get() + ": " + e);
+            throw new InvalidArgumentException(
+                    "--deepspeed: cannot read " + file.get() + ": " + FileError.reason(e, file.get()));
         }
     }
 

@@ -1,6 +1,7 @@
 package io.jrun.examples.gpt;
 
 import io.jrun.comm.World;
+import io.jrun.comm.file.FileError;
 import io.jrun.examples.options.InvalidArgumentException;
 import io.jrun.models.transformer.LanguageModel;
 import io.jrun.train.metrics.ModelFlops;
@@ -44,7 +45,8 @@ final class TrainingReport implements AutoCloseable {
         try {
             return TensorBoardWriter.open(folder);
         } catch (IOException e) {
-            throw new InvalidArgumentException("--tensorboard: cannot write to " + folder + ": " + e);
+            throw new InvalidArgumentException(
+                    "--tensorboard: cannot write to " + folder + ": " + FileError.reason(e, folder));
         }
     }
 
@@ -77,7 +79,8 @@ final class TrainingReport implements AutoCloseable {
             try {
                 tensorBoard.write(step, all);
             } catch (IOException e) {
-                throw new InvalidArgumentException("cannot write " + tensorBoard.file() + ": " + e);
+                throw new InvalidArgumentException(
+                        "cannot write " + tensorBoard.file() + ": " + FileError.reason(e, tensorBoard.file()));
             }
         }
     }
@@ -95,7 +98,8 @@ final class TrainingReport implements AutoCloseable {
             try {
                 tensorBoard.close();
             } catch (IOException e) {
-                throw new InvalidArgumentException("cannot write " + tensorBoard.file() + ": " + e);
+                throw new InvalidArgumentException(
+                        "cannot write " + tensorBoard.file() + ": " + FileError.reason(e, tensorBoard.file()));
             }
         }
     }

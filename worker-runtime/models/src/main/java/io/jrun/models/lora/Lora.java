@@ -1,5 +1,6 @@
 package io.jrun.models.lora;
 
+import io.jrun.comm.file.FileError;
 import io.jrun.models.transformer.LanguageModel;
 import io.jrun.models.transformer.Projection;
 import io.jrun.train.checkpoint.CheckpointException;
@@ -91,7 +92,8 @@ public final class Lora {
         try {
             lora = attach(model, LoraOptions.read(folder.resolve(CONFIG)));
         } catch (IOException e) {
-            throw new CheckpointException("cannot read " + folder.resolve(CONFIG) + ": " + e, e);
+            throw new CheckpointException(
+                    "cannot read " + folder.resolve(CONFIG) + ": " + FileError.reason(e, folder.resolve(CONFIG)), e);
         } catch (IllegalArgumentException e) {
             throw new CheckpointException("cannot use the adapters in " + folder + ": " + e.getMessage(), e);
         }
@@ -144,7 +146,8 @@ public final class Lora {
         try {
             Files.writeString(folder.resolve(CONFIG), options.toJson(model.isCausal(), isTransposed));
         } catch (IOException e) {
-            throw new CheckpointException("cannot write " + folder.resolve(CONFIG) + ": " + e, e);
+            throw new CheckpointException(
+                    "cannot write " + folder.resolve(CONFIG) + ": " + FileError.reason(e, folder.resolve(CONFIG)), e);
         }
     }
 

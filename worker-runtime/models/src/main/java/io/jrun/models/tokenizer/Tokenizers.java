@@ -1,5 +1,6 @@
 package io.jrun.models.tokenizer;
 
+import io.jrun.comm.file.FileError;
 import io.jrun.train.data.DataException;
 import io.jrun.train.token.Tokenizer;
 import io.jrun.train.token.TokenizerProvider;
@@ -9,6 +10,7 @@ import java.net.URISyntaxException;
 import java.net.URL;
 import java.net.URLClassLoader;
 import java.nio.file.Files;
+import java.nio.file.LinkOption;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.ServiceLoader;
@@ -39,7 +41,7 @@ public final class Tokenizers {
      */
     public static Tokenizer open(Path path) {
         Path file = fileOf(path);
-        if (!Files.isRegularFile(file)) {
+        if (!Files.exists(file, LinkOption.NOFOLLOW_LINKS)) {
             throw new DataException("there is no tokenizer " + file
                     + ". Copy tokenizer.json from the folder of the model, or take the bytes of the text as tokens.");
         }
@@ -77,7 +79,7 @@ public final class Tokenizers {
         } catch (MalformedURLException e) {
             throw new IllegalStateException("each file has a URL", e);
         } catch (IOException e) {
-            throw new DataException("cannot list " + folder + ": " + e, e);
+            throw new DataException("cannot list " + folder + ": " + FileError.reason(e, folder), e);
         }
     }
 
@@ -103,7 +105,7 @@ public final class Tokenizers {
 
         @Override
         protected Class<?> findClass(String name) throws ClassNotFoundException {
-            if (name.startsWith("io.jrun.train.")) {
+            if (name.startsWith("io.jrun.train.") || name.startsWith("io.jrun.comm.file.")) {
                 return Tokenizers.class.getClassLoader().loadClass(name);
             }
             throw new ClassNotFoundException(name);

@@ -1,5 +1,6 @@
 package io.jrun.train.checkpoint;
 
+import io.jrun.comm.file.FileError;
 import io.jrun.train.Libtorch;
 import io.jrun.train.storage.AtomicFile;
 import io.jrun.train.tensor.TensorMemory;
@@ -60,7 +61,7 @@ public final class Safetensors {
         try {
             AtomicFile.write(file, content(tensors, metadata));
         } catch (IOException e) {
-            throw new CheckpointException("cannot write " + file + ": " + e, e);
+            throw new CheckpointException("cannot write " + file + ": " + FileError.reason(e, file), e);
         }
     }
 

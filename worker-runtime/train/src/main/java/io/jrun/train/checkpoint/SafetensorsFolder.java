@@ -1,5 +1,6 @@
 package io.jrun.train.checkpoint;
 
+import io.jrun.comm.file.FileError;
 import io.jrun.train.json.JsonObject;
 import io.jrun.train.json.JsonWriter;
 import io.jrun.train.storage.AtomicFile;
@@ -64,7 +65,7 @@ public final class SafetensorsFolder {
                 Files.deleteIfExists(folder.resolve(name));
             }
         } catch (IOException e) {
-            throw new CheckpointException("cannot write " + folder + ": " + e, e);
+            throw new CheckpointException("cannot write " + folder + ": " + FileError.reason(e, folder), e);
         }
     }
 
@@ -136,7 +137,7 @@ public final class SafetensorsFolder {
             });
             return weightMap;
         } catch (IOException e) {
-            throw new CheckpointException("cannot read " + index + ": " + e, e);
+            throw new CheckpointException("cannot read " + index + ": " + FileError.reason(e, index), e);
         } catch (IllegalArgumentException e) {
             throw new CheckpointException(String.valueOf(e.getMessage()), e);
         }

@@ -1,5 +1,7 @@
 package io.jrun.train.checkpoint;
 
+import io.jrun.comm.file.FileError;
+import io.jrun.comm.file.UserFile;
 import io.jrun.train.Libtorch;
 import io.jrun.train.tensor.TensorMemory;
 import java.io.IOException;
@@ -11,7 +13,6 @@ import java.nio.ByteOrder;
 import java.nio.channels.FileChannel;
 import java.nio.channels.FileChannel.MapMode;
 import java.nio.file.Path;
-import java.nio.file.StandardOpenOption;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -78,7 +79,7 @@ public final class TensorFile implements AutoCloseable {
         Libtorch.load();
         FileChannel channel = null;
         try {
-            channel = FileChannel.open(path, StandardOpenOption.READ);
+            channel = UserFile.open(path);
             Content content = format.describe(channel);
             long fileBytes = channel.size();
             content.tensors().forEach(tensor -> checkInside(tensor, fileBytes));
@@ -86,7 +87,7 @@ public final class TensorFile implements AutoCloseable {
             channel = null;
             return file;
         } catch (IOException e) {
-            throw new CheckpointException("cannot read " + path + ": " + e, e);
+            throw new CheckpointException("cannot read " + path + ": " + FileError.reason(e, path), e);
         } catch (IllegalArgumentException e) {
             throw new CheckpointException(path + " is not a valid " + kind + " file: " + e.getMessage() + ".", e);
         } finally {
@@ -202,7 +203,7 @@ public final class TensorFile implements AutoCloseable {
             try {
                 whole = channel.map(MapMode.READ_ONLY, 0, channel.size(), arena);
             } catch (IOException e) {
-                throw new CheckpointException("cannot map " + path + ": " + e, e);
+                throw new CheckpointException("cannot map " + path + ": " + FileError.reason(e, path), e);
             }
             mapped = whole;
         }
@@ -219,7 +220,8 @@ public final class TensorFile implements AutoCloseable {
                 readFully(channel, stored.position() + at, part);
             }
         } catch (IOException e) {
-            throw new CheckpointException("cannot read tensor '" + stored.name() + "' of " + path + ": " + e, e);
+            throw new CheckpointException(
+                    "cannot read tensor '" + stored.name() + "' of " + path + ": " + FileError.reason(e, path), e);
         }
         if (isSwapped(stored)) {
             swap(

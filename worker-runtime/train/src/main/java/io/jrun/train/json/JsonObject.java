@@ -1,10 +1,7 @@
 package io.jrun.train.json;
 
+import io.jrun.comm.file.UserFile;
 import java.io.IOException;
-import java.nio.ByteBuffer;
-import java.nio.charset.CharacterCodingException;
-import java.nio.charset.StandardCharsets;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
@@ -19,8 +16,8 @@ import org.jspecify.annotations.Nullable;
  * whose value is null counts as absent. Immutable.
  */
 public final class JsonObject {
-    /** The index of a model with a million tensors has about 100 MB. */
-    private static final long MAX_FILE_BYTES = 256L << 20;
+    /** The largest JSON file. The index of a model with a million tensors has about 100 MB. */
+    public static final int MAX_FILE_BYTES = 256 << 20;
 
     private final String source;
     private final Map<String, @Nullable Object> members;
@@ -33,23 +30,11 @@ public final class JsonObject {
     /**
      * Reads a file.
      *
-     * @throws IOException if the file cannot be read
+     * @throws IOException if the file cannot be read, is not UTF-8, or has more than 256 MiB
      * @throws IllegalArgumentException if the file is no JSON object; the message names the file and the place
      */
     public static JsonObject read(Path file) throws IOException {
-        long bytes = Files.size(file);
-        if (bytes > MAX_FILE_BYTES) {
-            throw new IllegalArgumentException(
-                    file + " has " + bytes + " bytes; a JSON file of a model has at most " + MAX_FILE_BYTES);
-        }
-        try {
-            ByteBuffer content = ByteBuffer.wrap(Files.readAllBytes(file));
-            return parse(
-                    file.toString(),
-                    StandardCharsets.UTF_8.newDecoder().decode(content).toString());
-        } catch (CharacterCodingException e) {
-            throw new IllegalArgumentException(file + " is not UTF-8", e);
-        }
+        return parse(file.toString(), UserFile.text(file, MAX_FILE_BYTES));
     }
 
     /**

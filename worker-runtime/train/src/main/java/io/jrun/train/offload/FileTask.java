@@ -1,5 +1,6 @@
 package io.jrun.train.offload;
 
+import io.jrun.comm.file.FileError;
 import io.jrun.train.fsdp.ShardTransfer;
 import java.time.Duration;
 import java.util.concurrent.ExecutionException;
@@ -47,7 +48,7 @@ final class FileTask<T> implements ShardTransfer {
         } catch (ExecutionException e) {
             String reason = e.getCause() instanceof OffloadException failure
                     ? String.valueOf(failure.getMessage())
-                    : String.valueOf(e.getCause());
+                    : FileError.reason(e.getCause() == null ? e : e.getCause());
             throw new OffloadException(
                     unit + ": " + what + " failed: " + reason
                             + ". Correct the cause, and start the job again: the job goes on from the last whole step.",

@@ -3,6 +3,8 @@ package io.jrun.train.offload;
 import io.jrun.comm.DataType;
 import io.jrun.comm.ProcessGroup;
 import io.jrun.comm.ReduceOp;
+import io.jrun.comm.file.FileError;
+import io.jrun.comm.file.UserFile;
 import io.jrun.train.fsdp.ShardOffload;
 import io.jrun.train.fsdp.ShardTransfer;
 import io.jrun.train.optim.FlatUpdate;
@@ -15,6 +17,7 @@ import java.lang.foreign.MemorySegment;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
+import java.nio.file.LinkOption;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
@@ -39,6 +42,8 @@ import org.bytedeco.pytorch.global.torch;
  */
 public final class OffloadedOptimizer implements ShardOffload, AutoCloseable {
     private static final String COMMITTED = "committed-step";
+    /** The file of {@link #COMMITTED} has one number. */
+    private static final int MAX_COMMIT_BYTES = 64;
 
     /** The group of parameters that need no gradient: they do not change. */
     static final int FROZEN_GROUP = -1;
@@ -73,11 +78,12 @@ public final class OffloadedOptimizer implements ShardOffload, AutoCloseable {
         try {
             Files.createDirectories(folder);
             Path committed = folder.resolve(COMMITTED);
-            steps = Files.exists(committed)
-                    ? Long.parseLong(Files.readString(committed).strip())
+            steps = Files.exists(committed, LinkOption.NOFOLLOW_LINKS)
+                    ? Long.parseLong(UserFile.text(committed, MAX_COMMIT_BYTES).strip())
                     : 0;
         } catch (IOException | NumberFormatException e) {
-            throw new OffloadException("cannot use the folder of offloaded states " + folder + ": " + e, e);
+            throw new OffloadException(
+                    "cannot use the folder of offloaded states " + folder + ": " + FileError.reason(e, folder), e);
         }
         long[] extremes = {steps, -steps};
         group.allReduce(MemorySegment.ofArray(extremes), DataType.I64, 2, ReduceOp.MIN);
@@ -215,7 +221,8 @@ public final class OffloadedOptimizer implements ShardOffload, AutoCloseable {
                 }
             });
         } catch (IOException e) {
-            throw new OffloadException("cannot commit step " + (steps + 1) + " in " + folder + ": " + e, e);
+            throw new OffloadException(
+                    "cannot commit step " + (steps + 1) + " in " + folder + ": " + FileError.reason(e, folder), e);
         }
         steps++;
         zeroGradients();

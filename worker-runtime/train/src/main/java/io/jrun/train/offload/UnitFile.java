@@ -1,10 +1,14 @@
 package io.jrun.train.offload;
 
+import io.jrun.comm.file.FileError;
+import io.jrun.comm.file.UserFile;
 import java.io.EOFException;
 import java.io.IOException;
 import java.lang.foreign.MemorySegment;
 import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
+import java.nio.file.Files;
+import java.nio.file.LinkOption;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 
@@ -25,6 +29,9 @@ final class UnitFile implements AutoCloseable {
         this.file = file;
         this.versionBytes = versionBytes;
         try {
+            if (Files.exists(file, LinkOption.NOFOLLOW_LINKS)) {
+                UserFile.requireRegular(file);
+            }
             channel = FileChannel.open(
                     file, StandardOpenOption.CREATE, StandardOpenOption.READ, StandardOpenOption.WRITE);
         } catch (IOException e) {
@@ -82,7 +89,8 @@ final class UnitFile implements AutoCloseable {
     }
 
     private OffloadException failed(String what, IOException e) {
-        return new OffloadException("cannot " + what + " the offloaded states in " + file + ": " + e, e);
+        return new OffloadException(
+                "cannot " + what + " the offloaded states in " + file + ": " + FileError.reason(e, file), e);
     }
 
     @Override

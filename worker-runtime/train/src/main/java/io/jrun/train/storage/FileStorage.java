@@ -1,5 +1,6 @@
 package io.jrun.train.storage;
 
+import io.jrun.comm.file.UserFile;
 import java.io.EOFException;
 import java.io.IOException;
 import java.nio.ByteBuffer;
@@ -23,6 +24,9 @@ import java.util.zip.CRC32C;
  * version is no lock: if two writers commit at the same moment, the last one wins.
  */
 public final class FileStorage implements Storage {
+    /** Objects of {@link #commit} are small: an index of a checkpoint of 100,000 tensors has about 30 MB. */
+    private static final int MAX_COMMIT_BYTES = 1 << 30;
+
     private final Path base;
 
     private FileStorage(Path base) {
@@ -82,14 +86,14 @@ public final class FileStorage implements Storage {
 
     @Override
     public ObjectReader open(String name) throws IOException {
-        return new FileObjectReader(FileChannel.open(base.resolve(name), StandardOpenOption.READ));
+        return new FileObjectReader(UserFile.open(base.resolve(name)));
     }
 
     @Override
     public Optional<String> version(String name) throws IOException {
         try {
             CRC32C checksum = new CRC32C();
-            checksum.update(Files.readAllBytes(base.resolve(name)));
+            checksum.update(UserFile.bytes(base.resolve(name), MAX_COMMIT_BYTES));
             return Optional.of(Long.toHexString(checksum.getValue()));
         } catch (NoSuchFileException _) {
             return Optional.empty();

@@ -1,5 +1,6 @@
 package io.jrun.train.storage;
 
+import io.jrun.comm.file.FileError;
 import java.io.IOException;
 import java.io.Serial;
 import org.jspecify.annotations.Nullable;
@@ -13,13 +14,13 @@ public sealed class StorageException extends IOException permits CommitConflictE
         super(message, cause);
     }
 
-    /** One line for the user: the message of this class unchanged, and {@code failed: cause} for other errors. */
+    /** One line for the user: the message of this class unchanged, and {@code failed: reason} for other errors. */
     public static String line(String failed, IOException e) {
-        return e instanceof StorageException ? text(e) : failed + ": " + e;
+        return e instanceof StorageException ? text(e) : failed + ": " + FileError.reason(e);
     }
 
-    /** The text of an error: the message of this class; class and message of others. */
+    /** The text of an error: the message of this class; the reason of others. */
     public static String text(IOException e) {
-        return e instanceof StorageException ? String.valueOf(e.getMessage()) : e.toString();
+        return e instanceof StorageException ? String.valueOf(e.getMessage()) : FileError.reason(e);
     }
 }

@@ -1,5 +1,7 @@
 package io.jrun.train.token;
 
+import io.jrun.comm.file.FileError;
+import io.jrun.comm.file.UserFile;
 import io.jrun.train.data.DataException;
 import java.io.IOException;
 import java.io.InputStream;
@@ -56,14 +58,12 @@ public record TextSource(Path path, long maxBytes, String jsonField) {
             } else if (path.toString().toLowerCase(Locale.ROOT).endsWith(ZIP)) {
                 readZip(reader);
             } else {
-                try (InputStream in = Files.newInputStream(path)) {
+                try (InputStream in = UserFile.stream(path)) {
                     reader.read(path.toString(), in);
                 }
             }
-        } catch (IOException e) {
-            throw new DataException("cannot read " + path + ": " + e, e);
-        } catch (UncheckedIOException e) {
-            throw new DataException("cannot read " + path + ": " + e.getCause(), e);
+        } catch (IOException | UncheckedIOException e) {
+            throw new DataException("cannot read " + path + ": " + FileError.reason(e, path), e);
         }
         if (reader.textBytes() == 0) {
             throw new DataException(path + " has no text. Give a file, or a folder or zip file with files that end in "
@@ -85,15 +85,16 @@ public record TextSource(Path path, long maxBytes, String jsonField) {
             if (reader.isFull()) {
                 return;
             }
-            try (InputStream in = Files.newInputStream(file)) {
+            try (InputStream in = UserFile.stream(file)) {
                 reader.read(file.toString(), in);
             } catch (IOException e) {
-                throw new DataException("cannot read " + file + ": " + e, e);
+                throw new DataException("cannot read " + file + ": " + FileError.reason(e, file), e);
             }
         }
     }
 
     private void readZip(TextPartReader reader) throws IOException {
+        UserFile.requireRegular(path);
         try (ZipFile zip = new ZipFile(path.toFile())) {
             List<? extends ZipEntry> entries = zip.stream()
                     .filter(entry -> isText(entry.getName()) && !entry.isDirectory())
@@ -108,7 +109,7 @@ public record TextSource(Path path, long maxBytes, String jsonField) {
                 try (InputStream in = zip.getInputStream(entry)) {
                     reader.read(name, in);
                 } catch (IOException e) {
-                    throw new DataException("cannot read " + name + ": " + e, e);
+                    throw new DataException("cannot read " + name + ": " + FileError.reason(e, name), e);
                 }
             }
         }

@@ -1,5 +1,7 @@
 package io.jrun.train.token;
 
+import io.jrun.comm.file.FileError;
+import io.jrun.comm.file.UserFile;
 import io.jrun.train.data.DataException;
 import java.io.IOException;
 import java.lang.foreign.Arena;
@@ -10,7 +12,6 @@ import java.nio.ByteOrder;
 import java.nio.channels.FileChannel;
 import java.nio.channels.FileChannel.MapMode;
 import java.nio.file.Path;
-import java.nio.file.StandardOpenOption;
 import java.util.zip.CRC32C;
 
 /** A mapped file of tokens. Processes of a node that map the same file share its pages. Thread-safe. */
@@ -41,7 +42,7 @@ public final class TokenFile implements AutoCloseable {
      */
     public static TokenFile open(Path path) {
         Arena arena = Arena.ofShared();
-        try (FileChannel channel = FileChannel.open(path, StandardOpenOption.READ)) {
+        try (FileChannel channel = UserFile.open(path)) {
             long fileBytes = channel.size();
             ByteBuffer begin = ByteBuffer.allocate((int) Math.min(TokenFileHeader.SIZE, fileBytes));
             int read;
@@ -54,7 +55,7 @@ public final class TokenFile implements AutoCloseable {
             return new TokenFile(path, header, arena, tokens);
         } catch (IOException e) {
             arena.close();
-            throw new DataException("cannot read " + path + ": " + e, e);
+            throw new DataException("cannot read " + path + ": " + FileError.reason(e, path), e);
         } catch (IllegalArgumentException e) {
             arena.close();
             throw new DataException(

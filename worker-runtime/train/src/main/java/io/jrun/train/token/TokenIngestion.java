@@ -1,5 +1,6 @@
 package io.jrun.train.token;
 
+import io.jrun.comm.file.FileError;
 import io.jrun.train.data.DataException;
 import java.io.IOException;
 import java.nio.file.Path;
@@ -70,7 +71,7 @@ public final class TokenIngestion implements AutoCloseable {
             writer.commit();
             return new IngestionProgress(source.path().toString(), textBytes, writer.tokens());
         } catch (IOException e) {
-            throw new DataException("cannot write " + target + ": " + e, e);
+            throw new DataException("cannot write " + target + ": " + FileError.reason(e, target), e);
         }
     }
 
@@ -90,7 +91,8 @@ public final class TokenIngestion implements AutoCloseable {
                 writer.add(tokenizer.endOfText().getAsInt());
             }
         } catch (IOException e) {
-            throw new DataException("cannot write the tokens of " + part.location() + ": " + e, e);
+            throw new DataException(
+                    "cannot write the tokens of " + part.location() + ": " + FileError.reason(e, part.location()), e);
         } catch (ExecutionException e) {
             throw new DataException(part.location() + ": " + (e.getCause() == null ? e : e.getCause()).getMessage(), e);
         } catch (TimeoutException e) {

@@ -1,5 +1,7 @@
 package io.jrun.train.weights;
 
+import io.jrun.comm.file.FileError;
+import io.jrun.comm.file.UserFile;
 import io.jrun.train.checkpoint.CheckpointException;
 import io.jrun.train.checkpoint.Safetensors;
 import io.jrun.train.checkpoint.SafetensorsFolder;
@@ -137,14 +139,14 @@ public final class WeightFiles implements AutoCloseable {
 
     /** A zip file begins with PK, a pickle with 0x80. A safetensors file has '{' as its ninth byte. */
     private static boolean isTorchFile(Path file) {
-        try (InputStream in = Files.newInputStream(file)) {
+        try (InputStream in = UserFile.stream(file)) {
             byte[] begin = in.readNBytes(9);
             boolean isSafetensors = begin.length == 9 && begin[8] == '{';
             boolean isZip = begin.length >= 2 && begin[0] == 'P' && begin[1] == 'K';
             boolean isPickle = begin.length >= 1 && begin[0] == (byte) 0x80;
             return (isZip || isPickle) && !isSafetensors;
         } catch (IOException e) {
-            throw new CheckpointException("cannot read " + file + ": " + e, e);
+            throw new CheckpointException("cannot read " + file + ": " + FileError.reason(e, file), e);
         }
     }
 }

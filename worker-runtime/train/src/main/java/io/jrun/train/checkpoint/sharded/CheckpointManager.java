@@ -2,6 +2,7 @@ package io.jrun.train.checkpoint.sharded;
 
 import io.jrun.comm.CommException;
 import io.jrun.comm.ProcessGroup;
+import io.jrun.comm.file.FileError;
 import io.jrun.train.Libtorch;
 import io.jrun.train.checkpoint.CheckpointException;
 import io.jrun.train.storage.Storage;
@@ -262,7 +263,7 @@ public final class CheckpointManager implements AutoCloseable {
         try {
             storage.close();
         } catch (IOException e) {
-            throw new CheckpointException("cannot close " + storage + ": " + e, e);
+            throw new CheckpointException("cannot close " + storage + ": " + FileError.reason(e, storage), e);
         }
     }
 }
