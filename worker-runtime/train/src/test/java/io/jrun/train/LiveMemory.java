@@ -73,6 +73,20 @@ public final class LiveMemory {
         }
     }
 
+    /**
+     * The bytes by which the process grows in each of several rounds, at least. Memory that each round leaves makes all
+     * rounds grow. The JVM takes and frees memory of its own, which makes some rounds grow and others shrink.
+     */
+    public static long leastGrowth(int rounds, Runnable round) {
+        long least = Long.MAX_VALUE;
+        for (int i = 0; i < rounds; i++) {
+            long before = bytes();
+            round.run();
+            least = Math.min(least, bytes() - before);
+        }
+        return least;
+    }
+
     /** Bytes of malloc in use, in blocks of all sizes. */
     public static long bytes() {
         try (Arena arena = Arena.ofConfined()) {

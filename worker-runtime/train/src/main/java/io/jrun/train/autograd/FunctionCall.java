@@ -61,6 +61,10 @@ final class FunctionCall implements AutoCloseable {
         markerNode = address;
     }
 
+    List<Tensor> savedTensors() {
+        return context.savedTensors();
+    }
+
     /** Adds the two hooks. The node then owns the native halves of the hooks. */
     void addHooks(Node node) {
         node.add_pre_hook(before);

@@ -83,6 +83,11 @@ public final class FunctionContext {
         }
     }
 
+    /** The tensors that {@link #save} has kept and that are not freed. */
+    List<Tensor> savedTensors() {
+        return saved.stream().map(SavedTensor::tensor).toList();
+    }
+
     boolean isDifferentiable(Tensor output) {
         return (output.is_floating_point() || output.is_complex())
                 && !nonDifferentiable.contains(TensorMemory.identity(output));

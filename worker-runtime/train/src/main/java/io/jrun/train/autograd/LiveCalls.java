@@ -1,5 +1,6 @@
 package io.jrun.train.autograd;
 
+import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
@@ -54,6 +55,14 @@ final class LiveCalls {
 
     static boolean isMarker(Node node) {
         return MARKER_NODES.contains(node.address());
+    }
+
+    /** The tensors that the call of the marker {@code node} keeps for the backward pass; none for another node. */
+    static List<Tensor> savedTensors(Node node) {
+        return CALLS.values().stream()
+                .filter(call -> call.markerNode() == node.address())
+                .flatMap(call -> call.savedTensors().stream())
+                .toList();
     }
 
     private static final class CallNumber extends Pointer {

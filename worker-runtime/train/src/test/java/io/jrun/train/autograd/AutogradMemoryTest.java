@@ -16,14 +16,11 @@ import org.junit.jupiter.api.Test;
 
 /** Calls of Java functions leave no object and no memory, whatever becomes of them. */
 class AutogradMemoryTest {
-    private static final int WARM_UP = 500;
-    private static final int CALLS = 40_000;
+    private static final int ROUNDS = 6;
+    private static final int CALLS = 1_500; // of a round
     private static final int SAVED_FLOATS = 1 << 10;
-    /**
-     * A node has more than 500 bytes, so one node left by each call makes 20 MB. The JVM's compilers take a few
-     * megabytes.
-     */
-    private static final long LIMIT_BYTES = 12 << 20;
+    /** A node has more than 500 bytes, so one node left by each call makes 750 kB in each round. */
+    private static final long LIMIT_BYTES = CALLS * 250;
 
     /** Native objects that classes make once. */
     private static final int CLASS_CONSTANTS = 10;
@@ -57,11 +54,8 @@ class AutogradMemoryTest {
         try (Tensor x = torch.zeros(SAVED_FLOATS).requires_grad_(true);
                 Tensor one = torch.zeros(1).requires_grad_(true)) {
             long objects = Pointer.totalCount();
-            run(WARM_UP, x, one);
-            long bytes = LiveMemory.bytes();
-            run(CALLS, x, one);
+            assertThat(LiveMemory.leastGrowth(ROUNDS, () -> run(CALLS, x, one))).isLessThan(LIMIT_BYTES);
             assertThat(LiveCalls.count()).isZero();
-            assertThat(LiveMemory.bytes() - bytes).isLessThan(LIMIT_BYTES);
             assertThat(ownsAtMost(objects + CLASS_CONSTANTS)).isTrue();
         }
     }
