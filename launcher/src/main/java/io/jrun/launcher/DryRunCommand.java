@@ -5,6 +5,7 @@ import io.jrun.agent.node.NodeProbe;
 import io.jrun.agent.proto.LaunchRound;
 import io.jrun.agent.worker.AgentOptions;
 import io.jrun.agent.worker.CpuBinding;
+import io.jrun.agent.worker.JvmVariables;
 import io.jrun.agent.worker.LaunchContext;
 import io.jrun.agent.worker.Placeholders;
 import io.jrun.agent.worker.WorkerCommand;
@@ -121,7 +122,12 @@ final class DryRunCommand {
             JobSpec job, Path home, io.jrun.agent.node.NodeResources here, RankMap ranks) {
         Path logs = job.logDirectory().resolve(job.runId());
         LaunchContext context = new LaunchContext(
-                here, AgentOptions.ofHome(home, Version.TEXT), job.runId(), logs, logs.resolve("agent.sock"), Map.of());
+                here,
+                AgentOptions.ofHome(home, Version.TEXT),
+                job.runId(),
+                logs,
+                logs.resolve("agent.sock"),
+                JvmVariables.restored(System.getenv()));
         LaunchRound launch = JobMessages.launch(job, ranks, ranks.nodes().getFirst(), 1, 0, Map.of());
         return launch.getWorkersList().stream()
                 .map(worker -> WorkerCommand.compose(launch, worker, context))

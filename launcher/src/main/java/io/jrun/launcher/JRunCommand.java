@@ -12,6 +12,7 @@ import io.jrun.launcher.cli.JobsRequest;
 import io.jrun.launcher.cli.ParsedCommand;
 import io.jrun.launcher.cli.SubCommand;
 import io.jrun.launcher.cli.SubmitRequest;
+import io.jrun.launcher.doctor.TemporaryFolderCheck;
 import io.jrun.launcher.image.ImageCommands;
 import io.jrun.launcher.job.ExitCode;
 import io.jrun.launcher.job.JobSpec;
@@ -79,11 +80,22 @@ public final class JRunCommand {
             ArchiveTraining.run(archiveTraining, commandContext);
             return;
         }
-        int code = new JRunCommand(commandContext, terminal).run(Arrays.asList(args));
+        Optional<String> undecoded = UndecodedText.problem(Arrays.asList(args), optionVariables());
+        undecoded.ifPresent(terminal::report);
+        int code = undecoded.isPresent()
+                ? ExitCode.USAGE
+                : new JRunCommand(commandContext, terminal).run(Arrays.asList(args));
         if (startsJob) {
             FastExit.exit(code);
         }
         FastExit.exitWithoutThreads(code);
+    }
+
+    /** The names of the variables that this process has and that may hold options of jrun. */
+    private static List<String> optionVariables() {
+        return System.getenv().keySet().stream()
+                .filter(name -> name.matches("(JRUN|PET|PYXIS)_.*") && !name.startsWith("JRUN_HIDDEN_"))
+                .toList();
     }
 
     /** Runs a command line. Returns its exit code. */
@@ -184,6 +196,8 @@ public final class JRunCommand {
     }
 
     private int start(JobSpec job, ParsedCommand line) throws IOException, InterruptedException {
+        TemporaryFolderCheck.problem(commandContext.environment(), System.getProperty("java.io.tmpdir"))
+                .ifPresent(terminal::report);
         try (JobRun run = new JobRun(job, line.withoutSecrets(), commandContext.home(), index(), terminal)) {
             return job.rendezvous().isPresent()
                     ? new RendezvousRun(job, job.rendezvous().get(), commandContext.home(), run).run()

@@ -1,5 +1,6 @@
 package io.jrun.launcher;
 
+import io.jrun.agent.worker.JvmVariables;
 import io.jrun.launcher.job.JobSpec;
 import io.jrun.launcher.job.Program.JavaProgram;
 import io.jrun.launcher.job.UsageException;
@@ -29,6 +30,7 @@ final class MpiJobRun {
     /** Runs the job with the streams of this process. Returns mpirun's exit code. */
     static int run(JobSpec job, Path home, boolean asRoot) throws IOException, InterruptedException {
         ProcessBuilder builder = new ProcessBuilder(command(job, home, asRoot)).inheritIO();
+        builder.environment().putAll(JvmVariables.restored(System.getenv()));
         builder.environment().putAll(job.workers().environment());
         builder.environment().putIfAbsent("OMP_NUM_THREADS", "1");
         Process mpirun;

@@ -19,6 +19,7 @@ import io.jrun.agent.proto.JobOpened;
 import io.jrun.agent.proto.LaunchRound;
 import io.jrun.agent.proto.OpenJob;
 import io.jrun.agent.proto.Pong;
+import io.jrun.agent.worker.JvmVariables;
 import io.jrun.agent.worker.LaunchContext;
 import io.jrun.agent.worker.ParentDeath;
 import io.jrun.comm.control.Bytes;
@@ -111,8 +112,13 @@ final class Job {
         ControlSocket socket = ControlSocket.bind();
         Guard guard = startGuard(socket, request.getRunId());
         MasterPort masterPort = request.getReserveMasterPort() ? reservePort(socket, guard) : null;
-        LaunchContext context =
-                new LaunchContext(node, options.agent(), request.getRunId(), logDir, socket.path(), System.getenv());
+        LaunchContext context = new LaunchContext(
+                node,
+                options.agent(),
+                request.getRunId(),
+                logDir,
+                socket.path(),
+                JvmVariables.restored(System.getenv()));
         Bytes secret = Bytes.of(request.getJobSecret().toByteArray());
         resources = new Resources(
                 socket,

@@ -21,6 +21,7 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.OptionalLong;
 import java.util.concurrent.ThreadLocalRandom;
+import java.util.stream.Collectors;
 
 /**
  * Makes the command and the environment of a worker that runs in a container. The worker's files of the node (the
@@ -99,7 +100,30 @@ public final class ContainedWorker {
 
     /** One line about variables that have several values, see {@link ContainerEnvironment#conflicts}. */
     public Optional<String> environmentConflicts(LaunchRound launch) {
-        return environment().conflicts(context.inherited(), WorkerEnvironmentBuilder.chosen(launch));
+        Optional<String> conflicts =
+                environment().conflicts(context.inherited(), WorkerEnvironmentBuilder.chosen(launch));
+        Optional<String> lost = lost();
+        return lost.isEmpty()
+                ? conflicts
+                : Optional.of(conflicts.map(text -> text + "; ").orElse("") + lost.get());
+    }
+
+    /** The variables that another engine drops or changes: these engines know text alone, and some know few names. */
+    private Optional<String> lost() {
+        if (spec.engine() == EngineChoice.AUTO || spec.engine() == EngineChoice.BUILTIN) {
+            return Optional.empty();
+        }
+        boolean takesAllNames = spec.engine() == EngineChoice.PODMAN;
+        String names = context.inherited().entrySet().stream()
+                .filter(variable -> (variable.getKey() + variable.getValue()).indexOf(ExactExecutor.REPLACEMENT) >= 0
+                        || !(takesAllNames || variable.getKey().matches("[A-Za-z_][A-Za-z0-9_]*")))
+                .map(Map.Entry::getKey)
+                .sorted()
+                .collect(Collectors.joining(", "));
+        return names.isEmpty()
+                ? Optional.empty()
+                : Optional.of(spec.engine().word() + " does not hand on as they are: " + names
+                        + " (the engine builtin does)");
     }
 
     private ContainerEnvironment environment() {

@@ -144,7 +144,7 @@ public final class JvmDefaults {
             return true;
         }
         Map<String, String> chosen = WorkerEnvironmentBuilder.chosen(launch);
-        for (String name : List.of("JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS")) {
+        for (String name : JvmVariables.NAMES) {
             String value = chosen.getOrDefault(name, context.inherited().getOrDefault(name, ""));
             if (Collections.list(new StringTokenizer(value)).stream()
                     .anyMatch(option -> mayChooseCollector((String) option))) {

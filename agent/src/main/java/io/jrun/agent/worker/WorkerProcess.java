@@ -6,7 +6,6 @@ import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
-import org.apache.commons.exec.DefaultExecutor;
 import org.apache.commons.exec.ProcessDestroyer;
 import org.jspecify.annotations.Nullable;
 
@@ -108,10 +107,8 @@ public final class WorkerProcess {
     }
 
     private void execute() throws IOException {
-        DefaultExecutor executor = DefaultExecutor.builder()
-                .setWorkingDirectory(plan.workingDir())
-                .setExecuteStreamHandler(logs)
-                .get();
+        ExactExecutor executor = new ExactExecutor(plan.workingDir());
+        executor.setStreamHandler(logs);
         executor.setExitValues(null); // every exit code is a result, none an exception
         executor.setProcessDestroyer(new Watch());
         logs.onExit(this::onExit);

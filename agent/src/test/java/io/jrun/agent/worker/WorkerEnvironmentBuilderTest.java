@@ -118,6 +118,13 @@ class WorkerEnvironmentBuilderTest {
     }
 
     @Test
+    void optionsForEveryJvmGetTheirNamesBack() {
+        assertThat(JvmVariables.restored(Map.of(
+                        "JRUN_HIDDEN_JAVA_TOOL_OPTIONS", "-Xmx1g", "JRUN_HIDDEN__JAVA_OPTIONS", "", "PATH", "/bin")))
+                .isEqualTo(Map.of("JAVA_TOOL_OPTIONS", "-Xmx1g", "_JAVA_OPTIONS", "", "PATH", "/bin"));
+    }
+
+    @Test
     void foreignProgramsGetBackTheLocaleThatTheWrapperReplaced() {
         LaunchRound launch = Launches.two().setProgram(FOREIGN).build();
         assertThat(compose(launch, Map.of("LC_ALL", "C.UTF-8", "JRUN_LC_ALL", "C")))

@@ -3,6 +3,7 @@ package io.jrun.launcher.doctor;
 import io.jrun.agent.container.ContainerSpec;
 import io.jrun.launcher.json.JsonLine;
 import java.io.IOException;
+import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
@@ -29,6 +30,7 @@ public final class Doctor {
         checks.add(() -> MachineChecks.jrun(version, home));
         checks.add(MachineChecks::jdk);
         checks.add(() -> MachineChecks.node(version));
+        checks.add(new TemporaryFolderCheck());
         checks.add(new OpenBlasCheck(System.getenv(), Path.of("/")));
         checks.add(() -> SshCheck.here(System.getenv()));
         checks.add(new SlurmCheck(System.getenv()));
@@ -46,10 +48,15 @@ public final class Doctor {
             try {
                 findings.addAll(check.run());
             } catch (IOException e) {
-                findings.add(CheckResult.problem("check", "the check failed: " + e));
+                findings.add(CheckResult.problem("check", "the check failed: " + reason(e)));
             }
         }
         return new Doctor(findings);
+    }
+
+    private static String reason(IOException e) {
+        String message = String.valueOf(e.getMessage());
+        return e instanceof NoSuchFileException ? message + " does not exist" : message;
     }
 
     /** 0, or 1 if there is a problem. */

@@ -118,7 +118,8 @@ public final class SrunAgentLauncher implements AgentLauncher {
         }
         command.addAll(List.of("--nodes=" + names.size(), "--ntasks=" + names.size()));
         command.add("--nodelist=" + String.join(",", names));
-        command.addAll(List.of("sh", "-c", script(members, hosts, token), allocation.jrun()));
+        // sh may drop variables whose names are no identifiers; the workers need them
+        command.addAll(List.of("/bin/bash", "-p", "-c", script(members, hosts, token), allocation.jrun()));
         return command;
     }
 

@@ -7,12 +7,49 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.attribute.PosixFilePermissions;
+import java.util.List;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
 /** The end of a job decides the end of jrun. */
 class ExitIT extends RealJobs {
+    /** Variables of shells and of other programs: bash hands them on, dash drops names and the JVM replaces bytes. */
+    @Test
+    void variablesReachWorkersByteForByte() {
+        Result result = jrun.with("JAVA_TOOL_OPTIONS", "-XX:+UseG1GC -XX:+UseParallelGC -javaagent:/nonexistent.jar")
+                .with("_JAVA_OPTIONS", "-Xshare:off")
+                .with("TMPDIR", "/nonexistent")
+                .with("BASH_ENV", "/nonexistent")
+                .startUnder(
+                        List.of(
+                                "/bin/bash",
+                                "-c",
+                                "unset BASH_ENV; exec env 'A.B=1' 'BASH_FUNC_called%%=() { echo called; }' RAW=$'\\xff\\xfe' \"$0\" \"$@\""),
+                        "--no-prefix",
+                        "bash",
+                        "-c",
+                        "called; printenv A.B; printf %s \"$RAW\" | od -An -tx1; echo $JAVA_TOOL_OPTIONS $_JAVA_OPTIONS")
+                .await();
+        assertThat(result.exitCode()).as(result.err()).isZero();
+        assertThat(result.out())
+                .isEqualTo(
+                        "called\n1\n ff fe\n-XX:+UseG1GC -XX:+UseParallelGC -javaagent:/nonexistent.jar -Xshare:off\n");
+        assertThat(result.err())
+                .isEqualTo("jrun: TMPDIR=/nonexistent does not exist here; jrun uses /tmp (unset TMPDIR, or make the"
+                        + " folder)\n");
+    }
+
+    @Test
+    void argumentThatIsNotTextIsRefusedInOneLine() {
+        Result result = jrun.startUnder(List.of("/bin/bash", "-c", "exec \"$0\" \"$@\" $'b\\xff'"), "echo", "\ufffd")
+                .await();
+        assertThat(result.exitCode()).isEqualTo(2);
+        assertThat(result.err())
+                .startsWith("jrun: argument 3, 'b\\xff', is not UTF-8. ")
+                .hasLineCount(1);
+    }
+
     @Test
     void successIsZeroAndSaysNothing() {
         Result result = jrun.run("--nproc-per-node=2", "sh", "-c", "echo $RANK of $WORLD_SIZE");

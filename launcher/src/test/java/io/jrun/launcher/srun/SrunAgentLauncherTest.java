@@ -25,7 +25,8 @@ class SrunAgentLauncherTest {
                 .contains("--nodes=2", "--ntasks=2", "--nodelist=n1,n3")
                 .noneMatch(word -> word.startsWith("--gpus") || word.startsWith("--het") || word.contains("5ec7e7"))
                 .endsWith(
-                        "sh",
+                        "/bin/bash",
+                        "-p",
                         "-c",
                         "case $SLURMD_NODENAME in n1) node=0;; n3) node=1;; esac; exec \"$0\" \"agent\""
                                 + " \"--launcher=10.0.0.1:4321\" \"--node=$node\"",

@@ -30,7 +30,7 @@ final class ChangeRoot {
             shift 5
             trap : HUP INT QUIT TERM USR1 USR2
             if [ "$stage" = outside ]; then
-              set -- /bin/sh -c "$script" jrun-init "$script" inside "$mount" "$setpriv" "$env" "$@"
+              set -- /bin/bash -p -c "$script" jrun-init "$script" inside "$mount" "$setpriv" "$env" "$@"
             elif ! "$mount" -n -c -t proc proc ./proc; then
               echo 'jrun: the container of this worker cannot be made: its /proc cannot be mounted' >&2
               exit 125
@@ -67,8 +67,9 @@ final class ChangeRoot {
     List<String> words(WorkerRequest worker) {
         List<String> words = new ArrayList<>();
         if (ownPids) {
-            words.addAll(List.of(tools.unshare(), "--pid", "--", "/bin/sh", "-c", PARENT, "jrun-pids"));
-            words.addAll(List.of(PARENT, "outside"));
+            words.addAll(List.of(tools.unshare(), "--pid", "--"));
+            words.addAll(Shell.EXACT);
+            words.addAll(List.of(PARENT, "jrun-pids", PARENT, "outside"));
             words.addAll(List.of(tools.mount(), tools.setpriv(), tools.env()));
         }
         if (!worker.lateEnvironment().isEmpty()) {

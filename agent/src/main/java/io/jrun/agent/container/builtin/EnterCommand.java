@@ -78,7 +78,9 @@ final class EnterCommand {
         spec.unshare().stream()
                 .filter(namespace -> namespace != UnsharedNamespace.PID)
                 .forEach(namespace -> words.add("--" + namespace.word()));
-        words.addAll(List.of("--", "/bin/sh", "-c", SCRIPT, "jrun-container", tools.mount(), folder + "/fstab", root));
+        words.addAll(List.of("--"));
+        words.addAll(Shell.EXACT);
+        words.addAll(List.of(SCRIPT, "jrun-container", tools.mount(), folder + "/fstab", root));
         words.addAll(List.of(
                 entry.isEmpty() && change.moves() ? "move" : "", tools.umount(), loopbackTool(node.environment())));
         words.addAll(gpuTool(driver, node.environment()));

@@ -6,6 +6,7 @@ import io.jrun.agent.container.UnsharedNamespace;
 import io.jrun.agent.container.WorkerRequest;
 import io.jrun.agent.container.builtin.HostTools;
 import io.jrun.agent.container.builtin.RootEntry;
+import io.jrun.agent.container.builtin.Shell;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.TreeSet;
@@ -73,7 +74,8 @@ final class PodmanEntry implements RootEntry {
 
     @Override
     public List<String> words(PreparedRoot root, WorkerRequest worker, NodeRequest node) throws ContainerException {
-        List<String> words = new ArrayList<>(List.of("/bin/sh", "-c", SCRIPT, "jrun-podman"));
+        List<String> words = new ArrayList<>(Shell.EXACT);
+        words.addAll(List.of(SCRIPT, "jrun-podman"));
         words.add(HostTools.locate("podman", "podman", node.environment()));
         words.add(root.scratch());
         words.add(HostTools.locate("mount", "util-linux", node.environment()));
