@@ -23,6 +23,14 @@ final class ErrorRecords {
 
     private ErrorRecords() {}
 
+    /** Returns the record of the worker itself, or the crash of its JVM. Empty if the worker has left neither. */
+    static Optional<WorkerErrorReport> of(Path logDir) {
+        return read(logDir.resolve("error.json"))
+                .or(() -> JvmCrash.in(logDir)
+                        .map(crash ->
+                                WorkerErrorReport.newBuilder().setCrash(crash).build()));
+    }
+
     static Optional<WorkerErrorReport> read(Path file) {
         byte[] bytes = head(file);
         if (bytes.length == 0) {
@@ -60,6 +68,7 @@ final class ErrorRecords {
         return WorkerErrorReport.newBuilder()
                 .setMessage(cut(text.isEmpty() ? root.toString() : text))
                 .setStack(cut(stack))
+                .setGroupFailure(cut(extra.path("group_failure").asText()))
                 .build();
     }
 

@@ -135,7 +135,7 @@ public final class WorkerProcess {
     }
 
     private synchronized WorkerExit end(String startError, int startExitCode) {
-        Optional<WorkerErrorReport> error = ErrorRecords.read(plan.logDir().resolve("error.json"));
+        Optional<WorkerErrorReport> error = ErrorRecords.of(plan.logDir());
         return new WorkerExit(
                 process == null ? 0 : process.pid(),
                 process == null ? startExitCode : waitStatus,

@@ -191,6 +191,7 @@ final class AgentMessages {
     }
 
     private static WorkerResult.WorkerError error(WorkerErrorReport error) {
-        return new WorkerResult.WorkerError(error.getMessage(), error.getStack());
+        return new WorkerResult.WorkerError(
+                error.getMessage(), error.getStack(), error.getGroupFailure(), error.getCrash());
     }
 }

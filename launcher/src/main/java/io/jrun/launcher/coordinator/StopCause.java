@@ -42,7 +42,7 @@ public sealed interface StopCause {
                         "workerFailed",
                         OptionalInt.of(end.rank()),
                         end.host(),
-                        end.startError().isEmpty() ? end.how() : end.startError());
+                        end.startError().isEmpty() ? howAndWhy(end) : end.startError());
             case HungWorker(int rank, String host, long _, String why) ->
                 new JobFailure("workerHung", OptionalInt.of(rank), host, why);
             case PeersLost(int rank, String host, String why) ->
@@ -53,6 +53,10 @@ public sealed interface StopCause {
             case NotOpened(String why, boolean _) -> new JobFailure("notStarted", OptionalInt.empty(), "", why);
             case LostAgent(String host, String why) -> new JobFailure("agentLost", OptionalInt.empty(), host, why);
         };
+    }
+
+    private static String howAndWhy(WorkerResult end) {
+        return end.how() + (end.groupFailure().isEmpty() ? "" : ": " + end.groupFailure());
     }
 
     /** The exit code of jrun for this cause. */

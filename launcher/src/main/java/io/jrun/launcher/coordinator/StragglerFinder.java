@@ -2,6 +2,7 @@ package io.jrun.launcher.coordinator;
 
 import io.jrun.comm.RankLag;
 import io.jrun.comm.record.GroupRecord;
+import io.jrun.comm.record.RankRanges;
 import io.jrun.launcher.event.Straggler;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -22,6 +23,13 @@ final class StragglerFinder {
     private static final double LEAST_SHARE = 0.05;
 
     private static final double LEAST_SECONDS = 1;
+
+    /**
+     * The lateness is the sum of at least this many long waits. A rank that was late a few times, as in the first steps
+     * of a job, is not a straggler.
+     */
+    private static final int LEAST_TIMES = 6;
+
     private static final double NANOS = 1e9;
 
     private StragglerFinder() {}
@@ -61,10 +69,11 @@ final class StragglerFinder {
         List<Straggler> found = new ArrayList<>();
         byRank.forEach((rank, wait) -> {
             double late = comparison.of(waitedSeconds(wait));
-            if (late >= least) {
-                RankLag lag = seen.getOrDefault(rank, RankLag.none(rank));
+            RankLag lag = seen.getOrDefault(rank, RankLag.none(rank));
+            if (late >= least && late >= LEAST_TIMES * inSeconds(lag.p95())) {
                 double score = comparison.score(waitedSeconds(wait));
-                found.add(straggler(wait.name(), rank, late, late / jobSeconds, score, collectives, lag));
+                String group = wait.name().equals("world") ? "world" : "of ranks " + RankRanges.of(byRank.keySet());
+                found.add(straggler(group, rank, late, late / jobSeconds, score, collectives, lag));
             }
         });
         return found;

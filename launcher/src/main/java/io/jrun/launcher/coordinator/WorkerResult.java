@@ -41,8 +41,21 @@ public record WorkerResult(
         artifacts = List.copyOf(artifacts);
     }
 
-    /** The error record that a worker wrote before its end. */
-    public record WorkerError(String message, String stack) {}
+    /**
+     * What a worker has left of its error.
+     *
+     * @param message the exception; empty after a crash
+     * @param stack the stack of the exception; empty if there is none
+     * @param groupFailure the failure of a group that has caused the exception and that names the rank for which others
+     *     waited; else empty
+     * @param crash the signal and the frame in which the JVM crashed; else empty
+     */
+    public record WorkerError(String message, String stack, String groupFailure, String crash) {
+        /** Makes the error of an exception that no other rank has caused. */
+        public WorkerError(String message, String stack) {
+            this(message, stack, "", "");
+        }
+    }
 
     /** The same end with the worker's place in a mesh. */
     WorkerResult withPlace(String newPlace) {
@@ -73,7 +86,21 @@ public record WorkerResult(
     }
 
     private String end() {
-        return oomKilled ? "was killed by the kernel for memory (OOM)" : ExitCodeDescription.sentence(exitCode);
+        if (oomKilled) {
+            return "was killed by the kernel for memory (OOM)";
+        }
+        String crash = crash();
+        return crash.isEmpty() ? ExitCodeDescription.sentence(exitCode) : "crashed: " + crash;
+    }
+
+    /** The signal and the frame in which the worker's JVM crashed; empty if it did not. */
+    public String crash() {
+        return error.map(WorkerError::crash).orElse("");
+    }
+
+    /** The failure of a group that names the rank for which others waited; empty for another failure. */
+    public String groupFailure() {
+        return error.map(WorkerError::groupFailure).orElse("");
     }
 
     /** The end as a job event of a round. */

@@ -6,7 +6,7 @@ import java.util.Locale;
 /**
  * A rank for which the others of a group have waited, while the rank itself has hardly waited.
  *
- * @param group name of the group
+ * @param group the group for messages: {@code world}, or {@code of ranks 0-3}
  * @param seconds the seconds that a typical other rank has waited for this rank
  * @param share the part of the job's time
  * @param score the lateness, in usual deviations of the other ranks
@@ -52,23 +52,20 @@ public record Straggler(
 
     /** A line for the user, after the job. */
     public String words() {
-        return words("was late: the other ranks of group %s waited %.1f s for rank %d (%.0f %% of the job)");
+        return words("was late: others of group %s waited %.1f s (%.0f %% of the job)");
     }
 
     /** A line for the user, while the job runs. */
     public String wordsSoFar() {
-        return words(
-                "is late: the other ranks of group %s have waited %.1f s for rank %d so far (%.0f %% of the time)");
+        return words("is late: others of group %s have waited %.1f s so far (%.0f %% of the time)");
     }
 
     private String words(String how) {
         return String.format(
                 Locale.ROOT,
-                "rank %d %s; rank %d came last in %d of %d collectives, by %.1f ms at the median, %.1f ms at the 95th"
-                        + " percentile, %.1f ms at most",
+                "rank %d %s; last in %d of %d collectives, by %.1f ms (median), %.1f (95 %%), %.1f (most)",
                 rank,
-                String.format(Locale.ROOT, how, group, seconds, rank, 100 * share),
-                rank,
+                String.format(Locale.ROOT, how, group, seconds, 100 * share),
                 last,
                 collectives,
                 1e3 * medianSeconds,

@@ -40,14 +40,14 @@ public final class DumpListing {
         return lines;
     }
 
-    private static String line(OperationRecord operation) {
+    private String line(OperationRecord operation) {
         return FORMAT.formatted(
                 operation.state().label(),
                 seconds(operation.queuedAgoNanos()),
                 seconds(operation.startedAgoNanos()),
                 seconds(operation.endedAgoNanos()),
                 operation.hasWaited() ? Integer.toString(operation.lateRank()) : "-",
-                operation.describe());
+                operation.call() + " on " + dump.label(operation.group()));
     }
 
     private static String seconds(long nanos) {

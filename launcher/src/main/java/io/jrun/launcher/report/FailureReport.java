@@ -78,7 +78,7 @@ public final class FailureReport {
         lines.add("jrun: " + what + " (exit code " + outcome.exitCode() + ")");
         failureBroadcast(outcome);
         notJoined(outcome.ends());
-        others(outcome.ends());
+        others(outcome.ends(), "");
         if (!outcome.ends().isEmpty()) {
             lines.add("  logs: " + folderOf(outcome.ends()));
         }
@@ -93,7 +93,13 @@ public final class FailureReport {
     }
 
     private void failed(WorkerResult end, JobOutcome outcome) {
-        lines.add("jrun: first failure: rank " + end.rank() + " on " + end.host() + " " + how(end));
+        String who = "rank " + end.rank() + " on " + end.host() + " ";
+        if (end.groupFailure().isEmpty()) {
+            lines.add("jrun: first failure: " + who + how(end));
+        } else { // the rank that reports the failure is not the rank that caused the failure
+            lines.add("jrun: first failure: " + end.groupFailure());
+            lines.add("  reported by " + who.strip() + ", which " + how(end));
+        }
         if (outcome.restarts() > 0) {
             lines.add("  the job was restarted " + times(outcome.restarts()) + " before");
         }
@@ -103,6 +109,8 @@ public final class FailureReport {
         end.error().ifPresent(error -> error(end, error));
         if (end.oomKilled()) {
             lines.add("  " + OOM_ADVICE);
+        } else if (end.error().isPresent()) {
+            OutOfMemoryAdvice.of(end.error().get().message()).ifPresent(advice -> lines.add("  " + advice));
         } else if (end.exitCode() == KILLED && !end.afterStop() && end.error().isEmpty()) {
             lines.add("  if nobody killed it, look for the kernel's out-of-memory killer: dmesg | grep -i oom");
         }
@@ -119,7 +127,7 @@ public final class FailureReport {
                 .filter(other -> other.rank() != end.rank())
                 .toList();
         notStartedEither(end, others);
-        others(others.stream().filter(other -> !isSameStartError(end, other)).toList());
+        others(others.stream().filter(other -> !isSameStartError(end, other)).toList(), end.groupFailure());
         lines.add("  logs: " + jobLogs.resolve(end.logFolder()));
         if (outcome.ends().stream().anyMatch(FailureReport::failedInACollective)) {
             lines.add("  what each rank did last: jrun flight-recorder " + jobLogs.getFileName());
@@ -174,7 +182,9 @@ public final class FailureReport {
     private void error(WorkerResult end, WorkerResult.WorkerError error) {
         List<String> stack = error.stack().lines().toList();
         if (stack.size() > 1 && stderrShown.test(end) && end.stderrTail().contains(stack.getLast())) {
-            error.message().lines().limit(1).forEach(line -> lines.add("  " + line));
+            if (end.groupFailure().isEmpty()) { // else the headline has the message
+                error.message().lines().limit(1).forEach(line -> lines.add("  " + line));
+            }
             lines.add("  its stack is above, and in "
                     + jobLogs.resolve(end.logFolder()).resolve(STDERR));
         } else {
@@ -211,22 +221,33 @@ public final class FailureReport {
                 .toList();
     }
 
-    /** Reports the other ranks. Ranks that ended in the same way share one line. */
-    private void others(List<WorkerResult> ends) {
+    /**
+     * Reports the other ranks. Ranks that ended in the same way share one line.
+     *
+     * @param reported the failure of a group that the report has named; empty if there is none
+     */
+    private void others(List<WorkerResult> ends, String reported) {
         Map<String, NavigableSet<Integer>> groups = new LinkedHashMap<>();
         for (WorkerResult end : ends) {
-            groups.computeIfAbsent(summary(end), _ -> new TreeSet<>()).add(end.rank());
+            groups.computeIfAbsent(summary(end, reported), _ -> new TreeSet<>()).add(end.rank());
         }
         groups.forEach((summary, ranks) -> lines.add("  " + ranks(ranks) + ": " + summary));
     }
 
-    private static String summary(WorkerResult end) {
+    private static String summary(WorkerResult end, String reported) {
         if (!end.startError().isEmpty()) {
             return "could not be started: " + end.startError();
         }
         String error = end.error()
-                .map(record -> ", " + record.message().lines().findFirst().orElse(""))
+                .map(record -> ", "
+                        + (record.crash() + record.message())
+                                .lines()
+                                .findFirst()
+                                .orElse(""))
                 .orElse("");
+        if (!reported.isEmpty() && end.groupFailure().equals(reported)) {
+            error = ", the same failure";
+        }
         String how = ExitCodeDescription.brief(end.exitCode()) + (end.oomKilled() ? ", out of memory" : "");
         return how + (end.afterStop() ? " after the stop signal" : "") + error;
     }

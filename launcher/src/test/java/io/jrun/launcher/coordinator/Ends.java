@@ -106,4 +106,25 @@ public final class Ends {
                 1.25,
                 "");
     }
+
+    /** An end of a worker that has left an error of its own making. */
+    public static WorkerResult withError(int rank, int exitCode, WorkerResult.WorkerError error) {
+        WorkerResult end = of(rank, exitCode, false, "");
+        return new WorkerResult(
+                end.rank(),
+                end.localRank(),
+                end.host(),
+                end.pid(),
+                end.exitCode(),
+                end.afterStop(),
+                end.oomKilled(),
+                end.startError(),
+                end.notJoined(),
+                Optional.of(error),
+                end.stderrTail(),
+                end.artifacts(),
+                end.logFolder(),
+                end.runSeconds(),
+                end.place());
+    }
 }

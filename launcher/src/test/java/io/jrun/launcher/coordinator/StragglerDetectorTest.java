@@ -71,8 +71,7 @@ class StragglerDetectorTest {
         assertThat(said)
                 .singleElement()
                 .asString()
-                .startsWith(
-                        "rank 1 is late: the other ranks of group world have waited 4.0 s for rank 1 so far (50 % of the time); ");
+                .startsWith("rank 1 is late: others of group world have waited 4.0 s so far (50 % of the time); ");
         // From the eighth second on: a second, two that reports may be apart, and two reports more. Then after each
         // tenth more.
         assertThat(shown)

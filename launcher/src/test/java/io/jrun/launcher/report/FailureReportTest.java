@@ -18,6 +18,8 @@ import java.util.Optional;
 import java.util.Set;
 import java.util.TreeSet;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 
 class FailureReportTest {
     private static final Path LOGS = Path.of("/logs/run");
@@ -37,6 +39,41 @@ class FailureReportTest {
                         "  \tat app.Main.main(Main.java:7)",
                         "  rank 0: SIGTERM (143) after the stop signal",
                         "  logs: /logs/run/attempt-0/rank-0001");
+    }
+
+    @Test
+    void rankThatDidNotComeIsInTheHeadline() {
+        String late = "barrier #3 on group world timed out after 4 s: rank 1 (host node1, pid 1001) did not come.";
+        WorkerResult first = Ends.withError(0, 1, new WorkerResult.WorkerError("app.Failed: x", "", late, ""));
+        WorkerResult other = Ends.withError(2, 1, new WorkerResult.WorkerError("app.Failed: x", "", late, ""));
+        assertThat(failed(first, first, other, Ends.stopped(1, 143)))
+                .startsWith(
+                        "jrun: first failure: " + late,
+                        "  reported by rank 0 on node1, which exited with code 1 (pid 1000, after 1.3 s)")
+                .contains("  rank 2: exit 1, the same failure", "  rank 1: SIGTERM (143) after the stop signal");
+    }
+
+    @Test
+    void crashOfAJvmIsNamedWithItsSignalAndFrame() {
+        WorkerResult first = Ends.withError(
+                1, 134, new WorkerResult.WorkerError("", "", "", "SIGSEGV in native code, at [libc.so.6+0x1] strlen"));
+        assertThat(failed(first, first))
+                .startsWith("jrun: first failure: rank 1 on node1 crashed: SIGSEGV in native code, at [libc.so.6+0x1]"
+                        + " strlen (pid 1001, after 1.3 s)");
+    }
+
+    @ParameterizedTest
+    @CsvSource(delimiter = '|', textBlock = """
+            java.lang.OutOfMemoryError: Java heap space               | --jvm-opts=-Xmx
+            java.lang.OutOfMemoryError: GC overhead limit exceeded    | --jvm-opts=-Xmx
+            java.lang.OutOfMemoryError: Metaspace                     | -XX:MaxMetaspaceSize
+            java.lang.OutOfMemoryError: Cannot reserve 9 bytes of direct buffer memory (allocated: 1, limit: 2) | MaxDirectMemorySize
+            java.lang.OutOfMemoryError: unable to create native thread: possibly out of memory | ulimit -u
+            java.lang.OutOfMemoryError: Physical memory usage is too high: physicalBytes (3G) > maxPhysicalBytes (2G) | smaller batches
+            """)
+    void remedyForAnOutOfMemoryErrorIsGiven(String message, String remedy) {
+        WorkerResult first = Ends.withError(1, 1, false, message);
+        assertThat(failed(first, first)).anyMatch(line -> line.contains(remedy) && !line.contains(message));
     }
 
     @Test

@@ -1,6 +1,7 @@
 package io.jrun.comm.backend;
 
 import io.jrun.comm.control.Frame.Peer;
+import io.jrun.comm.record.GroupRecord;
 import java.time.Duration;
 import java.util.List;
 
@@ -47,6 +48,11 @@ public record GroupContext(
     public GroupContext withName(String newName, WaitTimes newWaits) {
         return new GroupContext(
                 world, newName, groupRank, members, deterministic, algorithm, lateWarning, health, newWaits);
+    }
+
+    /** Returns the group for messages: {@code group world}, or {@code group of ranks 0-3, 6} with world ranks. */
+    public String label() {
+        return GroupRecord.label(name, members.stream().map(Peer::rank).toList());
     }
 
     /** Number of members. */

@@ -11,6 +11,7 @@ import java.util.concurrent.CompletionException;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
+import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 
 /** The records of the ranks for which one operation waits. Requests the records and does not wait. Thread-safe. */
@@ -19,6 +20,11 @@ final class LateRankLocations {
     static final int MAX_RANKS = 16;
 
     private static final int MAX_STACKS = 3;
+
+    /** The limit of named ranks in the first line of an error. */
+    private static final int MAX_NAMED = 8;
+
+    private static final String ABSENT = "did not come";
 
     /** The time after which every agent has answered, even for a worker that does not answer. */
     private static final Duration ANSWER_TIMEOUT = Duration.ofMillis(1200);
@@ -79,6 +85,39 @@ final class LateRankLocations {
             }
         }
         return false;
+    }
+
+    /**
+     * Returns a clause that names the ranks that did not come to the operation: the ranks that the backend knows, else
+     * the ranks that have answered from outside the operation. Empty if neither names a rank.
+     *
+     * @param missing group ranks that have not entered the operation, as far as the backend knows them
+     */
+    String late(List<Integer> missing) {
+        List<Integer> ranks = missing;
+        if (ranks.isEmpty()) {
+            ranks = IntStream.range(0, requested.size())
+                    .filter(i -> answer(i) instanceof RankRecord location && !isInside(location))
+                    .mapToObj(requested::get)
+                    .toList();
+        }
+        List<String> parts = new ArrayList<>();
+        ranks.stream()
+                .limit(MAX_NAMED)
+                .forEach(rank -> parts.add(group.describe(rank) + " " + (hasStopped(rank) ? reason(rank) : ABSENT)));
+        return String.join("; ", parts)
+                + (ranks.size() > MAX_NAMED ? "; and " + (ranks.size() - MAX_NAMED) + " more" : "");
+    }
+
+    private boolean hasStopped(int groupRank) {
+        return !reason(groupRank).isEmpty();
+    }
+
+    /** Returns the predicate of a rank whose process does not answer, such as a stopped process; else empty. */
+    private String reason(int groupRank) {
+        int i = requested.indexOf(groupRank);
+        RankRecord location = i < 0 ? null : answer(i);
+        return location == null || location.isKnown() ? "" : location.reason();
     }
 
     /**

@@ -1,5 +1,7 @@
 package io.jrun.comm.backend;
 
+import io.jrun.comm.CommException;
+import io.jrun.comm.ErrorCode;
 import io.jrun.comm.control.RankLocator;
 import java.util.List;
 import java.util.concurrent.ConcurrentHashMap;
@@ -34,6 +36,11 @@ public final class LateRankWarning {
 
         /** Group ranks whose locations to report, the most important first. */
         List<Integer> ranks();
+
+        /** Group ranks that have not entered the operation, as far as the backend knows them; else empty. */
+        default List<Integer> missing() {
+            return List.of();
+        }
     }
 
     /** The key of a queue of operations: the collectives of the group, or the messages of one direction with a peer. */
@@ -94,6 +101,23 @@ public final class LateRankWarning {
     }
 
     /**
+     * Returns the failure of a call whose deadline has passed. Its first line names the ranks that did not come, which
+     * may be other ranks than those from which the call awaited data.
+     */
+    public CommException timedOut(Call call, Awaited awaited) {
+        String locations = locations(call, awaited.ranks());
+        String late = requested(call, awaited.ranks()).late(awaited.missing());
+        return new CommException(
+                ErrorCode.COLLECTIVE_TIMEOUT,
+                call.describe() + " on " + group.label() + " timed out after "
+                        + call.timeout().toSeconds() + " s: "
+                        + (late.isEmpty()
+                                ? group.describe(group.groupRank()) + " still waits for " + awaited.description()
+                                : late)
+                        + ". A rank may be slow, stopped or elsewhere in its program." + locations);
+    }
+
+    /**
      * Returns the locations of the ranks as lines that follow the text of an error; empty if no rank has answered.
      * Waits for its part of the {@link FailureDeadline}, and not at all if the request is so old that no answer will
      * come.
@@ -144,7 +168,7 @@ public final class LateRankWarning {
     }
 
     private void warn(Call call, Awaited awaited) {
-        String operation = "jrun: rank " + group.world().rank() + ": " + call.describe() + " on group " + group.name();
+        String operation = "jrun: rank " + group.world().rank() + ": " + call.describe() + " on " + group.label();
         System.err.println(operation + " has waited " + group.lateWarning().toSeconds() + " s (it fails after "
                 + call.timeout().toSeconds() + " s) for " + awaited.description());
         LateRankLocations answers = new LateRankLocations(group, call, awaited.ranks());

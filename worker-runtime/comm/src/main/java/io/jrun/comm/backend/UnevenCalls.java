@@ -93,8 +93,8 @@ final class UnevenCalls {
                 if (!fits) {
                     throw new CommException(
                             ErrorCode.COLLECTIVE_MISMATCH,
-                            calledBy(first, call, sizes) + ", " + calledBy(second, call, sizes) + " on group "
-                                    + group.name() + ". All ranks must make the same calls in the same order.");
+                            calledBy(first, call, sizes) + ", " + calledBy(second, call, sizes) + " on " + group.label()
+                                    + ". All ranks must make the same calls in the same order.");
                 }
             }
         }

@@ -116,7 +116,7 @@ final class DeadlockDetector implements AutoCloseable {
     /** Whether a rank that is blocked waits for this rank, or for another blocked rank that leads back to this rank. */
     private boolean leadsBack(RankRecord blocked, List<Step> path, Set<Integer> visited) {
         OperationRecord operation = blocked.blockedIn().orElseThrow();
-        path.add(new Step(blocked.rank(), operation.describe()));
+        path.add(new Step(blocked.rank(), operation.call() + " on " + blocked.label(operation.group())));
         for (int next : blocked.awaitedRanks()) {
             if (next == blocked.rank()) {
                 continue;

@@ -79,7 +79,7 @@ final class GroupRuntime {
         this.recorder = registry.recorder();
         this.recorded = recorded;
         this.agreedFailure = parent == null ? new AgreedFailure(context, registry.control()) : parent.agreedFailure;
-        this.collectives = new OperationQueue("group " + context.name());
+        this.collectives = new OperationQueue(context.label());
         this.usesDevices = registry.usesDevices(options.backend());
         this.inbox = new Inbox(context, this::fail);
     }
@@ -243,7 +243,7 @@ final class GroupRuntime {
                 throw closedFailure();
             }
             return queues.computeIfAbsent(
-                    peer, _ -> new OperationQueue("group " + context.name() + " " + direction + " " + peer));
+                    peer, _ -> new OperationQueue(context.label() + " " + direction + " " + peer));
         }
     }
 
@@ -281,7 +281,7 @@ final class GroupRuntime {
     }
 
     private CommException closedFailure() {
-        return OperationQueue.closed("group " + context.name());
+        return OperationQueue.closed(context.label());
     }
 
     void abort(String cause) {
@@ -290,7 +290,7 @@ final class GroupRuntime {
         }
         poison(new CommException(
                 ErrorCode.ABORTED,
-                "group " + context.name() + " was aborted by " + context.describe(context.groupRank()) + ": " + cause));
+                context.label() + " was aborted by " + context.describe(context.groupRank()) + ": " + cause));
     }
 
     /** Fails the group after a failed operation. Returns the cause that all ranks report. */
@@ -344,7 +344,7 @@ final class GroupRuntime {
             parent.close(grace);
             return;
         }
-        OperationQueue.refuseWaiting("closing group " + context.name());
+        OperationQueue.refuseWaiting("closing " + context.label());
         List<PendingOperations> others = new ArrayList<>();
         List<PendingOperations> receiving = new ArrayList<>();
         if (!closeQueues(others, receiving)) {
@@ -353,7 +353,7 @@ final class GroupRuntime {
         if (!haveEnded(others, grace) || !haveEnded(receiving, grace.atMost(GroupRegistry.RECEIVE_GRACE))) {
             poison(new CommException(
                     ErrorCode.ABORTED,
-                    "group " + context.name() + " was closed by " + context.describe(context.groupRank())
+                    context.label() + " was closed by " + context.describe(context.groupRank())
                             + " while operations were pending that did not end within a grace of "
                             + grace.timeout().toSeconds() + " s, or receives within "
                             + GroupRegistry.RECEIVE_GRACE.toMillis()
@@ -362,8 +362,7 @@ final class GroupRuntime {
             if (!haveEnded(others, Deadline.after(GroupRegistry.CLOSE_GRACE))) {
                 throw new CommException(
                         ErrorCode.SYSTEM,
-                        "group " + context.name()
-                                + " cannot be closed: a continuation of Work.future() has not returned.");
+                        context.label() + " cannot be closed: a continuation of Work.future() has not returned.");
             }
         }
         registry.remove(this);

@@ -60,7 +60,7 @@ final class OperationRunner {
     private CommException givenUp(Call call, CommException cause) {
         return new CommException(
                 ErrorCode.ABORTED,
-                call.describe() + " on group " + group.context().name() + " was given up: " + cause.getMessage(),
+                call.describe() + " on " + group.context().label() + " was given up: " + cause.getMessage(),
                 cause);
     }
 }

@@ -34,7 +34,7 @@ record StoreRendezvous(Store store) implements GroupRendezvous {
                 if (deadline.passed()) {
                     throw new CommException(
                             ErrorCode.COLLECTIVE_TIMEOUT,
-                            "group " + group.name() + " was not opened within "
+                            group.label() + " was not opened within "
                                     + deadline.timeout().toSeconds() + " s: " + group.describe(0)
                                     + " has not begun an operation on it. Check the log of that rank.",
                             notYet);

@@ -77,7 +77,7 @@ final class AnySourceWait {
         return new CommException(
                 ErrorCode.PEER_LOST,
                 String.join(", ", left.subList(0, named)) + more + " while " + group.describe(group.groupRank())
-                        + " waited in " + receive.describe() + " on group " + group.name()
+                        + " waited in " + receive.describe() + " on " + group.label()
                         + ": no rank is left that could send.");
     }
 }

@@ -67,7 +67,7 @@ public final class Inbox implements PendingOperations {
                 1,
                 TimeUnit.SECONDS,
                 new LinkedBlockingQueue<>(),
-                task -> ProgressThread.ofOperations("group " + group.name() + " received", task));
+                task -> ProgressThread.ofOperations(group.label() + " received", task));
         this.isRead = new boolean[group.size()];
         this.held = new @Nullable Held[group.size()];
         this.received = new long[group.size()];
@@ -89,7 +89,7 @@ public final class Inbox implements PendingOperations {
         lock.lock();
         try {
             if (closed) {
-                throw OperationQueue.closed("group " + group.name());
+                throw OperationQueue.closed(group.label());
             }
             active++;
             PostedReceive receive = new PostedReceive(request, tag, isObject, posts[source]++, deadline);
@@ -289,7 +289,7 @@ public final class Inbox implements PendingOperations {
     public CommException timedOut(PostedReceive mine) {
         return new CommException(
                 ErrorCode.COLLECTIVE_TIMEOUT,
-                mine.describe() + " on group " + group.name() + " timed out after "
+                mine.describe() + " on " + group.label() + " timed out after "
                         + mine.deadline().timeout().toSeconds() + " s: " + group.describe(group.groupRank())
                         + " has no message that matches. Check the tags and the calls of the senders."
                         + heldBack());

@@ -105,7 +105,7 @@ final class MessageMatcher {
         return new CommException(
                 ErrorCode.COLLECTIVE_MISMATCH,
                 describe(source) + " called " + envelope.describe(sequence, group.groupRank()) + ", "
-                        + describe(group.groupRank()) + " called " + receive.describe() + " on group " + group.name()
+                        + describe(group.groupRank()) + " called " + receive.describe() + " on " + group.label()
                         + ". A message and its receive must have the same type and count.");
     }
 

@@ -49,7 +49,7 @@ final class MpiBackend implements Backend {
         watch.begin(call);
         try (NativeBuffers buffers = NativeBuffers.of(call, group.size())) {
             int code = communicate(call, buffers, communicator());
-            mpi.library.check(code, call.describe() + " on group " + group.name());
+            mpi.library.check(code, call.describe() + " on " + group.label());
             if (call.op() == ReduceOp.AVG && (call.kind() != OpKind.REDUCE || group.groupRank() == call.root())) {
                 Kernels.of(call.type()).divide(buffers.output().address(), group.size(), call.count());
             }

@@ -127,7 +127,7 @@ public final class MpiJob implements GroupRendezvous {
             int length = (int) message.byteSize();
             mpi.library.check(
                     (int) mpi.broadcast.invokeExact(message, length, mpi.library.constant("ompi_mpi_byte"), 0, members),
-                    "MPI_Bcast for group " + group.name());
+                    "MPI_Bcast for " + group.label());
             return message.asSlice(Integer.BYTES, message.get(JAVA_INT, 0)).toArray(JAVA_BYTE);
         } catch (RuntimeException | Error e) {
             throw e;

@@ -94,8 +94,8 @@ final class MpiTimeoutWatchdog implements AutoCloseable {
         }
 
         private void endProcess(Call call, String why) {
-            System.err.println("jrun: rank " + group.world().rank() + ": " + call.describe() + " on group "
-                    + group.name() + " waits in MPI, which cannot cancel an operation: " + why
+            System.err.println("jrun: rank " + group.world().rank() + ": " + call.describe() + " on "
+                    + group.label() + " waits in MPI, which cannot cancel an operation: " + why
                     + ". This process ends, and its launcher ends the job.");
             System.err.flush();
             Runtime.getRuntime().halt(1);

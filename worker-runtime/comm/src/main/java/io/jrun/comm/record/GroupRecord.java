@@ -1,6 +1,7 @@
 package io.jrun.comm.record;
 
 import io.jrun.comm.RankLag;
+import java.util.Collection;
 import java.util.List;
 
 /**
@@ -21,9 +22,27 @@ public record GroupRecord(
      */
     public static final int MAX_LAGS = 8;
 
+    /** The name of the group of all ranks. */
+    private static final String WORLD = "world";
+
     public GroupRecord {
         ranks = List.copyOf(ranks);
         lags = List.copyOf(lags);
+    }
+
+    /**
+     * Returns a group for messages: {@code group world}, or {@code group of ranks 0-3, 6}. The internal names of other
+     * groups mean nothing to users.
+     *
+     * @param ranks world ranks of the members; empty if unknown
+     */
+    public static String label(String name, Collection<Integer> ranks) {
+        return ranks.isEmpty() || name.equals(WORLD) ? "group " + name : "group of ranks " + RankRanges.of(ranks);
+    }
+
+    /** Returns this group for messages. */
+    public String label() {
+        return label(name, ranks);
     }
 
     /** The total of the waits without the longest wait: near zero if a wait happened only once. */

@@ -73,18 +73,18 @@ public record OperationRecord(
         return known ? startedAgoNanos - Math.max(endedAgoNanos, 0) : 0;
     }
 
-    /** Returns the call with its group, for messages. */
-    public String describe() {
-        return call + " on group " + group;
-    }
-
-    /** Returns the predicate of "rank 3 ...". */
-    String place() {
+    /**
+     * Returns the predicate of "rank 3 ...".
+     *
+     * @param label the group for messages, see {@link GroupRecord#label()}
+     */
+    String place(String label) {
+        String operation = call + " on " + label;
         return switch (state) {
-            case QUEUED -> "has called " + describe();
-            case STARTED -> "has been in " + describe() + " for " + Math.round(ranNanos() / NANOS_PER_SECOND) + " s";
-            case COMPLETED -> "has completed " + describe();
-            case FAILED -> "has failed in " + describe();
+            case QUEUED -> "has called " + operation;
+            case STARTED -> "has been in " + operation + " for " + Math.round(ranNanos() / NANOS_PER_SECOND) + " s";
+            case COMPLETED -> "has completed " + operation;
+            case FAILED -> "has failed in " + operation;
         };
     }
 }

@@ -140,20 +140,29 @@ public record RankRecord(
         if (unfinished.stream().noneMatch(operation -> operation.group().equals(group))) {
             places.add(lastPlace(group));
         }
-        unfinished.stream().limit(MAX_PLACES).forEach(operation -> places.add(operation.place()));
+        unfinished.stream().limit(MAX_PLACES).forEach(operation -> places.add(place(operation)));
         return String.join(", and ", places);
+    }
+
+    private String place(OperationRecord operation) {
+        return operation.place(label(operation.group()));
+    }
+
+    /** Returns a group for messages: by its ranks if the record has them, else by its name. */
+    public String label(String group) {
+        return group(group).map(GroupRecord::label).orElse("group " + group);
     }
 
     private String lastPlace(String group) {
         long last = started(group) - 1;
         if (last < 0 && operations.stream().noneMatch(operation -> isEntered(operation, group))) {
-            return "has entered no operation of group " + group;
+            return "has entered no operation of " + label(group);
         }
         return operations.reversed().stream()
                         .filter(operation -> isEntered(operation, group))
                         .findFirst()
-                        .map(OperationRecord::place)
-                        .orElse("has completed operation #" + last + " on group " + group)
+                        .map(this::place)
+                        .orElse("has completed operation #" + last + " on " + label(group))
                 + " and has entered no other operation of that group";
     }
 

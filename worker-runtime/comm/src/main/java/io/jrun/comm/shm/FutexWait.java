@@ -146,13 +146,7 @@ final class FutexWait {
             late.check(call, left, positions.awaiting(call, peer));
         }
         if (left <= 0) {
-            throw new CommException(
-                    ErrorCode.COLLECTIVE_TIMEOUT,
-                    call.describe() + " on group " + group.name() + " timed out after "
-                            + call.timeout().toSeconds() + " s: " + group.describe(group.groupRank())
-                            + " still waits for " + positions.awaited(call, peer)
-                            + ". A rank may be slow, stopped, or somewhere else in its program."
-                            + late.locations(call, positions.wanted(call, peer)));
+            throw late.timedOut(call, positions.awaiting(call, peer));
         }
     }
 
@@ -160,6 +154,6 @@ final class FutexWait {
         return new CommException(
                 ErrorCode.PEER_LOST,
                 group.describe(peer) + " " + how + " while " + group.describe(group.groupRank()) + " waited for it in "
-                        + call.describe() + " on group " + group.name() + ". " + positions.all());
+                        + call.describe() + " on " + group.label() + ". " + positions.all());
     }
 }

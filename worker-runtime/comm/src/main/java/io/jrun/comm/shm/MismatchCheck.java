@@ -66,7 +66,7 @@ final class MismatchCheck {
         long mine = SharedWords.plain(block.pieceBytes(group.groupRank()));
         long theirs = SharedWords.plain(block.pieceBytes(peer));
         if (mine != theirs) {
-            throw written(call.describe() + " on group " + group.name() + ": " + group.describe(group.groupRank())
+            throw written(call.describe() + " on " + group.label() + ": " + group.describe(group.groupRank())
                     + " divides calls into pieces of " + mine + " bytes but " + group.describe(peer)
                     + " into pieces of "
                     + theirs + ". Set JRUN_PIECE_BYTES and JRUN_CONNECTIONS equally on every rank.");
@@ -136,7 +136,7 @@ final class MismatchCheck {
         boolean peerFirst = peer < group.groupRank();
         String first = peerFirst ? calledBy(peer, theirs) : calledBy(group.groupRank(), mine);
         String second = peerFirst ? calledBy(group.groupRank(), mine) : calledBy(peer, theirs);
-        return written(first + ", " + second + " on group " + group.name()
+        return written(first + ", " + second + " on " + group.label()
                 + ". All ranks must make the same calls in the same order. " + positions.all()
                 + locationsOfMissingRanks(call));
     }

@@ -68,6 +68,11 @@ final class RankPositions {
             public List<Integer> ranks() {
                 return wanted(call, peer);
             }
+
+            @Override
+            public List<Integer> missing() {
+                return call.kind().isMessage() ? List.of() : RankPositions.this.missing(call);
+            }
         };
     }
 

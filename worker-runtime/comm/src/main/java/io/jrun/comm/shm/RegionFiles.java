@@ -95,8 +95,7 @@ final class RegionFiles {
             return failure;
         }
         return new CommException(
-                ErrorCode.SYSTEM,
-                "another process has changed the files of region " + region + " of group " + group.name());
+                ErrorCode.SYSTEM, "another process has changed the files of region " + region + " of " + group.label());
     }
 
     private String name(int region, int rank) {

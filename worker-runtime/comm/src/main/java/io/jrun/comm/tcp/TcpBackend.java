@@ -206,8 +206,7 @@ final class TcpBackend implements Backend {
             setup.register(connections);
             return new TcpChannel(group, connections, setup, channelSelector);
         } catch (IOException e) {
-            throw new CommException(
-                    ErrorCode.SYSTEM, "group " + group.name() + ": cannot open a selector: " + e.getMessage(), e);
+            throw new CommException(ErrorCode.SYSTEM, group.label() + ": cannot open a selector: " + e.getMessage(), e);
         }
     }
 

@@ -250,7 +250,7 @@ final class TcpChannel implements PeerLinks, AutoCloseable {
         FrameHeader ours = currentHeader();
         String text;
         if (!ours.isSameCall(theirs) && !ours.describe().equals(theirs.describe())) {
-            text = "group " + group.name() + ": " + group.describe(rank()) + " called "
+            text = group.label() + ": " + group.describe(rank()) + " called "
                     + currentCall().describe() + " but " + group.describe(peer) + " called " + theirs.describe()
                     + ". Every rank must make the same calls in the same order.";
         } else if (ours.algorithm() != theirs.algorithm()) {
@@ -418,13 +418,7 @@ final class TcpChannel implements PeerLinks, AutoCloseable {
     }
 
     private CommException timedOut() {
-        return new CommException(
-                ErrorCode.COLLECTIVE_TIMEOUT,
-                where() + group.describe(rank()) + " has waited "
-                        + currentCall().timeout().toSeconds() + " s for " + awaited()
-                        + ". A rank may be slow, stopped or elsewhere in the program: see"
-                        + " the logs, or raise the timeout."
-                        + late.locations(currentCall(), wanted()));
+        return late.timedOut(currentCall(), awaiting());
     }
 
     /** Returns the locations of the other ranks, after a call has failed because of {@code peer}. */
@@ -478,7 +472,7 @@ final class TcpChannel implements PeerLinks, AutoCloseable {
     }
 
     private String where() {
-        return currentCall().describe() + " on group " + group.name() + ": ";
+        return currentCall().describe() + " on " + group.label() + ": ";
     }
 
     // Returns the predicate of the peer.

@@ -3,11 +3,15 @@ package io.jrun.comm.worker;
 import static io.jrun.comm.worker.JsonText.quoted;
 import static java.nio.charset.StandardCharsets.UTF_8;
 
+import io.jrun.comm.CommException;
+import io.jrun.comm.ErrorCode;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
+import java.util.EnumSet;
 import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.atomic.AtomicBoolean;
 import org.jspecify.annotations.Nullable;
 
@@ -19,6 +23,15 @@ import org.jspecify.annotations.Nullable;
  * before main, may never join, and may have malformed variables.
  */
 final class ErrorRecord {
+    private static final Set<ErrorCode> OF_OTHER_RANKS = EnumSet.of(
+            ErrorCode.COLLECTIVE_TIMEOUT,
+            ErrorCode.COLLECTIVE_MISMATCH,
+            ErrorCode.PEER_LOST,
+            ErrorCode.RENDEZVOUS_TIMEOUT);
+
+    /** The limit of causes. The causes of an exception may form a circle. */
+    private static final int MAX_CAUSES = 16;
+
     private final @Nullable Path file;
     private final String rank;
     private final String host;
@@ -55,10 +68,26 @@ final class ErrorRecord {
         }
     }
 
+    /**
+     * Returns the failure of a group that has caused {@code failure} and that names other ranks: the awaited, lost or
+     * disagreeing rank. Empty if there is none.
+     */
+    private static String groupFailure(Throwable failure) {
+        Throwable cause = failure;
+        for (int depth = 0; cause != null && depth < MAX_CAUSES; depth++) {
+            if (cause instanceof CommException comm && OF_OTHER_RANKS.contains(comm.code())) {
+                return String.valueOf(comm.getMessage()).lines().findFirst().orElse("");
+            }
+            cause = cause.getCause();
+        }
+        return "";
+    }
+
     private String json(Throwable failure, FailureText text) {
         return "{\"message\":{\"message\":" + quoted(failure.toString())
                 + ",\"extraInfo\":{\"java_callstack\":" + quoted(text.shortText())
                 + ",\"full_callstack\":" + quoted(text.fullText())
+                + ",\"group_failure\":" + quoted(groupFailure(failure))
                 + ",\"timestamp\":\"" + System.currentTimeMillis() / 1000 + "\""
                 + ",\"rank\":" + quoted(rank) + ",\"host\":" + quoted(host)
                 + ",\"pid\":" + ProcessHandle.current().pid() + "}}}\n";

@@ -125,7 +125,7 @@ public final class MpiPrograms {
     private static void late(World world, GroupOptions mpi) {
         try (ProcessGroup all = world.group().split(0, world.rank(), mpi)) {
             if (world.rank() != 0) {
-                refused("absence", "barrier #0 on group world.2c0 timed out after 2 s", all::barrier);
+                refused("absence", "barrier #0 on group of ranks 0-2 timed out after 2 s", all::barrier);
             }
             world.group().barrier();
         }

@@ -53,7 +53,7 @@ class MpiWorldIT {
         Ended ended = run("absent", "JRUN_TIMEOUT_SECONDS=2");
         assertThat(ended.exitCode()).isEqualTo(1);
         assertThat(ended.output())
-                .contains("barrier #1 on group world.0c0 waits in MPI, which cannot cancel an operation:"
+                .contains("barrier #1 on group of ranks 0-2 waits in MPI, which cannot cancel an operation:"
                         + " the operation has passed its deadline of 2 s");
     }
 

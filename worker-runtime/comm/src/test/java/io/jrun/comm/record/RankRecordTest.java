@@ -79,10 +79,11 @@ class RankRecordTest {
     void thePlaceIsTheLastOperationOfTheGroupAndWhatRuns() {
         assertThat(receiving().place("world"))
                 .isEqualTo("has completed barrier #3 on group world and has entered no other operation of that group,"
-                        + " and has been in recv #0 on group pair for 3 s");
-        assertThat(receiving().place("pair")).isEqualTo("has been in recv #0 on group pair for 3 s");
+                        + " and has been in recv #0 on group of ranks 1-2 for 3 s");
+        assertThat(receiving().place("pair")).isEqualTo("has been in recv #0 on group of ranks 1-2 for 3 s");
         assertThat(receiving().place("other"))
-                .isEqualTo("has entered no operation of group other, and has been in recv #0 on group pair for 3 s");
+                .isEqualTo(
+                        "has entered no operation of group other, and has been in recv #0 on group of ranks 1-2 for 3 s");
         assertThat(rank(0, operation("world", 0, "barrier", -1, OperationState.QUEUED, -1))
                         .place("world"))
                 .isEqualTo("has entered no operation of group world");

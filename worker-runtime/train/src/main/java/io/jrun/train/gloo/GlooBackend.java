@@ -180,7 +180,7 @@ final class GlooBackend implements Backend {
                 if (call.deadline().passed()) {
                     throw new CommException(
                             ErrorCode.COLLECTIVE_TIMEOUT,
-                            call.describe() + " on group " + context.name() + " was not done within "
+                            call.describe() + " on " + context.label() + " was not done within "
                                     + call.deadline().timeout().toSeconds()
                                     + " s over Gloo. Gloo does not name the missing rank. Compare the ranks' logs,"
                                     + " or run with --backend jrun.",
@@ -196,7 +196,7 @@ final class GlooBackend implements Backend {
         boolean lost = said.contains("closed by peer") || said.contains("reset by peer");
         return new CommException(
                 lost ? ErrorCode.PEER_LOST : ErrorCode.SYSTEM,
-                call.describe() + " on group " + context.name() + " failed in Gloo: " + said,
+                call.describe() + " on " + context.label() + " failed in Gloo: " + said,
                 failure);
     }
 

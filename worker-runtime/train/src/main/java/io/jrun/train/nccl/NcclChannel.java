@@ -140,7 +140,7 @@ final class NcclChannel implements AutoCloseable {
                 group.health().check();
                 throw new CommException(
                         ErrorCode.ABORTED,
-                        call.describe() + " on group " + group.name() + " was ended with its communicator");
+                        call.describe() + " on " + group.label() + " was ended with its communicator");
             }
             if (!hasEnded) {
                 checkTime(call);
@@ -177,7 +177,7 @@ final class NcclChannel implements AutoCloseable {
     private CommException failed(Call call, IllegalStateException failure) {
         group.health().check();
         return new CommException(
-                ErrorCode.SYSTEM, call.describe() + " on group " + group.name() + ": " + failure.getMessage(), failure);
+                ErrorCode.SYSTEM, call.describe() + " on " + group.label() + ": " + failure.getMessage(), failure);
     }
 
     private MemorySegment communicator(Call call) {
@@ -242,7 +242,7 @@ final class NcclChannel implements AutoCloseable {
         }
         throw new CommException(
                 ErrorCode.COLLECTIVE_TIMEOUT,
-                call.describe() + " on group " + group.name() + " was not done within "
+                call.describe() + " on " + group.label() + " was not done within "
                         + deadline.timeout().toSeconds() + " s over NCCL, and was aborted. Compare the ranks' logs;"
                         + " set NCCL_DEBUG=INFO for more output.");
     }

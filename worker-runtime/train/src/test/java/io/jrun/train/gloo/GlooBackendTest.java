@@ -166,7 +166,7 @@ class GlooBackendTest {
                             .isInstanceOfSatisfying(
                                     CommException.class,
                                     e -> assertThat(e.code()).isEqualTo(ErrorCode.COLLECTIVE_TIMEOUT))
-                            .hasMessageContaining("barrier #1 on group world.0c0")
+                            .hasMessageContaining("barrier #1 on group of ranks 0-1")
                             .hasMessageContaining("rank 1");
                 }
                 world.group().barrier();
@@ -285,7 +285,7 @@ class GlooBackendTest {
                         .isInstanceOfSatisfying(
                                 CommException.class, e -> assertThat(e.code()).isEqualTo(ErrorCode.COLLECTIVE_MISMATCH))
                         .hasMessageContaining("rank 0 called allToAll #0(f32, blocks out 1 2, in 1 3),"
-                                + " rank 1 called allToAll #0(f32, blocks out 3 4, in 5 4) on group world.0c0");
+                                + " rank 1 called allToAll #0(f32, blocks out 3 4, in 5 4) on group of ranks 0-1");
                 world.group().barrier();
             }
         });
