@@ -6,6 +6,7 @@ import io.jrun.comm.ProcessGroup;
 import io.jrun.comm.ReduceOp;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 
 /**
@@ -32,6 +33,9 @@ final class Measurement {
 
     private static final long WARM_UP_BYTES = 64 << 10;
 
+    /** The longest time of the calls of the largest size before the first size. The JVM compiles for up to a second. */
+    private static final double WARM_UP_NANOS = 2e9;
+
     private final BenchedOperation operation;
     private final DataType type;
     private final ReduceOp op;
@@ -53,12 +57,19 @@ final class Measurement {
     /** The result of one backend at one size. */
     record Result(ComparedBackend peer, long bytes, long count, Samples samples, long errors) {}
 
-    /** Runs calls before the first size, so that the JIT has compiled the code. */
+    /**
+     * Runs calls before the first size, so that the JIT has compiled the code of small and of large sizes, and all
+     * memory was touched.
+     */
     void warmUp(List<ComparedBackend> peers, long maxBytes, int calls) {
         for (ComparedBackend peer : peers) {
-            long largest = elements(Math.min(maxBytes, WARM_UP_BYTES));
             double[] _ = time(cell(peer, elements(1)), calls, 3);
-            double[] _ = time(cell(peer, largest), calls, 1);
+            double[] _ = time(cell(peer, elements(Math.min(maxBytes, WARM_UP_BYTES))), calls, 1);
+            double passed = maxBytes > WARM_UP_BYTES ? 0 : WARM_UP_NANOS;
+            for (int call = 0; call < calls && passed < WARM_UP_NANOS; call += MIN_SAMPLES_PER_TURN) {
+                double[] nanos = time(cell(peer, elements(maxBytes)), 1, MIN_SAMPLES_PER_TURN);
+                passed += Arrays.stream(nanos).sum();
+            }
         }
     }
 

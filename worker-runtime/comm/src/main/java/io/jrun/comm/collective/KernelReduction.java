@@ -4,7 +4,6 @@ import io.jrun.comm.DataType;
 import io.jrun.comm.ReduceOp;
 import io.jrun.comm.backend.Call;
 import io.jrun.comm.backend.PausePoint;
-import io.jrun.comm.kernel.Kernel;
 import io.jrun.comm.kernel.Kernels;
 import io.jrun.comm.kernel.RankOrderFold;
 import java.lang.foreign.Arena;
@@ -113,14 +112,16 @@ public final class KernelReduction implements Reduction {
 
     private void combine(MemorySegment accumulator, MemorySegment contribution, long bytes) {
         DataType type = call().type();
-        Kernel kernel = Kernels.of(type);
+        long count = bytes / type.sizeBytes();
         long address = alive(accumulator).address();
-        kernel.combine(call().op(), address, alive(contribution).address(), address, bytes / type.sizeBytes());
+        Kernels.of(type, count)
+                .combine(call().op(), address, alive(contribution).address(), address, count);
     }
 
     private void divide(MemorySegment result, long bytes) {
         DataType type = call().type();
-        Kernels.of(type).divide(alive(result).address(), size, bytes / type.sizeBytes());
+        long count = bytes / type.sizeBytes();
+        Kernels.of(type, count).divide(alive(result).address(), size, count);
     }
 
     private Call call() {

@@ -31,7 +31,8 @@ public final class FileError {
         Throwable failure = withoutWrapper(e);
         // An exception without a text has only the words of its class: EOFException is "EOF".
         String ofClass = failure.getClass().getSimpleName().replaceFirst("Exception$|Error$", "");
-        return printable(failure instanceof FileSystemException ofFile ? words(ofFile) : orElse(failure.getMessage(), ofClass));
+        return printable(
+                failure instanceof FileSystemException ofFile ? words(ofFile) : orElse(failure.getMessage(), ofClass));
     }
 
     /** The cause of an exception that says nothing but its cause, such as UncheckedIOException. */

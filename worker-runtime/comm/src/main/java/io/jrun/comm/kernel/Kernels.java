@@ -9,15 +9,21 @@ import java.util.concurrent.atomic.AtomicBoolean;
 /**
  * The kernels of this VM: vector loops if the VM has the incubator module of the Vector API, else scalar loops.
  *
- * <p>Vector code is hundreds of times slower until the optimizing compiler has compiled it. The first use of a type
- * therefore starts a thread that runs the vector kernel until it is compiled. Until then the scalar loops are used;
- * their results have the same bits.
+ * <p>Vector code is hundreds of times slower until the optimizing compiler has compiled it. A thread therefore runs the
+ * vector kernel of a type until it is compiled. Until then the scalar loops are used; their results have the same bits.
+ * The compilation takes half a second of a core, so the thread starts when a type has had {@value #WORTHWHILE_BYTES}
+ * bytes. In a VM without the optimizing compiler, such as one with {@code -XX:TieredStopAtLevel=1}, no thread starts.
  */
 public final class Kernels {
     /** The number of calls on a small block after which a kernel is compiled, with a wide margin for a busy machine. */
     private static final int WARM_UP_CALLS = 20_000;
 
     private static final long WARM_UP_BYTES = 1024;
+
+    /** The scalar loops need a few milliseconds for these bytes, which is far less than the compilation takes. */
+    private static final long WORTHWHILE_BYTES = 8 << 20;
+
+    private static final boolean OPTIMIZES = hasOptimizingCompiler();
 
     private static final Slot F16 = new Slot(DataType.F16);
     private static final Slot BF16 = new Slot(DataType.BF16);
@@ -31,21 +37,33 @@ public final class Kernels {
 
     private Kernels() {}
 
+    /** HotSpot names its mode "mixed mode, emulated-client" if it has the first compiler only. */
+    private static boolean hasOptimizingCompiler() {
+        String mode = System.getProperty("java.vm.info", "");
+        return !mode.contains("emulated-client") && !mode.contains("interpreted mode");
+    }
+
     /**
      * Returns the kernel for {@code type} that is currently fastest. Thread-safe. Callers call the method for every
      * block.
+     *
+     * @param count the elements of the block
      */
-    public static Kernel of(DataType type) {
+    public static Kernel of(DataType type, long count) {
+        return slot(type).current(count);
+    }
+
+    private static Slot slot(DataType type) {
         return switch (type) {
-            case F16 -> F16.current();
-            case BF16 -> BF16.current();
-            case F32 -> F32.current();
-            case F64 -> F64.current();
-            case I8 -> I8.current();
-            case U8 -> U8.current();
-            case I32 -> I32.current();
-            case I64 -> I64.current();
-            case BOOL -> BOOL.current();
+            case F16 -> F16;
+            case BF16 -> BF16;
+            case F32 -> F32;
+            case F64 -> F64;
+            case I8 -> I8;
+            case U8 -> U8;
+            case I32 -> I32;
+            case I64 -> I64;
+            case BOOL -> BOOL;
         };
     }
 
@@ -54,16 +72,16 @@ public final class Kernels {
      * overlap.
      */
     public static void narrow(DataType half, long floats, long halves, long count) {
-        format(half).narrow(floats, halves, count);
+        format(half, count).narrow(floats, halves, count);
     }
 
     /** Converts {@code count} elements of a 16-bit type to binary32, exactly. The ranges must not overlap. */
     public static void widen(DataType half, long halves, long floats, long count) {
-        format(half).widen(halves, floats, count);
+        format(half, count).widen(halves, floats, count);
     }
 
-    private static HalfFormat format(DataType half) {
-        if (of(half) instanceof HalfKernel kernel) {
+    private static HalfFormat format(DataType half, long count) {
+        if (of(half, count) instanceof HalfKernel kernel) {
             return kernel.format();
         }
         throw new IllegalArgumentException(half + " is not a 16-bit type");
@@ -99,7 +117,10 @@ public final class Kernels {
 
     private static final class Slot {
         private final DataType type;
-        private final AtomicBoolean requested = new AtomicBoolean();
+        private final AtomicBoolean requested = new AtomicBoolean(!OPTIMIZES);
+        /** Approximate, because several threads add to it without order. */
+        private long bytes;
+
         private volatile Kernel current;
 
         Slot(DataType type) {
@@ -107,9 +128,12 @@ public final class Kernels {
             this.current = scalar(type);
         }
 
-        Kernel current() {
-            if (!requested.getPlain() && requested.compareAndSet(false, true)) {
-                var _ = RuntimeThread.start("kernel-warm-up-" + type.label(), this::warmUp);
+        Kernel current(long count) {
+            if (!requested.getPlain()) {
+                bytes += count * type.sizeBytes();
+                if (bytes >= WORTHWHILE_BYTES && requested.compareAndSet(false, true)) {
+                    var _ = RuntimeThread.start("kernel-warm-up-" + type.label(), this::warmUp);
+                }
             }
             return current;
         }

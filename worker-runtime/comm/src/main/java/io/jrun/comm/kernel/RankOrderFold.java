@@ -29,12 +29,14 @@ public final class RankOrderFold {
      * @param contributions one address per rank, for at least two ranks
      */
     public void fold(DataType type, ReduceOp op, long[] contributions, long offset, long out, long bytes) {
-        Kernels.of(type).fold(op, contributions, offset, out, scratch, bytes / type.sizeBytes());
+        long count = bytes / type.sizeBytes();
+        Kernels.of(type, count).fold(op, contributions, offset, out, scratch, count);
     }
 
     /** Reduces the contributions of all ranks into all contributions. */
     public void foldAll(DataType type, ReduceOp op, long[] contributions, long offset, long bytes) {
         int elementBytes = type.sizeBytes();
-        Kernels.of(type).foldAll(op, contributions, offset, scratch, bytes / elementBytes, elementBytes);
+        long count = bytes / elementBytes;
+        Kernels.of(type, count).foldAll(op, contributions, offset, scratch, count, elementBytes);
     }
 }

@@ -51,7 +51,7 @@ final class MpiBackend implements Backend {
             int code = communicate(call, buffers, communicator());
             mpi.library.check(code, call.describe() + " on " + group.label());
             if (call.op() == ReduceOp.AVG && (call.kind() != OpKind.REDUCE || group.groupRank() == call.root())) {
-                Kernels.of(call.type()).divide(buffers.output().address(), group.size(), call.count());
+                Kernels.of(call.type(), call.count()).divide(buffers.output().address(), group.size(), call.count());
             }
             buffers.deliver();
         } catch (RuntimeException | Error e) {

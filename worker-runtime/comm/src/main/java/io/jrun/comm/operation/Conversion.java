@@ -33,7 +33,7 @@ public record Conversion(DataType type, DataType wire, double factor) {
             long target = wireAt + done * wire.sizeBytes();
             MemorySegment.copy(from, at + done * type.sizeBytes(), block, 0, length * type.sizeBytes());
             if (factor != 1) {
-                Kernels.of(type).scale(block.address(), factor, length);
+                Kernels.of(type, length).scale(block.address(), factor, length);
             }
             if (wire == type) {
                 MemorySegment.copy(block, 0, wireMemory, target, length * type.sizeBytes());
@@ -61,9 +61,10 @@ public record Conversion(DataType type, DataType wire, double factor) {
     public void scale(MemorySegment memory, long count) {
         MemorySegment block = BLOCKS.get();
         for (long done = 0; done < count; done += BLOCK) {
-            long bytes = Math.min(BLOCK, count - done) * type.sizeBytes();
+            long length = Math.min(BLOCK, count - done);
+            long bytes = length * type.sizeBytes();
             MemorySegment.copy(memory, done * type.sizeBytes(), block, 0, bytes);
-            Kernels.of(type).scale(block.address(), factor, bytes / type.sizeBytes());
+            Kernels.of(type, length).scale(block.address(), factor, length);
             MemorySegment.copy(block, 0, memory, done * type.sizeBytes(), bytes);
         }
     }

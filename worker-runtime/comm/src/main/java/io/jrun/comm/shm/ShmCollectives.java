@@ -300,7 +300,7 @@ final class ShmCollectives {
         long end = sliceBegin(self + 1, call.bytes());
         for (long at = begin; at < end; at += PAIR_BLOCK_BYTES) {
             long count = Math.min(PAIR_BLOCK_BYTES, end - at) / call.type().sizeBytes();
-            Kernels.of(call.type()).combineBoth(call.op(), sources[0] + at, sources[1] + at, count);
+            Kernels.of(call.type(), count).combineBoth(call.op(), sources[0] + at, sources[1] + at, count);
             pause.reached(call, "reduce");
         }
     }

@@ -5,9 +5,12 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.jrun.comm.DataType;
 import io.jrun.comm.HalfReference;
 import io.jrun.comm.ReduceOp;
+import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
@@ -15,6 +18,7 @@ import java.util.Random;
 import java.util.stream.Stream;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.Arguments;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.MethodSource;
 
@@ -222,5 +226,44 @@ class KernelsTest {
             case MAX -> Math.max(Math.max(x[0], x[1]), x[2]);
             case BAND, BOR, BXOR -> throw new IllegalArgumentException(op + " of floating point numbers");
         };
+    }
+
+    /** A program of its own, whose types no other test has used. */
+    private static final class WarmUps {
+        private WarmUps() {}
+
+        /** Entry point. */
+        public static void main(String[] args) {
+            for (int megabytes : new int[] {1, 4, 16}) {
+                Kernel first = Kernels.of(DataType.F32, ((long) megabytes << 20) / Float.BYTES);
+                System.out.println(megabytes + " MB: scalar " + Kernels.scalar(DataType.F32).equals(first) + ", warm-up "
+                        + Thread.getAllStackTraces().keySet().stream()
+                                .anyMatch(thread -> thread.getName().equals("kernel-warm-up-f32")));
+            }
+            Runtime.getRuntime().halt(0);
+        }
+    }
+
+    /** The compilation takes half a second of a core, which a job of small reductions must not spend. */
+    @ParameterizedTest
+    @CsvSource({"4, true", "1, false"})
+    void vectorLoopsAreCompiledForLargeReductionsAndByTheOptimizingCompilerOnly(int level, boolean warmsUp)
+            throws IOException {
+        Process process = new ProcessBuilder(
+                        Path.of(System.getProperty("java.home"), "bin", "java").toString(),
+                        "-XX:TieredStopAtLevel=" + level,
+                        "--add-modules=jdk.incubator.vector",
+                        "--enable-native-access=ALL-UNNAMED",
+                        "-cp",
+                        System.getProperty("surefire.test.class.path", System.getProperty("java.class.path")),
+                        WarmUps.class.getName())
+                .redirectError(ProcessBuilder.Redirect.DISCARD)
+                .start();
+        String printed = new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
+        assertThat(printed.lines())
+                .containsExactly(
+                        "1 MB: scalar true, warm-up false",
+                        "4 MB: scalar true, warm-up false",
+                        "16 MB: scalar true, warm-up " + warmsUp);
     }
 }

@@ -1,6 +1,8 @@
 package io.jrun.train.elastic;
 
+import io.jrun.comm.DataType;
 import io.jrun.comm.Distributed;
+import io.jrun.comm.ReduceOp;
 import io.jrun.comm.World;
 import io.jrun.comm.elastic.Elastic;
 import io.jrun.comm.elastic.ElasticRound;
@@ -8,6 +10,7 @@ import io.jrun.train.Libtorch;
 import io.jrun.train.ddp.DistributedDataParallel;
 import io.jrun.train.ddp.Step;
 import java.io.UncheckedIOException;
+import java.lang.foreign.MemorySegment;
 import java.util.Locale;
 import org.bytedeco.pytorch.LinearImpl;
 import org.bytedeco.pytorch.Module;
@@ -27,6 +30,9 @@ public final class ArchiveTrainingProgram {
     private static final int STEPS = 4;
     private static final int LOST_AT = 2;
     private static final double LEARNING_RATE = 0.1;
+
+    /** A reduction so large that the runtime loads its vector code. */
+    private static final int LARGE = 8 << 20; // floats
 
     private ArchiveTrainingProgram() {}
 
@@ -53,6 +59,7 @@ public final class ArchiveTrainingProgram {
 
     private static void train(TrainingState<Network, SGD> state, ElasticRound round) {
         boolean isLost = round.world().restartCount() == 0 && round.world().rank() > 0;
+        round.group().allReduce(MemorySegment.ofArray(new float[LARGE]), DataType.F32, LARGE, ReduceOp.SUM);
         try (var model = new DistributedDataParallel<>(state.model(), round.group())) {
             while (state.step() < STEPS) {
                 step(model, state, round);
