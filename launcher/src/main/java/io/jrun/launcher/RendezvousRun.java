@@ -18,7 +18,6 @@ import io.jrun.launcher.job.WorkerCount;
 import io.jrun.launcher.process.SignalHandlers;
 import io.jrun.launcher.registration.AgentRegistry;
 import java.io.IOException;
-import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -49,7 +48,7 @@ final class RendezvousRun {
 
     /** Joins the other nodes and runs the job. Returns the exit code of the job. */
     int run() throws IOException, InterruptedException {
-        boolean loopback = isLoopback();
+        boolean loopback = settings.isOnOneMachine();
         AgentSecret secret = secret(loopback);
         Optional<AgentRegistry> arrivals = listen(loopback, secret);
         if (arrivals.isEmpty()) {
@@ -62,14 +61,6 @@ final class RendezvousRun {
             LauncherAddress here = new LauncherAddress(settings.host(), open.port()); // the name in the certificate
             return new RendezvousHost(job, settings, open, hosted)
                     .run(agent(here, RendezvousHost.OWN_NODE, secret, Optional.empty()));
-        }
-    }
-
-    private boolean isLoopback() {
-        try {
-            return InetAddress.getByName(settings.host()).isLoopbackAddress();
-        } catch (IOException e) {
-            return false; // a name that this host does not know; dialling the name gives the error
         }
     }
 

@@ -1,9 +1,11 @@
 package io.jrun.launcher.job;
 
+import java.net.InetAddress;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Optional;
 import java.util.OptionalInt;
+import java.util.regex.Pattern;
 
 /**
  * The settings of a rendezvous: one jrun on each node. One of the jruns hosts the job. All jruns run its workers.
@@ -34,6 +36,26 @@ public record RendezvousSettings(
         Path secretFile) {
     /** The prefix of a generated job name. */
     public static final String UNNAMED = "unnamed-";
+
+    /** The names of the loopback addresses, the same on every machine. */
+    private static final Pattern LOCALHOST =
+            Pattern.compile("(?i)localhost[46]?([.]localdomain[46]?)?|ip6-(localhost|loopback)|.*[.]localhost");
+
+    /**
+     * Whether all nodes are on this machine, because the host leads every machine to itself. A name that only this
+     * machine maps to a loopback address does not: Debian's /etc/hosts maps the own name to 127.0.1.1, and other
+     * machines find this machine by it.
+     */
+    public boolean isOnOneMachine() {
+        if (LOCALHOST.matcher(host).matches()) {
+            return true;
+        }
+        try {
+            return InetAddress.ofLiteral(host).isLoopbackAddress();
+        } catch (IllegalArgumentException e) {
+            return false; // a name
+        }
+    }
 
     /** Whether the user has named the job. Otherwise all jobs of the same command line have the same name. */
     public boolean isNamed() {

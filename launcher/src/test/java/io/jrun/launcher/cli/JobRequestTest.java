@@ -17,6 +17,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 class JobRequestTest {
@@ -28,6 +29,29 @@ class JobRequestTest {
     @BeforeEach
     void makeFiles() throws IOException {
         requests = new Requests(folder);
+    }
+
+    /** A name that this machine alone maps to a loopback address leads other machines here. */
+    @ParameterizedTest
+    @CsvSource({
+        "localhost, true",
+        "localhost.localdomain, true",
+        "ip6-localhost, true",
+        "job.localhost, true",
+        "127.0.0.1, true",
+        "127.0.1.1, true",
+        "[::1], true",
+        "10.99.0.1, false",
+        "head, false",
+        "localhost7, false",
+        "0177.0.0.1, false"
+    })
+    void onlyLoopbackOfEveryMachineKeepsAJobOnOne(String host, boolean isOnOne) {
+        assertThat(requests.job("--nnodes=2", "--rdzv-endpoint=" + host + ":29400")
+                        .rendezvous()
+                        .orElseThrow()
+                        .isOnOneMachine())
+                .isEqualTo(isOnOne);
     }
 
     @Test

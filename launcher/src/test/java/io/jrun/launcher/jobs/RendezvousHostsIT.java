@@ -14,13 +14,18 @@ import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 
-/** torchrun's way on two hosts, each with a certificate of its own. */
+/**
+ * torchrun's way on two hosts, each with a certificate of its own. As on Debian, the name of each host is 127.0.1.1 on
+ * the host itself.
+ */
 class RendezvousHostsIT extends RealJobs {
     private static TestHosts hosts;
 
     @BeforeAll
     static void bringUp() {
         hosts = TestHosts.up(2);
+        hosts.shell("h1", "printf '127.0.0.1 localhost\\n127.0.1.1 h1\\n10.99.0.2 h2\\n' > /etc/hosts");
+        hosts.shell("h2", "printf '127.0.0.1 localhost\\n127.0.1.1 h2\\n10.99.0.1 h1\\n' > /etc/hosts");
     }
 
     @AfterAll
@@ -38,10 +43,10 @@ class RendezvousHostsIT extends RealJobs {
         Running joined = node(1);
         Result hosting = node(0).await();
         assertThat(hosting.exitCode()).as(hosting.err()).isZero();
-        assertThat(hosting.out()).isEqualTo("[0@h1] rank 0 of 2\n");
+        assertThat(hosting.out()).isEqualTo("[0@h1] rank 0 of 2 at 10.99.0.1\n");
         Result other = joined.await();
         assertThat(other.exitCode()).as(other.err()).isZero();
-        assertThat(other.out()).isEqualTo("[1@h2] rank 1 of 2\n");
+        assertThat(other.out()).isEqualTo("[1@h2] rank 1 of 2 at 10.99.0.1\n");
     }
 
     private void cert(String... words) {
@@ -92,6 +97,6 @@ class RendezvousHostsIT extends RealJobs {
                 "--secret-file=" + folder.resolve("ca/" + host + ".pem"),
                 "sh",
                 "-c",
-                "echo rank $RANK of $WORLD_SIZE");
+                "echo rank $RANK of $WORLD_SIZE at $MASTER_ADDR");
     }
 }
