@@ -12,6 +12,7 @@ import java.io.IOException;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
+import java.util.Map;
 import java.util.OptionalInt;
 
 /** {@code jrun doctor}: checks this machine and the named hosts. */
@@ -48,7 +49,9 @@ final class DoctorCommand {
                 cluster.names(), agents.list().stream().map(Agent::route).toList(), port, TIMEOUT, Version.TEXT);
         return port.isPresent()
                 ? List.of(
-                        hosts, new SshCheck(cluster.names(), new SshAgentLauncher(List.of(), "jrun", home.toString())))
+                        hosts,
+                        new SshCheck(
+                                cluster.names(), new SshAgentLauncher(List.of(), "jrun", home.toString(), Map.of())))
                 : List.of(hosts);
     }
 }

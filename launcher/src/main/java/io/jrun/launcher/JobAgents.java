@@ -15,6 +15,7 @@ import io.jrun.launcher.ssh.SshAgentLauncher;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.Map;
 import java.util.concurrent.Executors;
 import java.util.function.Consumer;
 
@@ -48,8 +49,8 @@ record JobAgents(List<Agent> list, List<Agent> late, AutoCloseable end) implemen
                 notices.accept(slurm.words());
                 yield launched(cluster, new SrunAgentLauncher(slurm, System.getenv()), notices);
             }
-            case Cluster.Ssh(List<String> options, String jrun) ->
-                launched(cluster, new SshAgentLauncher(options, jrun, home.toString()), notices);
+            case Cluster.Ssh(List<String> options, String jrun, Map<String, String> users) ->
+                launched(cluster, new SshAgentLauncher(options, jrun, home.toString(), users), notices);
             case Cluster.ByRendezvous _ ->
                 throw new IllegalArgumentException("a rendezvous has a host, see RendezvousRun");
         };

@@ -8,8 +8,10 @@ import io.jrun.launcher.job.UsageException;
 import io.jrun.launcher.slurm.SrunPerTaskCheck;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Locale;
+import java.util.Map;
 import java.util.Optional;
 
 /** Reads the hosts of a job, and the way to their agents, from the options. Confined to one thread. */
@@ -66,9 +68,9 @@ final class ClusterReader {
                 throw new UsageException(
                         settings.name(LaunchOption.LAUNCH) + " slurm means the allocation's nodes, but "
                                 + settings.name(source.get()) + " names hosts. --include chooses among the nodes.");
-            case HOSTS -> Optional.of(new Cluster(chosen(source.get()), standing()));
-            case SSH -> Optional.of(new Cluster(chosen(source.get()), ssh()));
-            case AUTO -> Optional.of(new Cluster(chosen(source.get()), agentsStand() ? standing() : ssh()));
+            case HOSTS -> Optional.of(standing(source.get()));
+            case SSH -> Optional.of(overSsh(source.get()));
+            case AUTO -> Optional.of(agentsStand() ? standing(source.get()) : overSsh(source.get()));
         };
     }
 
@@ -117,11 +119,31 @@ final class ClusterReader {
         return new Cluster.Standing(port, secret);
     }
 
-    private Cluster.Ssh ssh() {
+    private Cluster standing(LaunchOption source) {
+        for (Cluster.Host host : hosts(source)) {
+            if (!host.user().isEmpty()) {
+                throw new UsageException(settings.name(source) + ": '" + host.user() + "@" + host.name()
+                        + "': a standing agent runs as the user who started it; leave the user out, or use"
+                        + " --launch=ssh.");
+            }
+        }
+        return new Cluster(chosen(source), standing());
+    }
+
+    private Cluster overSsh(LaunchOption source) {
+        Map<String, String> users = new HashMap<>();
+        hosts(source).stream()
+                .filter(host -> !host.user().isEmpty())
+                .forEach(host -> users.put(host.name(), host.user()));
+        return new Cluster(chosen(source), ssh(users));
+    }
+
+    private Cluster.Ssh ssh(Map<String, String> users) {
         return new Cluster.Ssh(
                 OptionValues.shellWords(
                         settings.text(LaunchOption.SSH_OPTIONS, ""), settings.name(LaunchOption.SSH_OPTIONS)),
-                settings.text(LaunchOption.REMOTE_JRUN, commandContext.command().toString()));
+                settings.text(LaunchOption.REMOTE_JRUN, commandContext.command().toString()),
+                users);
     }
 
     private List<Cluster.Host> chosen(LaunchOption source) {

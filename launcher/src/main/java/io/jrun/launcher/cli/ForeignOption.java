@@ -67,9 +67,43 @@ enum ForeignOption implements CommandLineOption {
             "the GPUs that a job requests from Slurm",
             "use --nproc-per-node=gpu for a worker on each GPU; 'jrun submit --gpus-per-node=N' asks Slurm for GPUs"),
     BOUND(
-            "--cpu-bind --numa-binding --binding-args --bind-cores-to-rank --thread-affinity",
-            "the binding to cores in srun, torchrun and Horovod",
+            "--cpu-bind --mem-bind --numa-binding --binding-args --bind-cores-to-rank --thread-affinity",
+            "the binding to cores and memory in srun, torchrun and Horovod",
             "use --bind-to=core or --bind-to=numa"),
+    GPU_BOUND(
+            "--gpu-bind",
+            "the binding of tasks to GPUs in srun",
+            "leave it out: each worker gets a GPU of its own, and --gpu-visibility=all shows all of them"),
+    HARDWARE_THREADS(
+            "--hint --threads-per-core --ntasks-per-core --ntasks-per-socket -B --extra-node-info",
+            "the use of hardware threads and sockets in srun",
+            "use --bind-to=core or --bind-to=numa; --nproc-per-node=N sets the workers of a node"),
+    RANKS_PER_GPU(
+            "--ntasks-per-gpu",
+            "the number of ranks on each GPU in srun",
+            "use --nproc-per-node=gpu for one worker on each GPU, or --nproc-per-node with GPUs times {N}"),
+    PROGRAMS(
+            "--multi-prog",
+            "the file with a program for each rank in srun",
+            "write one PROGRAM that chooses by RANK: sh -c 'case $RANK in 0) ...;; *) ...;; esac'"),
+    SENT_FILES(
+            "--bcast -Z --no-allocate --send-libs",
+            "srun's copy of the program to the nodes",
+            "leave it out: hosts that lack the files get them from jrun"),
+    TERMINAL(
+            "--pty --input",
+            "the terminal or the input of the tasks in srun",
+            "leave it out: workers have no terminal and no input; for a shell use 'srun --pty bash' without jrun"),
+    SHARED_STEP(
+            "--overlap --exact --overlap-step --het-group --pack-group --relative",
+            "the choice of an allocation's resources for a step in srun",
+            "leave it out: jrun uses the whole allocation; --include=HOSTS chooses among its nodes"),
+    OTHER_JOB(
+            "--jobid",
+            "the running job of srun",
+            "run jrun in the batch script or the salloc of that job, or under 'srun --jobid={ID} --overlap -n1'"),
+    CHARGED("-A", "the account in srun and sbatch", "use 'jrun submit --account={NAME}'"),
+    FEATURES("-C", "the features of nodes in srun and sbatch", "use 'jrun submit --constraint={LIST}'"),
     ORDER("--rank-by --distribution", "the order of ranks in mpirun and srun", "use --map-by=slot or --map-by=node"),
     OVERSUBSCRIBED(
             "--oversubscribe --nooversubscribe --overcommit -O --use-hwthread-cpus",

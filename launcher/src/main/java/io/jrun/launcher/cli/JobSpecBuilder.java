@@ -192,7 +192,8 @@ final class JobSpecBuilder {
 
     private ConsoleSettings console() {
         return new ConsoleSettings(
-                OptionValues.streams(settings.text(LaunchOption.REDIRECTS, "0"), settings.name(LaunchOption.REDIRECTS)),
+                OptionValues.redirects(
+                        settings.text(LaunchOption.REDIRECTS, "0"), settings.name(LaunchOption.REDIRECTS)),
                 OptionValues.tee(settings.text(LaunchOption.TEE, "0"), settings.name(LaunchOption.TEE)),
                 ranks(LaunchOption.LOCAL_RANKS_FILTER),
                 ranks(LaunchOption.RANKS_FILTER),

@@ -49,7 +49,7 @@ final class OptionForm {
             case JOIN_TIMEOUT, NODE_COOLDOWN, RESTART_WINDOW, TIMEOUT, SHUTDOWN_TIMEOUT, MONITOR_INTERVAL ->
                 OptionValues.time(text, name);
             case WORKER_TIMEOUT, PROGRESS_TIMEOUT -> checkSilence(text, name);
-            case REDIRECTS -> OptionValues.streams(text, name);
+            case REDIRECTS -> OptionValues.redirects(text, name);
             case TEE -> OptionValues.tee(text, name);
             case LOCAL_RANKS_FILTER, RANKS_FILTER -> OptionValues.ranks(text, name);
             case RDZV_ENDPOINT -> {

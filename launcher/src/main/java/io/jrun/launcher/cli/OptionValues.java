@@ -153,6 +153,16 @@ final class OptionValues {
         }
     }
 
+    /** Reads the choice of streams of --redirects. In srun the short name -r chooses a node of the allocation. */
+    static StreamChoice redirects(String text, String name) {
+        try {
+            return streams(text, name);
+        } catch (UsageException e) {
+            String advice = text.matches("[0-9]+") ? " The nodes of an allocation are chosen with --include." : "";
+            throw new UsageException(e.getMessage() + advice);
+        }
+    }
+
     private static int streamBits(String part, String text, String name) {
         return switch (part.strip()) {
             case "0" -> 0;

@@ -22,7 +22,7 @@ import picocli.CommandLine.Model.CommandSpec;
  * Stateless.
  */
 final class UnknownOption {
-    private static final Pattern SHORT_WITH_NUMBER = Pattern.compile("(-[A-Za-z]+)=?([0-9]+)");
+    private static final Pattern SHORT_WITH_NUMBER = Pattern.compile("(-[A-Za-z]+)=?([0-9]+(?:-[0-9]+)?)");
     private static final Pattern PLACEHOLDER = Pattern.compile("\\{([^}]*)}");
     private static final Pattern MINUTES = Pattern.compile("(?:(\\d+)-)?(\\d+)(?::(\\d+))?(?::(\\d+))?");
 
@@ -87,6 +87,10 @@ final class UnknownOption {
         if (option == ForeignOption.TOTAL_RANKS && value.matches("[1-9][0-9]{0,6}")) {
             return adviceOnTotal(Integer.parseInt(value), place(line))
                     .orElseGet(() -> filledIn(option.advice(), value));
+        }
+        if ((option == ForeignOption.NODES_OR_RANKS_PER_NODE || option == ForeignOption.NODES)
+                && value.matches("[0-9]+-[0-9]+")) {
+            return "use --nnodes=" + value.replace('-', ':'); // srun's MIN-MAX
         }
         return option == ForeignOption.TIME_LIMIT
                 ? filledIn(option.advice(), seconds(value))

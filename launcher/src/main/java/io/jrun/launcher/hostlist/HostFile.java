@@ -2,14 +2,19 @@ package io.jrun.launcher.hostlist;
 
 import io.jrun.launcher.job.Cluster.Host;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.List;
-import java.util.OptionalInt;
+import java.util.Map;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A file with a host on each line: {@code node1 slots=8} (Open MPI, DeepSpeed), {@code node1:8} (MPICH), or {@code
- * node1}. A {@code #} begins a comment. Stateless.
+ * node1}, once for each slot (PBS, LSF, Grid Engine). {@code #} and {@code //} begin a comment, which may also stand
+ * between {@code /*} and its end. Stateless.
  */
 public final class HostFile {
+    private static final String END_OF_COMMENT = "*/";
+
     private HostFile() {}
 
     /**
@@ -19,18 +24,59 @@ public final class HostFile {
      */
     public static List<Host> parse(List<String> lines) {
         List<Host> hosts = new ArrayList<>();
-        for (int i = 0; i < lines.size(); i++) {
-            String line = joined(lines.get(i).replaceFirst("#.*", ""));
+        Map<String, Host> firsts = new HashMap<>();
+        List<String> texts = withoutComments(lines);
+        for (int i = 0; i < texts.size(); i++) {
+            String line = joined(texts.get(i));
             if (line.isEmpty()) {
                 continue;
             }
             try {
-                HostList.add(hosts, line(line));
+                List<Host> more = HostFileLine.hosts(line);
+                more.forEach(host -> refuseSecondCount(firsts.putIfAbsent(host.name(), host), host));
+                HostList.add(hosts, more);
             } catch (HostSyntaxException e) {
                 throw new HostSyntaxException("line " + (i + 1) + ": " + e.getMessage());
             }
         }
-        return HostList.checked(hosts);
+        return RepeatedHosts.merged(hosts);
+    }
+
+    /** A name alone may be repeated. A second line with a number is a mistake, for Open MPI and DeepSpeed too. */
+    private static void refuseSecondCount(@Nullable Host first, Host second) {
+        if (first != null && (first.slots().isPresent() || second.slots().isPresent())) {
+            throw new HostSyntaxException("host '" + second.name() + "' is named a second time; name it once, with all"
+                    + " its workers (" + second.name() + " slots="
+                    + (first.slots().orElse(1) + second.slots().orElse(1)) + "), or each time without a number");
+        }
+    }
+
+    private static List<String> withoutComments(List<String> lines) {
+        List<String> texts = new ArrayList<>();
+        int opened = 0;
+        for (String line : lines) {
+            StringBuilder text = new StringBuilder();
+            String rest = line;
+            while (!rest.isEmpty()) {
+                if (opened > 0) {
+                    int end = rest.indexOf(END_OF_COMMENT);
+                    rest = end < 0 ? "" : " " + rest.substring(end + END_OF_COMMENT.length());
+                    opened = end < 0 ? opened : 0;
+                    continue;
+                }
+                int block = rest.indexOf("/*");
+                String before = (block < 0 ? rest : rest.substring(0, block)).replaceFirst("(#|//).*", "");
+                text.append(before);
+                boolean opens = block >= 0 && before.length() == block; // not behind another comment
+                opened = opens ? texts.size() + 1 : 0;
+                rest = opens ? rest.substring(block + 2) : "";
+            }
+            texts.add(text.toString());
+        }
+        if (opened > 0) {
+            throw new HostSyntaxException("line " + opened + ": the comment has no end, " + END_OF_COMMENT);
+        }
+        return texts;
     }
 
     /** Normalises blanks: one blank between two words, no blank beside an equals sign. */
@@ -41,46 +87,5 @@ public final class HostFile {
             joined.append(apart ? " " : "").append(word);
         }
         return joined.toString();
-    }
-
-    private static List<Host> line(String line) {
-        String[] words = line.split(" ", -1);
-        List<Host> hosts = HostList.item(words[0]);
-        OptionalInt counted = hosts.getFirst().slots();
-        OptionalInt limit = OptionalInt.empty();
-        for (int i = 1; i < words.length; i++) {
-            int equals = words[i].indexOf('=');
-            String key = equals < 0 ? words[i] : words[i].substring(0, equals);
-            String value = words[i].substring(equals + 1);
-            switch (key) {
-                case "slots", "cpus", "cpu", "count" -> {
-                    refuseSecond(counted, "workers", words[i], line);
-                    OptionalInt slots = OptionalInt.of(HostList.slots(value, line));
-                    counted = slots;
-                    hosts = hosts.stream()
-                            .map(host -> new Host(host.name(), slots))
-                            .toList();
-                }
-                case "max_slots", "max-slots" -> { // a limit for schedulers, not for one job
-                    refuseSecond(limit, "workers at most", words[i], line);
-                    limit = OptionalInt.of(HostList.slots(value, line));
-                }
-                default ->
-                    throw new HostSyntaxException("'" + line + "': '" + words[i]
-                            + "' is not understood; a line is 'node1 slots=8', 'node1:8' or 'node1'");
-            }
-        }
-        if (limit.isPresent() && counted.isPresent() && counted.getAsInt() > limit.getAsInt()) {
-            throw new HostSyntaxException(
-                    "'" + line + "': " + counted.getAsInt() + " workers are more than max_slots, " + limit.getAsInt());
-        }
-        return hosts;
-    }
-
-    private static void refuseSecond(OptionalInt first, String what, String word, String line) {
-        if (first.isPresent()) {
-            throw new HostSyntaxException("'" + line + "': '" + word + "' gives the number of " + what
-                    + " a second time, after " + first.getAsInt() + "; give the number once");
-        }
     }
 }

@@ -1,11 +1,10 @@
 package io.jrun.launcher.hostlist;
 
 import io.jrun.launcher.job.Cluster.Host;
+import io.jrun.launcher.job.GpuSubset;
 import java.util.ArrayList;
-import java.util.HashSet;
 import java.util.List;
 import java.util.OptionalInt;
-import java.util.Set;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
@@ -17,6 +16,8 @@ import java.util.regex.Pattern;
 public final class HostList {
     /** The limit of workers on one host. A machine has fewer cores and GPUs. */
     static final int MAX_SLOTS = 4096;
+
+    private static final Pattern LOGIN = Pattern.compile("([A-Za-z0-9_.][A-Za-z0-9_.+-]*[$]?)@(.*)");
 
     private static final Pattern WITH_SLOTS = Pattern.compile("(.*):([^:\\]]*)");
 
@@ -30,14 +31,15 @@ public final class HostList {
     /**
      * Returns the hosts of {@code text}, in order.
      *
-     * @throws HostSyntaxException if the text is unreadable, names no host, or names a host twice
+     * @throws HostSyntaxException if the text is unreadable, names no host, or names a host with and without a number of
+     *     workers
      */
     public static List<Host> parse(String text) {
         List<Host> hosts = new ArrayList<>();
         for (String item : items(text)) {
             add(hosts, item(item));
         }
-        return checked(hosts);
+        return RepeatedHosts.merged(hosts);
     }
 
     /** Adds {@code more}. Throws if the sum exceeds the limit. */
@@ -48,31 +50,25 @@ public final class HostList {
         hosts.addAll(more);
     }
 
-    /** Refuses an empty list and a duplicate name. */
-    static List<Host> checked(List<Host> hosts) {
-        if (hosts.isEmpty()) {
-            throw new HostSyntaxException("no host is named");
+    /** Returns the hosts of one expression, which may begin with a user for ssh. */
+    static List<Host> item(String item) {
+        if (item.startsWith("ssh://")) {
+            throw new HostSyntaxException("'" + item + "': write user@host; a port goes into ~/.ssh/config, or into"
+                    + " --ssh-options='-p PORT'");
         }
-        Set<String> seen = new HashSet<>();
-        for (Host host : hosts) {
-            if (!seen.add(host.name())) {
-                throw new HostSyntaxException("host '" + host.name()
-                        + "' is named twice; name it once, with all its workers (" + host.name() + ":8)");
-            }
-        }
-        return hosts;
+        Matcher login = LOGIN.matcher(item);
+        return login.matches() ? hosts(login.group(2), login.group(1)) : hosts(item, "");
     }
 
-    /** Returns the hosts of one expression. */
-    static List<Host> item(String item) {
+    private static List<Host> hosts(String item, String user) {
         Matcher bracketed = IPV6_IN_BRACKETS.matcher(item);
         if (bracketed.matches()) {
             String slots = bracketed.group(2);
-            return List.of(new Host(
-                    bracketed.group(1), slots == null ? OptionalInt.empty() : OptionalInt.of(slots(slots, item))));
+            OptionalInt counted = slots == null ? OptionalInt.empty() : OptionalInt.of(slots(slots, item));
+            return List.of(new Host(bracketed.group(1), counted, GpuSubset.ALL, user));
         }
         if (IPV6.matcher(item).matches()) {
-            return List.of(new Host(item, OptionalInt.empty()));
+            return List.of(new Host(item, OptionalInt.empty(), GpuSubset.ALL, user));
         }
         Matcher counted = WITH_SLOTS.matcher(item);
         OptionalInt slots = counted.matches() ? OptionalInt.of(slots(counted.group(2), item)) : OptionalInt.empty();
@@ -81,7 +77,7 @@ public final class HostList {
             throw new HostSyntaxException("'" + item + "' has no host before the colon");
         }
         return HostNames.expand(names).stream()
-                .map(name -> new Host(name, slots))
+                .map(name -> new Host(name, slots, GpuSubset.ALL, user))
                 .toList();
     }
 

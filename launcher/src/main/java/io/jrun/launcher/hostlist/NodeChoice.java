@@ -35,40 +35,58 @@ public final class NodeChoice {
     /**
      * Reads {@code text}.
      *
-     * @throws HostSyntaxException if the text is unreadable, names no host, or names a host twice
+     * @throws HostSyntaxException if the text is unreadable or names no host
      */
     public static NodeChoice parse(String text) {
         Map<String, Set<Integer>> chosen = new LinkedHashMap<>();
-        String last = "";
-        Set<Integer> gpus = Set.of();
-        for (String item : HostList.items(text.replace('@', ' '))) {
-            if (GPUS.matcher(item).matches() && !last.isEmpty()) {
-                if (gpus.isEmpty()) {
-                    throw new HostSyntaxException(
-                            "'" + item + "' is not a host; GPUs follow a colon: " + last + ":" + item);
-                }
-                addGpus(gpus, item);
-                continue;
-            }
-            gpus = new TreeSet<>(); // the GPUs of each host of this expression
-            int colon = item.indexOf(':');
-            if (colon >= 0) {
-                addGpus(gpus, item.substring(colon + 1));
-            }
-            for (String host : HostNames.expand(colon < 0 ? item : item.substring(0, colon))) {
-                last = host;
-                if (chosen.put(host, gpus) != null) {
-                    throw new HostSyntaxException("the host '" + host + "' occurs twice");
-                }
-                if (chosen.size() > HostNames.MAX_HOSTS) {
-                    throw new HostSyntaxException("more than " + HostNames.MAX_HOSTS + " hosts are named");
-                }
-            }
+        for (String part : text.split("@", -1)) {
+            parsePart(part, chosen);
         }
         if (chosen.isEmpty()) {
             throw new HostSyntaxException("no host is named");
         }
         return new NodeChoice(chosen);
+    }
+
+    /** Reads {@code h1,h3:0,2}. A part begins with a host. */
+    private static void parsePart(String part, Map<String, Set<Integer>> chosen) {
+        List<String> hosts = List.of();
+        Set<Integer> gpus = new TreeSet<>();
+        for (String item : HostList.items(part)) {
+            if (GPUS.matcher(item).matches() && !hosts.isEmpty()) {
+                if (gpus.isEmpty()) {
+                    throw new HostSyntaxException(
+                            "'" + item + "' is not a host; GPUs follow a colon: " + hosts.getLast() + ":" + item);
+                }
+                addGpus(gpus, item);
+                continue;
+            }
+            merge(hosts, gpus, chosen);
+            gpus = new TreeSet<>();
+            int colon = item.indexOf(':');
+            if (colon >= 0) {
+                addGpus(gpus, item.substring(colon + 1));
+            }
+            hosts = HostNames.expand(colon < 0 ? item : item.substring(0, colon));
+        }
+        merge(hosts, gpus, chosen);
+    }
+
+    /** Adds GPUs of hosts. A host that is named again has the GPUs of both; a whole host stays whole. */
+    private static void merge(List<String> hosts, Set<Integer> gpus, Map<String, Set<Integer>> chosen) {
+        for (String host : hosts) {
+            Set<Integer> before = chosen.get(host);
+            Set<Integer> all = new TreeSet<>(gpus);
+            if (before != null && (before.isEmpty() || gpus.isEmpty())) {
+                all.clear();
+            } else if (before != null) {
+                all.addAll(before);
+            }
+            chosen.put(host, all);
+            if (chosen.size() > HostNames.MAX_HOSTS) {
+                throw new HostSyntaxException("more than " + HostNames.MAX_HOSTS + " hosts are named");
+            }
+        }
     }
 
     private static void addGpus(Set<Integer> gpus, String range) {
@@ -130,7 +148,7 @@ public final class NodeChoice {
 
     /**
      * Returns {@code hosts} without the selected hosts. A host with selected GPUs loses one worker for each of these
-     * GPUs.
+     * GPUs, and is left out with its last worker.
      *
      * @throws HostSyntaxException if {@code hosts} lacks a selected host, or if nothing is left
      */
@@ -141,7 +159,7 @@ public final class NodeChoice {
             Set<Integer> gpus = chosen.get(host.name());
             if (gpus == null) {
                 left.add(host);
-            } else if (!gpus.isEmpty()) {
+            } else if (!gpus.isEmpty() && host.slots().orElse(MAX_GPUS) > gpus.size()) {
                 left.add(without(host, gpus));
             }
         }
@@ -155,11 +173,8 @@ public final class NodeChoice {
         if (host.slots().isEmpty()) {
             return new Host(host.name(), host.slots(), GpuSubset.without(gpus));
         }
-        int slots = host.slots().getAsInt() - gpus.size();
-        if (slots < 1) {
-            throw new HostSyntaxException("host " + host.name() + " has no worker left; exclude the whole host");
-        }
-        return new Host(host.name(), OptionalInt.of(slots), GpuSubset.without(gpus));
+        int left = host.slots().getAsInt() - gpus.size();
+        return new Host(host.name(), OptionalInt.of(left), GpuSubset.without(gpus));
     }
 
     private void checkKnown(List<Host> hosts) {

@@ -22,8 +22,14 @@ public record Cluster(List<Host> hosts, Reach reach) {
      * @param name a host name or a numeric address
      * @param slots the number of workers, empty for the default of all hosts
      * @param gpus the GPUs of the host that the job uses
+     * @param user the user that ssh logs in as, empty for the one of ssh's configuration
      */
-    public record Host(String name, OptionalInt slots, GpuSubset gpus) {
+    public record Host(String name, OptionalInt slots, GpuSubset gpus, String user) {
+        /** A host without a user of its own. */
+        public Host(String name, OptionalInt slots, GpuSubset gpus) {
+            this(name, slots, gpus, "");
+        }
+
         /** A host whose GPUs are all used by the job. */
         public Host(String name, OptionalInt slots) {
             this(name, slots, GpuSubset.ALL);
@@ -62,10 +68,12 @@ public record Cluster(List<Host> hosts, Reach reach) {
      *
      * @param options the user's options for ssh
      * @param jrun the path of the jrun command on the hosts
+     * @param users the users that the list of hosts names, by host
      */
-    public record Ssh(List<String> options, String jrun) implements Reach {
+    public record Ssh(List<String> options, String jrun, Map<String, String> users) implements Reach {
         public Ssh {
             options = List.copyOf(options);
+            users = Map.copyOf(users);
         }
     }
 

@@ -4,6 +4,7 @@ import io.jrun.launcher.registration.AgentLauncher;
 import io.jrun.launcher.registration.JoinToken;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 
@@ -30,16 +31,19 @@ public final class SshAgentLauncher implements AgentLauncher {
     private final List<String> options;
     private final String jrun;
     private final String home;
+    private final Map<String, String> users;
 
     /**
      * @param options the user's options for ssh, which override jrun's own
      * @param jrun the path of the jrun command on the hosts
      * @param home the installation of this launcher, used on hosts that have an installation under the same path
+     * @param users the user of each host that has one in the list of hosts
      */
-    public SshAgentLauncher(List<String> options, String jrun, String home) {
+    public SshAgentLauncher(List<String> options, String jrun, String home, Map<String, String> users) {
         this.options = List.copyOf(options);
         this.jrun = jrun;
         this.home = home;
+        this.users = Map.copyOf(users);
     }
 
     @Override
@@ -66,8 +70,13 @@ public final class SshAgentLauncher implements AgentLauncher {
         List<String> command = new ArrayList<>(List.of("setsid", "ssh"));
         command.addAll(options); // of two values for one option, ssh uses the first
         command.addAll(OPTIONS);
-        command.addAll(List.of("--", host));
+        command.addAll(List.of("--", destination(host)));
         return command;
+    }
+
+    private String destination(String host) {
+        String user = users.getOrDefault(host, "");
+        return user.isEmpty() ? host : user + "@" + host;
     }
 
     /** The command that logs in to {@code host} as for an agent, and logs out again. */
@@ -93,7 +102,7 @@ public final class SshAgentLauncher implements AgentLauncher {
                 .map(line -> line.replaceFirst("^(ssh|jrun): ", "").replaceFirst("[.\r]+$", ""))
                 .collect(Collectors.joining("; "));
         return switch (ended.exitCode()) {
-            case SSH_FAILED -> failure(words, start.name());
+            case SSH_FAILED -> failure(words, destination(start.name()));
             case NOT_FOUND -> words + "; install jrun there, or give its path as --remote-jrun";
             default ->
                 words.isEmpty()
@@ -106,7 +115,7 @@ public final class SshAgentLauncher implements AgentLauncher {
     private static String failure(String words, String host) {
         if (words.contains("has changed")) { // ssh prints a page, and these are its last lines
             return "ssh: its host key is not the one in known_hosts; if the host was set up anew, 'ssh-keygen -R "
-                    + host + "' forgets the old key, else another machine answers in its place";
+                    + host.replaceFirst(".*@", "") + "' forgets the old key, else another machine answers in its place";
         }
         return "ssh: " + words + "; " + advice(words, host);
     }

@@ -54,6 +54,22 @@ class ForeignOptionTest {
         --num_gpus=8                 | use --nproc-per-node=8.
         -N2                          | use --nnodes=2 or --nproc-per-node=2.
         --num_nodes=2                | use --nnodes=2.
+        -N1-4                        | use --nnodes=1:4.
+        -N 2-4                       | use --nnodes=2:4.
+        --nodes=1-4                  | use --nnodes=1:4.
+        --pty                        | leave it out: workers have no terminal and no input; for a shell use 'srun --pty bash' without jrun.
+        --overlap                    | leave it out: jrun uses the whole allocation; --include=HOSTS chooses among its nodes.
+        --het-group=0,1              | leave it out: jrun uses the whole allocation; --include=HOSTS chooses among its nodes.
+        --gpu-bind=closest           | leave it out: each worker gets a GPU of its own, and --gpu-visibility=all shows all of them.
+        --mem-bind=local             | use --bind-to=core or --bind-to=numa.
+        --hint=nomultithread         | use --bind-to=core or --bind-to=numa; --nproc-per-node=N sets the workers of a node.
+        --threads-per-core 1         | use --bind-to=core or --bind-to=numa; --nproc-per-node=N sets the workers of a node.
+        --ntasks-per-gpu=2           | use --nproc-per-node=gpu for one worker on each GPU, or --nproc-per-node with GPUs times 2.
+        --multi-prog                 | write one PROGRAM that chooses by RANK: sh -c 'case $RANK in 0) ...;; *) ...;; esac'.
+        --bcast=/tmp/train           | leave it out: hosts that lack the files get them from jrun.
+        --jobid=4711                 | run jrun in the batch script or the salloc of that job, or under 'srun --jobid=4711 --overlap -n1'.
+        -A physics                   | use 'jrun submit --account=physics'.
+        -C h100                      | use 'jrun submit --constraint=h100'.
         -c 8                         | leave it out: the workers of a node share its cores equally, and --bind-to=core pins them; 'jrun submit --cpus-per-task=8' asks Slurm for CPUs.
         --cpus-per-task=8            | leave it out: the workers of a node share its cores equally, and --bind-to=core pins them; 'jrun submit --cpus-per-task=8' asks Slurm for CPUs.
         -w gpu[1-2]                  | use --hosts=gpu[1-2].

@@ -52,7 +52,7 @@ class UsageErrorTest {
         -help                            | unknown option '-help'; did you mean '--help'?
         --timeot=9 no-such.jar           | unknown option '--timeot'; did you mean '--timeout'?
         --timeout=x no-such.jar          | --timeout: 'x' is not usable; give seconds, or a number with ms, s, m or h: 90, 90s, 10m, 2h.
-        --redirects=9 no-such.jar        | --redirects: '9' is not usable; give 0, 1, 2 or 3, or such numbers by local rank: 0:3,11:1.
+        --redirects=9 no-such.jar        | --redirects: '9' is not usable; give 0, 1, 2 or 3, or such numbers by local rank: 0:3,11:1. The nodes of an allocation are chosen with --include.
         --env=A no-such.jar              | --env: 'A' is not usable; give NAME=VALUE.
         --hosts --help                   | --hosts needs a value, but '--help' follows: --hosts=HOSTS.
         --timeout                        | --timeout needs a value: --timeout=TIME.
@@ -83,14 +83,14 @@ class UsageErrorTest {
         --run-id= train.jar              | --run-id: '' is not usable; give up to 64 letters, digits, dots, dashes and underscores, a letter or digit first.
         --launch=rsh --launch=ssh train.jar | --launch: 'rsh' is not usable; give auto, local, hosts, ssh or slurm.
         --max-restarts=x --max-restarts=1 train.jar | --max-restarts: 'x' is not usable; give a whole number, at least 0.
-        --hosts=a,a --hosts=b train.jar  | --hosts: host 'a' is named twice; name it once, with all its workers (a:8).
+        --hosts=a,a:2 --hosts=b train.jar | --hosts: host 'a' is named twice, with a number of workers and without one; write the number each time, or once in all.
         --include=[ --include=a --hosts=a train.jar | --include: '[': the brackets do not match.
         --run-id=a/b train.jar           | --run-id: 'a/b' is not usable; give up to 64 letters, digits, dots, dashes and underscores, a letter or digit first.
         --backend=mvapich train.jar      | --backend: 'mvapich' is not usable; give jrun, gloo or nccl.
         --backend=mpi train.jar          | --backend: mpi works only in ranks that MPI has started: JRUN_BACKEND=mpi mpirun -n 2 java ..., or 'jrun bench --backend mpi'.
         --encrypt --backend=gloo train.jar | --encrypt: gloo sends its data in plain text; use --backend=jrun, or leave --encrypt out.
         --env=A train.jar                | --env: 'A' is not usable; give NAME=VALUE.
-        -r=4 train.jar                   | --redirects: '4' is not usable; give 0, 1, 2 or 3, or such numbers by local rank: 0:3,11:1.
+        -r=4 train.jar                   | --redirects: '4' is not usable; give 0, 1, 2 or 3, or such numbers by local rank: 0:3,11:1. The nodes of an allocation are chosen with --include.
         -t=0:9 train.jar                 | --tee: '0:9' is not usable; give 0, 1, 2 or 3, or such numbers by local rank: 0:3,11:1. A time limit is --timeout, of 'jrun submit' also --time.
         --ranks-filter=5-2 train.jar     | --ranks-filter: '5-2' is not usable; give ranks like 0,2-5.
         --metrics-port=70000 train.jar   | --metrics-port: '70000' is not usable; give a whole number from 0 to 65535.
@@ -116,7 +116,9 @@ class UsageErrorTest {
         --hosts=a --launch=ssh --rdzv-endpoint=a train.jar | --rdzv-endpoint is for one jrun on each node, but this jrun starts all named hosts. Leave it out.
         --launch=rsh train.jar           | --launch: 'rsh' is not usable; give auto, local, hosts, ssh or slurm.
         --hosts=a --hostfile=b train.jar | --hosts and --hostfile both name the hosts; give one of them.
-        --hosts=a,a train.jar            | --hosts: host 'a' is named twice; name it once, with all its workers (a:8).
+        --hosts=a,a:2 train.jar          | --hosts: host 'a' is named twice, with a number of workers and without one; write the number each time, or once in all.
+        --hosts=ssh://me@a:22 train.jar  | --hosts: 'ssh://me@a:22': write user@host; a port goes into ~/.ssh/config, or into --ssh-options='-p PORT'.
+        --hosts=me@a --secret-file=train.py train.jar | --hosts: 'me@a': a standing agent runs as the user who started it; leave the user out, or use --launch=ssh.
         --hosts=n[2-1] train.jar         | --hosts: 'n[2-1]': the range 2-1 goes down.
         --nodelist=n[a-c] train.jar      | --nodelist: 'n[a-c]': brackets hold decimal numbers and ranges, such as [01-04,07], not 'a'.
         --hosts=a:0 train.jar            | --hosts: 'a:0': '0' is no number of workers from 1 to 4096.

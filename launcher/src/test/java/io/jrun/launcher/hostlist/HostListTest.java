@@ -41,12 +41,45 @@ class HostListTest {
                 .isEqualTo(names);
     }
 
-    @Test
-    void duplicatesOfOneExpressionAreKeptByTheGrammarAndRefusedForAJob() {
-        assertThat(HostNames.expand("n[1,1,2]")).containsExactly("n1", "n1", "n2");
-        assertThatThrownBy(() -> HostList.parse("n[1,1,2]"))
+    /** One name for each slot, as schedulers write their lists, and numbers that are added, as Open MPI adds them. */
+    @ParameterizedTest
+    @CsvSource(delimiter = '|', textBlock = """
+        n1 n1 n2 n2           | n1:2 n2:2
+        n[1,1,2]              | n1:2 n2:1
+        h[1-2],h2             | h1:1 h2:2
+        localhost,localhost   | localhost:2
+        h1:2,h2:2,h1:2        | h1:4 h2:2
+        h1:3,h2,h1:3          | h1:6 h2
+        n2 n1 n2              | n2:2 n1:1
+        """)
+    void repeatedNameIsOneMoreSlot(String text, String hosts) {
+        assertThat(HostList.parse(text).stream()
+                        .map(host -> host.name()
+                                + (host.slots().isPresent() ? ":" + host.slots().getAsInt() : ""))
+                        .collect(Collectors.joining(" ")))
+                .isEqualTo(hosts);
+    }
+
+    @ParameterizedTest
+    @CsvSource(delimiter = '|', textBlock = """
+        h1:2,h1       | host 'h1' is named twice, with a number of workers and without one; write the number each time, or once in all
+        a@h1,b@h1     | host 'h1' is named twice, with two users; name it with one
+        h1:4096,h1:1  | host 'h1' has 4097 workers in all; the most is 4096
+        """)
+    void mentionsThatDoNotFitAreRefused(String text, String message) {
+        assertThatThrownBy(() -> HostList.parse(text))
                 .isInstanceOf(HostSyntaxException.class)
-                .hasMessage("host 'n1' is named twice; name it once, with all its workers (n1:8)");
+                .hasMessage(message);
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"me@h1", "first.last@10.0.0.1:2", "svc_1@[fd00::1]:8", "host$@n[1-2]:4"})
+    void userIsNoPartOfTheName(String text) {
+        String user = text.substring(0, text.indexOf('@'));
+        assertThat(HostList.parse(text)).isNotEmpty().allSatisfy(host -> {
+            assertThat(host.user()).isEqualTo(user);
+            assertThat(host.name()).doesNotContain("@");
+        });
     }
 
     @Test
@@ -76,9 +109,38 @@ class HostListTest {
     @ParameterizedTest
     @ValueSource(
             strings = {
-                "n[2-1]", "n[]", "n[a-c]", "n[0x1-3]", "n[1-3^2]", "n[1-2", "n1-2]", "n[1 - 2]", "n[[1-2]]", "n[1]]",
-                "n[-1]", "n[1-]", "n[1,]", "n[9999999999999999999]", "{all}", "h1:", "h1:x", "h1:-1", "h1:0", "h1:5000",
-                ":8", "h1:8:9", "h/1", "host*2", "", " , ", "h\u00e91"
+                "n[2-1]",
+                "n[]",
+                "n[a-c]",
+                "n[0x1-3]",
+                "n[1-3^2]",
+                "n[1-2",
+                "n1-2]",
+                "n[1 - 2]",
+                "n[[1-2]]",
+                "n[1]]",
+                "n[-1]",
+                "n[1-]",
+                "n[1,]",
+                "n[9999999999999999999]",
+                "{all}",
+                "h1:",
+                "h1:x",
+                "h1:-1",
+                "h1:0",
+                "h1:5000",
+                ":8",
+                "h1:8:9",
+                "h/1",
+                "@h1",
+                "-o@h1",
+                "me@",
+                "me@h1@h2",
+                "a b@h1/",
+                "host*2",
+                "",
+                " , ",
+                "h\u00e91"
             })
     void unreadableTextIsRefusedInOneLine(String text) {
         assertThatThrownBy(() -> HostList.parse(text))
@@ -114,6 +176,68 @@ class HostListTest {
                         host("rack2", 3));
     }
 
+    /** Forms that Open MPI's reader of host files takes, and those that it refuses. A slash stands for a new line. */
+    @ParameterizedTest
+    @CsvSource(delimiter = '|', textBlock = """
+        node1                                 | node1
+        node1 slots=4                         | node1:4
+        node1 slots = 4                       | node1:4
+        node1 cpu=4                           | node1:4
+        node1 count=4                         | node1:4
+        node1 max_slots=4                     | node1:4
+        node1 max-slots=4                     | node1:4
+        node1 slots_max=4                     | node1:4
+        node1 slots-max=4                     | node1:4
+        node1 cpu-max=4                       | node1:4
+        node1 max_cpu=4                       | node1:4
+        node1 count_max=4                     | node1:4
+        node1 max-count=4                     | node1:4
+        node1 slots=2 max_slots=4             | node1:2
+        node1 max_slots=4 slots=2             | node1:2
+        node1 slots=4 max-slots=4             | node1:4
+        node1/node1/node2                     | node1:2 node2:1
+        node1/node1/node1                     | node1:3
+        node1 slots=1/node2 slots=2           | node1:1 node2:2
+        # all/node1                           | node1
+        // all/node1                          | node1
+        node1 // one                          | node1
+        node1 slots=2 # two                   | node1:2
+        'node1 /* no */ slots=3'              | node1:3
+        'node1 /* no/node2 */ slots=3'        | refused
+        '/* node1/node2/*/ node3'             | node3
+        '# /* is no block/node1'              | node1
+        me@node1 slots=2                      | me@node1:2
+        me@10.0.0.1                           | me@10.0.0.1
+        node1 username=me slots=2             | me@node1:2
+        node1 user-name=me                    | me@node1
+        fd00::1 slots=2                       | fd00::1:2
+        node1 slots=4 max_slots=2             | refused
+        node1 slots=2 slots=4                 | refused
+        node1 slots=2/node1 slots=2           | refused
+        node1 slots=2/node1                   | refused
+        node1 slots=many                      | refused
+        node1 slots=                          | refused
+        node1 slots                           | refused
+        node1 boxes=2                         | refused
+        slots=2                               | refused
+        '/* node1'                            | refused
+        """)
+    void hostFilesAreThoseOfOpenMpi(String file, String hosts) {
+        List<String> lines = List.of(file.replaceAll("(?<![/*])/(?![/*])", "\n").split("\n", -1));
+        String read;
+        try {
+            read = HostFile.parse(lines).stream()
+                    .map(host -> (host.user().isEmpty() ? "" : host.user() + "@")
+                            + host.name()
+                            + (host.slots().isPresent() ? ":" + host.slots().getAsInt() : ""))
+                    .collect(Collectors.joining(" "));
+        } catch (HostSyntaxException e) {
+            assertThat(e).message().hasLineCount(1).startsWith("line ");
+            read = "refused";
+        }
+        assertThat(read).as(file).isEqualTo(hosts);
+    }
+
     @Test
     void hostFileErrorsNameTheLine() {
         assertThatThrownBy(() -> HostFile.parse(List.of("a slots=1", "b slot=2")))
@@ -121,6 +245,12 @@ class HostListTest {
                         + " 'node1'");
         assertThatThrownBy(() -> HostFile.parse(List.of("a slots=none")))
                 .hasMessage("line 1: 'a slots=none': 'none' is no number of workers from 1 to 4096");
+        assertThatThrownBy(() -> HostFile.parse(List.of("a slots=2", "", "a slots=3")))
+                .hasMessage(
+                        "line 3: host 'a' is named a second time; name it once, with all its workers (a slots=5), or"
+                                + " each time without a number");
+        assertThatThrownBy(() -> HostFile.parse(List.of("a", "/* b", "c")))
+                .hasMessage("line 2: the comment has no end, */");
         assertThatThrownBy(() -> HostFile.parse(List.of("# nothing"))).hasMessage("no host is named");
     }
 }

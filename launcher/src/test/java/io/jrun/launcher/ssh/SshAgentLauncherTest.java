@@ -7,12 +7,14 @@ import io.jrun.launcher.registration.AgentLauncher.LaunchCommand;
 import io.jrun.launcher.registration.AgentLauncher.LaunchExit;
 import io.jrun.launcher.registration.JoinToken;
 import java.util.List;
+import java.util.Map;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
 class SshAgentLauncherTest {
-    private final SshAgentLauncher ssh = new SshAgentLauncher(List.of("-p", "2222"), "/opt/my jrun", "/opt/home");
+    private final SshAgentLauncher ssh =
+            new SshAgentLauncher(List.of("-p", "2222"), "/opt/my jrun", "/opt/home", Map.of("h9", "me"));
     private final JoinToken token =
             new JoinToken(List.of(new LauncherAddress("10.0.0.1", 7), new LauncherAddress("fd00::1", 7)), "the secret");
 
@@ -27,6 +29,15 @@ class SshAgentLauncherTest {
                 .contains("'/opt/my jrun'")
                 .endsWith(" agent '--launcher=10.0.0.1:7,[fd00::1]:7' --node=1");
         assertThat(String.join(" ", command)).doesNotContain("the secret");
+    }
+
+    @Test
+    void userOfTheListIsForSshAlone() {
+        LaunchCommand start = ssh.plan(List.of("h9"), List.of(0), token).getFirst();
+        assertThat(start.name()).isEqualTo("h9");
+        assertThat(start.command()).containsSubsequence("--", "me@h9");
+        assertThat(ssh.explain(start, new LaunchExit(255, List.of("me@h9: Permission denied (publickey)."))))
+                .contains("'ssh me@h9 true' must work");
     }
 
     @ParameterizedTest
