@@ -3,18 +3,25 @@ package io.jrun.comm;
 import static java.nio.charset.StandardCharsets.UTF_8;
 
 import java.nio.ByteBuffer;
+import java.nio.CharBuffer;
 import java.nio.charset.CharacterCodingException;
+import java.util.Arrays;
 
 /**
  * Encodes objects as bytes and decodes bytes to objects. Both methods run on the caller's thread. An exception of
  * {@link #encode} or {@link #decode} becomes a USAGE error that names the rank of the object.
  */
 public interface Codec<T> {
-    /** Strings in UTF-8. Bytes that are not UTF-8 are an error. */
+    /** Strings in UTF-8. Half a surrogate pair and bytes that are not UTF-8 are errors. */
     Codec<String> STRING = new Codec<>() {
         @Override
         public byte[] encode(String value) {
-            return value.getBytes(UTF_8);
+            try {
+                ByteBuffer encoded = UTF_8.newEncoder().encode(CharBuffer.wrap(value));
+                return Arrays.copyOf(encoded.array(), encoded.limit());
+            } catch (CharacterCodingException e) {
+                throw new IllegalArgumentException("a string with half a surrogate pair", e);
+            }
         }
 
         @Override

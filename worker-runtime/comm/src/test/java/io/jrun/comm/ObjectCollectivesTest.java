@@ -8,6 +8,7 @@ import java.util.List;
 import java.util.function.Supplier;
 import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
@@ -70,6 +71,12 @@ class ObjectCollectivesTest {
                     .extracting(bytes -> bytes.length)
                     .isEqualTo(IntStream.range(0, size).boxed().toList());
         });
+    }
+
+    @Test
+    void aStringArrivesAsItIsOrIsRefused() {
+        assertThat(Codec.STRING.decode(Codec.STRING.encode("ü😀\0"))).isEqualTo("ü😀\0");
+        assertThatThrownBy(() -> Codec.STRING.encode("A\ud83dB")).hasMessage("a string with half a surrogate pair");
     }
 
     @ParameterizedTest

@@ -117,7 +117,7 @@ class HuggingFaceTokenizerTest {
     @CsvSource(
             delimiter = '|',
             value = {
-                "{                                                        | is no JSON object: expected",
+                "{                                                        | tokenizer.json, line 1, column 2: found the end, expected",
                 "{}                                                       | lacks 'model'",
                 "{\"model\": {\"vocab\": {}}}                             | has no tokens",
                 "{\"model\": {\"type\": \"BPE\", \"vocab\": {\"a\": 0}}}  | is not a valid tokenizer: ",

@@ -21,6 +21,14 @@ import java.util.Map;
 @AnalyzeClasses(packages = "io.jrun.train", importOptions = DoNotIncludeTests.class)
 class TrainArchitectureTest {
     @ArchTest
+    static final ArchRule ONLY_JSON_USES_JACKSON = noClasses()
+            .that()
+            .resideOutsideOfPackage("io.jrun.train.json")
+            .should()
+            .dependOnClassesThat()
+            .resideInAPackage("com.fasterxml.jackson..");
+
+    @ArchTest
     static final ArchRule TRAIN_STANDS_ON_COMM_AND_LIBTORCH_ALONE = noClasses()
             .should()
             .dependOnClassesThat()
@@ -31,6 +39,7 @@ class TrainArchitectureTest {
                     "io.jrun.comm.elastic",
                     "io.jrun.comm.file",
                     "org.bytedeco..",
+                    "com.fasterxml.jackson.core..",
                     "java..",
                     "org.jspecify..");
 

@@ -3,9 +3,10 @@ package io.jrun.comm.file;
 import java.io.IOException;
 import java.io.InputStream;
 import java.nio.ByteBuffer;
+import java.nio.CharBuffer;
 import java.nio.channels.Channels;
 import java.nio.channels.FileChannel;
-import java.nio.charset.CharacterCodingException;
+import java.nio.charset.CoderResult;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.FileSystemException;
 import java.nio.file.Path;
@@ -57,15 +58,15 @@ public final class UserFile {
      * @param mostBytes a larger file is an error
      */
     public static String text(Path file, int mostBytes) throws IOException {
-        byte[] bytes = bytes(file, mostBytes);
-        try {
-            return StandardCharsets.UTF_8
-                    .newDecoder()
-                    .decode(ByteBuffer.wrap(bytes))
-                    .toString();
-        } catch (CharacterCodingException _) {
-            throw new FileSystemException(file.toString(), null, "it is not UTF-8 text");
+        ByteBuffer bytes = ByteBuffer.wrap(bytes(file, mostBytes));
+        CharBuffer text = CharBuffer.allocate(bytes.remaining());
+        CoderResult result = StandardCharsets.UTF_8.newDecoder().decode(bytes, text, true);
+        text.flip();
+        if (result.isError()) {
+            long line = 1 + text.chars().filter(c -> c == '\n').count();
+            throw new FileSystemException(file.toString(), null, "line " + line + " is not UTF-8 text");
         }
+        return text.toString();
     }
 
     /**

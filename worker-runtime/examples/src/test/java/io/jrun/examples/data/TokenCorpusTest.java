@@ -85,7 +85,7 @@ class TokenCorpusTest {
         LocalWorld.run(2, world -> {
             assertThatThrownBy(() -> TokenCorpus.load(options(), bad, world))
                     .isInstanceOf(DataException.class)
-                    .hasMessage(bad + ", line 1 is no JSON object: expected '{' at character 0");
+                    .hasMessage(bad + ", line 1, column 1: found 'no', expected a value");
             ranks.incrementAndGet();
         });
         assertThat(ranks).hasValue(2);

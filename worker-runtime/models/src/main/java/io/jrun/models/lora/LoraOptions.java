@@ -59,7 +59,7 @@ public record LoraOptions(long rank, double alpha, List<String> targets, long se
     }
 
     String toJson(boolean isCausal, boolean isTransposed) {
-        String names = String.join(", ", targets.stream().map(JsonWriter::quote).toList());
+        String names = String.join(", ", targets.stream().map(JsonWriter::write).toList());
         return """
                 {
                   "peft_type": "LORA",

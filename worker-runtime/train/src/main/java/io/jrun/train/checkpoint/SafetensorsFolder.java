@@ -171,7 +171,7 @@ public final class SafetensorsFolder {
 
     private static String index(long totalBytes, Map<String, String> weightMap) {
         List<String> members = weightMap.entrySet().stream()
-                .map(entry -> "    " + JsonWriter.quote(entry.getKey()) + ": " + JsonWriter.quote(entry.getValue()))
+                .map(entry -> "    " + JsonWriter.write(entry.getKey()) + ": " + JsonWriter.write(entry.getValue()))
                 .toList();
         return "{\n  \"metadata\": {\n    \"total_size\": " + totalBytes + "\n  },\n  \"weight_map\": {\n"
                 + String.join(",\n", members) + "\n  }\n}\n";

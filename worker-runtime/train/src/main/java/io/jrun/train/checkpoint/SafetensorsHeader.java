@@ -63,7 +63,7 @@ record SafetensorsHeader(Map<String, String> metadata, List<TensorEntry> entries
      * @throws IllegalArgumentException if the header breaks a rule; the message names the tensor and the rule
      */
     static SafetensorsHeader decode(String json, long dataBytes) {
-        if (!json.startsWith("{")) {
+        if (!json.stripLeading().startsWith("{")) {
             throw new IllegalArgumentException("the header does not begin with '{'");
         }
         Map<String, String> metadata = new LinkedHashMap<>();

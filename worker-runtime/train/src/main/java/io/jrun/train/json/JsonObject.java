@@ -9,6 +9,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -44,10 +45,24 @@ public final class JsonObject {
      * @throws IllegalArgumentException like {@link #read}
      */
     public static JsonObject parse(String source, String text) {
+        return named(source, source, () -> JsonReader.readObject(text));
+    }
+
+    /**
+     * Reads one line of a file.
+     *
+     * @param line its number, from 1
+     * @throws IllegalArgumentException like {@link #read}
+     */
+    public static JsonObject parseLine(String file, long line, String text) {
+        return named(file, file + ", line " + line, () -> JsonReader.readLine(line, text));
+    }
+
+    private static JsonObject named(String file, String source, Supplier<Map<String, @Nullable Object>> reader) {
         try {
-            return new JsonObject(source, JsonReader.readObject(text));
+            return new JsonObject(source, reader.get());
         } catch (IllegalArgumentException e) {
-            throw new IllegalArgumentException(source + " is no JSON object: " + e.getMessage(), e);
+            throw new IllegalArgumentException(file + ", " + e.getMessage(), e);
         }
     }
 

@@ -1,5 +1,14 @@
 package io.jrun.train.json;
 
+import com.fasterxml.jackson.core.JsonFactory;
+import com.fasterxml.jackson.core.JsonLocation;
+import com.fasterxml.jackson.core.JsonParser;
+import com.fasterxml.jackson.core.JsonProcessingException;
+import com.fasterxml.jackson.core.JsonToken;
+import com.fasterxml.jackson.core.StreamReadConstraints;
+import com.fasterxml.jackson.core.json.JsonReadFeature;
+import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -7,220 +16,174 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A strict reader of JSON (RFC 8259) for the headers, indexes and configurations of model files. A key that occurs
- * twice is an error, since readers would disagree on its value. Values are Map, List, String, Long, Double, Boolean or
- * null. A whole number without fraction and exponent is a Long. The class path of a worker has no JSON library: jrun's
- * version would come before the version of the program. Stateless.
+ * Reads JSON (RFC 8259) with Jackson's streaming parser, for the headers, indexes and configurations of model files.
+ * Two things are errors that RFC 8259 allows: a key that occurs twice, since readers would disagree on its value, and a
+ * string with half a surrogate pair, since UTF-8 has no form of it. Values are Map, List, String, Long, Double, Boolean
+ * or null. A whole number without fraction and exponent is a Long; {@code -0} is a Double. A byte-order mark at the
+ * begin is skipped. Each error names the line and the column, both from 1. Stateless.
  */
 public final class JsonReader {
     /** Configurations of models need about five levels. The limit keeps a hostile file from exhausting the stack. */
     private static final int MAX_DEPTH = 16;
 
-    private final String text;
-    private int at;
+    private static final String BYTE_ORDER_MARK = "\uFEFF";
 
-    private JsonReader(String text) {
+    private static final JsonFactory STRICT = JsonFactory.builder()
+            .configure(JsonFactory.Feature.CANONICALIZE_FIELD_NAMES, false)
+            .configure(JsonFactory.Feature.INTERN_FIELD_NAMES, false)
+            .streamReadConstraints(StreamReadConstraints.builder() // the callers limit the text
+                    .maxStringLength(Integer.MAX_VALUE)
+                    .maxNameLength(Integer.MAX_VALUE)
+                    .maxNumberLength(Integer.MAX_VALUE)
+                    .build())
+            .build();
+
+    private static final JsonFactory RELAXED = STRICT.rebuild()
+            .enable(JsonReadFeature.ALLOW_JAVA_COMMENTS)
+            .enable(JsonReadFeature.ALLOW_YAML_COMMENTS)
+            .enable(JsonReadFeature.ALLOW_TRAILING_COMMA)
+            .enable(JsonReadFeature.ALLOW_UNQUOTED_FIELD_NAMES)
+            .enable(JsonReadFeature.ALLOW_SINGLE_QUOTES)
+            .build();
+
+    private final JsonParser parser;
+    private final String text;
+    private final long linesBefore;
+
+    private JsonReader(JsonParser parser, String text, long linesBefore) {
+        this.parser = parser;
         this.text = text;
+        this.linesBefore = linesBefore;
     }
 
     /**
      * Reads a text that is one object.
      *
-     * @throws IllegalArgumentException if the text is malformed; the message names the expected text and the position,
-     *     or the key that occurs twice
+     * @throws IllegalArgumentException if the text is malformed; the message names the line, the column, the text there
+     *     and the expected text
      */
     public static Map<String, @Nullable Object> readObject(String text) {
-        JsonReader reader = new JsonReader(text);
-        Map<String, @Nullable Object> object = reader.object(0);
-        reader.skipSpace();
-        if (reader.at != text.length()) {
-            throw reader.expected("the end");
+        return read(STRICT, text, 1);
+    }
+
+    /** As {@link #readObject}, for one line of a file. {@code line} is its number from 1. */
+    public static Map<String, @Nullable Object> readLine(long line, String text) {
+        return read(STRICT, text, line);
+    }
+
+    /**
+     * As {@link #readObject}, with parts of Hjson: comments ({@code #}, {@code //} and {@code /*}), a comma behind the
+     * last member, keys without quotes, and single quotes.
+     */
+    public static Map<String, @Nullable Object> readRelaxed(String text) {
+        return read(RELAXED, text, 1);
+    }
+
+    private static Map<String, @Nullable Object> read(JsonFactory factory, String text, long firstLine) {
+        String json = text.startsWith(BYTE_ORDER_MARK) ? text.substring(1) : text;
+        try (JsonParser parser = factory.createParser(json)) {
+            return new JsonReader(parser, json, firstLine - 1).document();
+        } catch (JsonProcessingException e) {
+            throw new IllegalArgumentException(
+                    place(e.getLocation(), firstLine - 1) + JsonErrorText.of(e.getOriginalMessage()), e);
+        } catch (IOException e) {
+            throw new UncheckedIOException(e); // a text in memory has no such error
         }
+    }
+
+    private Map<String, @Nullable Object> document() throws IOException {
+        if (parser.nextToken() != JsonToken.START_OBJECT) {
+            throw error("found " + standing() + ", expected '{'");
+        }
+        Map<String, @Nullable Object> object = object(0);
+        requireEnd();
         return object;
     }
 
-    private @Nullable Object value(int depth) {
-        if (depth > MAX_DEPTH) {
-            throw expected("at most " + MAX_DEPTH + " levels");
-        }
-        skipSpace();
-        char next = peek();
-        if (next == '{') {
-            return object(depth);
-        }
-        if (next == '[') {
-            return array(depth);
-        }
-        if (next == '"') {
-            return string();
-        }
-        if (next == '-' || isDigit(next)) {
-            return number();
-        }
-        return literal();
-    }
-
-    private Map<String, @Nullable Object> object(int depth) {
-        Map<String, @Nullable Object> object = new LinkedHashMap<>();
-        expect('{');
-        skipSpace();
-        if (accept('}')) {
-            return object;
-        }
-        do {
-            skipSpace();
-            String key = string();
-            skipSpace();
-            expect(':');
-            if (object.containsKey(key)) {
-                throw new IllegalArgumentException("key '" + key + "' occurs twice");
+    private void requireEnd() throws IOException {
+        try {
+            if (parser.nextToken() == null) {
+                return;
             }
+        } catch (JsonProcessingException _) {
+            // what stands there is not even the begin of a value
+        }
+        throw error("found " + standing() + ", expected the end of the text");
+    }
+
+    private Map<String, @Nullable Object> object(int depth) throws IOException {
+        Map<String, @Nullable Object> object = new LinkedHashMap<>();
+        while (parser.nextToken() != JsonToken.END_OBJECT) {
+            String key = whole(parser.currentName());
+            if (object.containsKey(key)) {
+                throw error("key '" + key + "' occurs twice");
+            }
+            parser.nextToken();
             object.put(key, value(depth + 1));
-            skipSpace();
-        } while (accept(','));
-        expect('}');
+        }
         return object;
     }
 
-    private List<@Nullable Object> array(int depth) {
+    private List<@Nullable Object> array(int depth) throws IOException {
         List<@Nullable Object> array = new ArrayList<>();
-        expect('[');
-        skipSpace();
-        if (accept(']')) {
-            return array;
-        }
-        do {
+        while (parser.nextToken() != JsonToken.END_ARRAY) {
             array.add(value(depth + 1));
-            skipSpace();
-        } while (accept(','));
-        expect(']');
+        }
         return array;
     }
 
-    private @Nullable Object literal() {
-        for (String word : List.of("true", "false", "null")) {
-            if (text.startsWith(word, at)) {
-                at += word.length();
-                return word.equals("null") ? null : Boolean.valueOf(word);
-            }
+    private @Nullable Object value(int depth) throws IOException {
+        if (depth > MAX_DEPTH) {
+            throw error("more than " + MAX_DEPTH + " levels of lists and objects");
         }
-        throw expected("a value");
-    }
-
-    private Number number() {
-        int start = at;
-        boolean _ = accept('-');
-        int first = at;
-        digits();
-        if (text.charAt(first) == '0' && at - first > 1) {
-            throw expected("a number without leading zeros");
-        }
-        boolean isWhole = true;
-        if (accept('.')) {
-            isWhole = false;
-            digits();
-        }
-        if (accept('e') || accept('E')) {
-            isWhole = false;
-            boolean _ = accept('+') || accept('-');
-            digits();
-        }
-        String number = text.substring(start, at);
-        try {
-            return isWhole ? (Number) Long.valueOf(number) : (Number) Double.valueOf(number);
-        } catch (NumberFormatException e) {
-            throw new IllegalArgumentException("number " + number + " is beyond 64 bits", e);
-        }
-    }
-
-    private void digits() {
-        if (!isDigit(peek())) {
-            throw expected("a digit");
-        }
-        while (at < text.length() && isDigit(text.charAt(at))) {
-            at++;
-        }
-    }
-
-    private static boolean isDigit(char c) {
-        return c >= '0' && c <= '9';
-    }
-
-    private String string() {
-        expect('"');
-        StringBuilder out = new StringBuilder();
-        while (true) {
-            char c = next();
-            if (c == '"') {
-                return out.toString();
-            }
-            if (c < ' ') {
-                throw expected("no control character inside a string");
-            }
-            out.append(c == '\\' ? escape() : c);
-        }
-    }
-
-    private char escape() {
-        char c = next();
-        return switch (c) {
-            case '"', '\\', '/' -> c;
-            case 'b' -> '\b';
-            case 'f' -> '\f';
-            case 'n' -> '\n';
-            case 'r' -> '\r';
-            case 't' -> '\t';
-            case 'u' -> unicode();
-            default -> throw expected("a known escape after a backslash");
+        return switch (parser.currentToken()) {
+            case START_OBJECT -> object(depth);
+            case START_ARRAY -> array(depth);
+            case VALUE_STRING -> whole(parser.getText());
+            case VALUE_NUMBER_INT, VALUE_NUMBER_FLOAT -> number(parser.getText());
+            case VALUE_TRUE -> true;
+            case VALUE_FALSE -> false;
+            default -> null;
         };
     }
 
-    private char unicode() {
-        int code = 0;
-        for (int i = 0; i < 4; i++) {
-            int digit = Character.digit(next(), 16);
-            if (digit < 0) {
-                throw expected("four hexadecimal digits");
+    private Number number(String number) {
+        boolean isWhole = parser.currentToken() == JsonToken.VALUE_NUMBER_INT;
+        try {
+            if (isWhole && !number.equals("-0")) {
+                return Long.valueOf(number);
             }
-            code = code * 16 + digit;
+        } catch (NumberFormatException _) {
+            throw error("the number " + number + " is beyond 64 bits");
         }
-        return (char) code;
-    }
-
-    private void skipSpace() {
-        while (at < text.length() && " \t\r\n".indexOf(text.charAt(at)) >= 0) {
-            at++;
+        double value = Double.parseDouble(number);
+        if (Double.isInfinite(value)) {
+            throw error("the number " + number + " is beyond 64 bits");
         }
+        return value;
     }
 
-    private boolean accept(char wanted) {
-        if (at < text.length() && text.charAt(at) == wanted) {
-            at++;
-            return true;
+    /** The text, if it has no half of a surrogate pair. */
+    private String whole(String string) {
+        int half = Surrogates.half(string);
+        if (half >= 0) {
+            throw error("the string has half a surrogate pair, " + Surrogates.name(string.charAt(half)));
         }
-        return false;
+        return string;
     }
 
-    private void expect(char wanted) {
-        if (!accept(wanted)) {
-            throw expected("'" + wanted + "'");
-        }
+    /** The first character of the token that was read. */
+    private String standing() {
+        int at = (int) parser.currentTokenLocation().getCharOffset();
+        return at < 0 || at >= text.length() ? "the end" : "'" + Character.toString(text.codePointAt(at)) + "'";
     }
 
-    private char next() {
-        char c = peek();
-        at++;
-        return c;
+    private IllegalArgumentException error(String what) {
+        JsonLocation at = parser.currentToken() == null ? parser.currentLocation() : parser.currentTokenLocation();
+        return new IllegalArgumentException(place(at, linesBefore) + OneLine.of(what));
     }
 
-    private char peek() {
-        if (at >= text.length()) {
-            throw expected("more characters");
-        }
-        return text.charAt(at);
-    }
-
-    private IllegalArgumentException expected(String what) {
-        return new IllegalArgumentException("expected " + what + " at character " + at);
+    private static String place(JsonLocation location, long linesBefore) {
+        return "line " + (linesBefore + location.getLineNr()) + ", column " + location.getColumnNr() + ": ";
     }
 }

@@ -1,85 +1,74 @@
 package io.jrun.train.json;
 
+import com.fasterxml.jackson.core.JsonFactory;
+import com.fasterxml.jackson.core.JsonGenerator;
+import com.fasterxml.jackson.core.StreamWriteFeature;
+import com.fasterxml.jackson.core.json.JsonWriteFeature;
+import java.io.IOException;
+import java.io.StringWriter;
+import java.io.UncheckedIOException;
 import java.math.BigDecimal;
-import java.util.Iterator;
-import java.util.Locale;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
-/** Writes JSON (RFC 8259) on one line. Stateless. */
+/** Writes JSON (RFC 8259) on one line, with Jackson's generator. Stateless. */
 public final class JsonWriter {
+    private static final JsonFactory FACTORY = JsonFactory.builder()
+            .enable(StreamWriteFeature.WRITE_BIGDECIMAL_AS_PLAIN)
+            .disable(JsonWriteFeature.WRITE_HEX_UPPER_CASE)
+            .build();
+
     private JsonWriter() {}
 
     /**
      * The text of a value: a map with text keys, a list, a text, a whole number, a decimal number, a truth value or
      * null.
      *
-     * @throws IllegalArgumentException for a value of another class
+     * @throws IllegalArgumentException for a value of another class, and for a text with half a surrogate pair
      */
     public static String write(@Nullable Object value) {
-        StringBuilder out = new StringBuilder();
-        append(out, value);
+        StringWriter out = new StringWriter();
+        try (JsonGenerator generator = FACTORY.createGenerator(out)) {
+            append(generator, value);
+        } catch (IOException e) {
+            throw new UncheckedIOException(e); // a text in memory has no such error
+        }
         return out.toString();
     }
 
-    /** A text with its quotes and escapes. */
-    public static String quote(String text) {
-        StringBuilder out = new StringBuilder();
-        appendText(out, text);
-        return out.toString();
-    }
-
-    private static void append(StringBuilder out, @Nullable Object value) {
+    private static void append(JsonGenerator out, @Nullable Object value) throws IOException {
         switch (value) {
-            case null -> out.append("null");
-            case String text -> appendText(out, text);
-            case Long number -> out.append(number.longValue());
-            case Integer number -> out.append(number.intValue());
-            case BigDecimal number -> out.append(number.toPlainString());
-            case Boolean flag -> out.append(flag.booleanValue());
+            case null -> out.writeNull();
+            case String text -> out.writeString(whole(text));
+            case Long number -> out.writeNumber(number);
+            case Integer number -> out.writeNumber(number);
+            case BigDecimal number -> out.writeNumber(number);
+            case Boolean flag -> out.writeBoolean(flag);
             case Map<?, ?> map -> {
-                out.append('{');
-                Iterator<? extends Map.Entry<?, ?>> members = map.entrySet().iterator();
-                while (members.hasNext()) {
-                    Map.Entry<?, ?> member = members.next();
-                    appendText(out, String.valueOf(member.getKey()));
-                    out.append(':');
+                out.writeStartObject();
+                for (Map.Entry<?, ?> member : map.entrySet()) {
+                    out.writeFieldName(whole(String.valueOf(member.getKey())));
                     append(out, member.getValue());
-                    out.append(members.hasNext() ? "," : "");
                 }
-                out.append('}');
+                out.writeEndObject();
             }
             case Iterable<?> elements -> {
-                out.append('[');
-                Iterator<?> each = elements.iterator();
-                while (each.hasNext()) {
-                    append(out, each.next());
-                    out.append(each.hasNext() ? "," : "");
+                out.writeStartArray();
+                for (Object element : elements) {
+                    append(out, element);
                 }
-                out.append(']');
+                out.writeEndArray();
             }
             default -> throw new IllegalArgumentException("JSON has no form for " + value.getClass());
         }
     }
 
-    private static void appendText(StringBuilder out, String text) {
-        out.append('"');
-        for (int i = 0; i < text.length(); i++) {
-            char c = text.charAt(i);
-            switch (c) {
-                case '"', '\\' -> out.append('\\').append(c);
-                case '\n' -> out.append("\\n");
-                case '\r' -> out.append("\\r");
-                case '\t' -> out.append("\\t");
-                default -> {
-                    if (c < ' ') {
-                        out.append(String.format(Locale.ROOT, "\\u%04x", (int) c));
-                    } else {
-                        out.append(c);
-                    }
-                }
-            }
+    private static String whole(String text) {
+        int half = Surrogates.half(text);
+        if (half >= 0) {
+            throw new IllegalArgumentException("a text has half a surrogate pair, " + Surrogates.name(text.charAt(half))
+                    + ", at character " + half + ": " + OneLine.of(text));
         }
-        out.append('"');
+        return text;
     }
 }

@@ -88,16 +88,16 @@ final class TextPartReader {
             String location = name + ", line " + number;
             String record = decode(location, line.toByteArray());
             if (!record.isBlank()) {
-                give(location, text(location, record).getBytes(StandardCharsets.UTF_8), true);
+                give(location, text(name, number, record).getBytes(StandardCharsets.UTF_8), true);
             }
         }
     }
 
-    private String text(String location, String record) {
+    private String text(String name, long line, String record) {
         try {
-            return JsonObject.parse(location, record)
+            return JsonObject.parseLine(name, line, record)
                     .text(jsonField)
-                    .orElseThrow(() -> new DataException(location + " lacks '" + jsonField + "'"));
+                    .orElseThrow(() -> new DataException(name + ", line " + line + " lacks '" + jsonField + "'"));
         } catch (IllegalArgumentException e) {
             throw new DataException(String.valueOf(e.getMessage()), e);
         }

@@ -74,7 +74,7 @@ class SafetensorsFolderTest {
                 "{\"weight_map\":{\"a\":\"../x\"}}     | expected the name of a file in the same folder",
                 "{\"weight_map\":{\"a\":\"/etc/x\"}}   | expected the name of a file in the same folder",
                 "{\"weight_map\":{\"a\":\"x\",\"a\":\"y\"}} | key 'a' occurs twice",
-                "{\"weight_map\":{\"a\":\"x\"          | is no JSON object: expected '}' at character"
+                "{\"weight_map\":{\"a\":\"x\"          | , line 1, column 23: found the end, expected '}' of the object: it begins at line 1, column 15"
             })
     void aWrongIndexIsOneLine(String json, String message) throws IOException {
         Path index = Files.writeString(folder.resolve("model.safetensors.index.json"), json);

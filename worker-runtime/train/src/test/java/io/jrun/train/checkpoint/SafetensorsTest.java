@@ -154,8 +154,16 @@ class SafetensorsTest {
                 Arguments.of("header over the limit", withLength(100_000_001), "the format allows 100000000"),
                 Arguments.of("header beyond the file", withLength(5000), "the file is truncated or of another format"),
                 Arguments.of("not an object", file("[1]     ", 0), "does not begin with '{'"),
-                Arguments.of("broken JSON", file("{\"x\":", 0), "expected more characters at character 5"),
+                Arguments.of(
+                        "broken JSON",
+                        file("{\"x\":", 0),
+                        "line 1, column 6: found the end inside of an object or a list"),
                 Arguments.of("text after the object", file("{} x", 0), "expected the end"),
+                Arguments.of("a name with half a surrogate pair", file("{\"\\ud83d\":{}}", 0), "half a surrogate pair"),
+                Arguments.of(
+                        "negative zero",
+                        file("{" + tensor.replace("[2]", "[-0]") + "}", 8),
+                        "'x' holds -0.0 where a Long"),
                 Arguments.of("name twice", file("{" + tensor + "," + tensor + "}", 8), "key 'x' occurs twice"),
                 Arguments.of("unknown dtype", file("{" + tensor.replace("F32", "F31") + "}", 8), "unknown dtype 'F31'"),
                 Arguments.of(
@@ -195,7 +203,7 @@ class SafetensorsTest {
                 Arguments.of(
                         "deep nesting",
                         file("{\"x\":" + "[".repeat(50) + "]".repeat(50) + "}", 0),
-                        "at most 16 levels"),
+                        "more than 16 levels"),
                 Arguments.of("invalid UTF-8", invalidUtf8(), "not UTF-8"));
     }
 

@@ -122,8 +122,11 @@ class TokenIngestionTest {
             value = {
                 "{\"text\": 3}   | , line 2: 'text' is 3, expected a string",
                 "{\"body\": \"\"}| , line 2 lacks 'text'",
-                "{\"text\": \"a  | , line 2 is no JSON object: expected more characters at character 11",
-                "[1]             | , line 2 is no JSON object: expected '{' at character 0"
+                "{\"text\": \"a  | , line 2, column 12: found the end, expected closing quote for a string value",
+                "[1]             | , line 2, column 1: found '[', expected '{'",
+                "{\"text\": \"A\\ud83dB\"}   | , line 2, column 10: the string has half a surrogate pair, \\ud83d",
+                "{\"text\": \"\\ude00\"}      | , line 2, column 10: the string has half a surrogate pair, \\ude00",
+                "{\"a\\ude00\": 1}            | , line 2, column 10: the key has half a surrogate pair"
             })
     void anUnusableRecordIsOneLineWithFileAndRecord(String line, String message) throws IOException {
         Path file = Files.writeString(folder.resolve("a.jsonl"), "{\"text\":\"fine\"}\n" + line + "\n");
