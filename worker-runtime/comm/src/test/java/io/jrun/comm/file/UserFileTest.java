@@ -35,7 +35,7 @@ class UserFileTest {
         "dangling, it is a link to a file that does not exist",
         "missing, it does not exist",
         "large, 'it has more than 5 bytes, the limit of such a file'",
-        "latin1, it is not UTF-8 text"
+        "latin1, line 1 is not UTF-8 text"
     })
     void otherThingsAreOneLineAtOnce(String name, String reason) throws Exception {
         assertThat(new ProcessBuilder("mkfifo", folder.resolve("pipe").toString())

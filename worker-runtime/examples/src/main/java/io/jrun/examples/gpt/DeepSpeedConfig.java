@@ -2,9 +2,9 @@ package io.jrun.examples.gpt;
 
 import io.jrun.comm.file.FileError;
 import io.jrun.comm.file.UserFile;
-import io.jrun.examples.options.CommandLineArguments;
 import io.jrun.examples.options.InvalidArgumentException;
 import io.jrun.train.json.JsonReader;
+import io.jrun.train.json.OneLine;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -12,12 +12,12 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
-import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**
  * A configuration of DeepSpeed as options of this program. Each key becomes options, is ignored with a note, or is
- * refused: {@link DeepSpeedKey}. The word {@code auto} counts as an absent key.
+ * refused: {@link DeepSpeedKey}. The word {@code auto} counts as an absent key. DeepSpeed reads Hjson; the parts of Hjson
+ * in {@link JsonReader#readRelaxed} are read here.
  *
  * @param options as they are on a command line
  * @param notes one for each ignored key
@@ -27,7 +27,7 @@ record DeepSpeedConfig(List<String> options, List<String> notes) {
     private static final int MAX_FILE_BYTES = 16 << 20;
 
     private static final String OPTION = "--deepspeed";
-    private static final Set<Object> NEUTRAL = Set.of(false, "none", "None", "fp32");
+    private static final String ZERO = "zero_optimization";
 
     DeepSpeedConfig {
         options = List.copyOf(options);
@@ -83,16 +83,20 @@ record DeepSpeedConfig(List<String> options, List<String> notes) {
      * @param ranks of the job
      */
     static DeepSpeedConfig parse(String source, String text, List<String> commandLine, int ranks) {
-        Map<String, Object> values = new LinkedHashMap<>();
+        Map<String, @Nullable Object> root;
         try {
-            flatten("", JsonReader.readObject(text), values);
+            root = JsonReader.readRelaxed(text);
         } catch (IllegalArgumentException e) {
-            throw new InvalidArgumentException("--deepspeed: " + source + " is no JSON object: " + e.getMessage());
+            throw new InvalidArgumentException("--deepspeed: " + source + ", " + e.getMessage());
         }
+        Map<String, Object> values = new LinkedHashMap<>();
+        flatten(source, "", root, values);
         List<String> notes = new ArrayList<>();
         values.forEach((path, value) -> {
-            DeepSpeedKey key = DeepSpeedKey.of(path).orElseThrow(() -> refused(source, path, unknown(path)));
-            if (key.treatment() == DeepSpeedKey.Treatment.REFUSED && hasEffect(path, value, values)) {
+            DeepSpeedKey key =
+                    DeepSpeedKey.of(path).orElseThrow(() -> refused(source, path, DeepSpeedKey.unknown(path)));
+            boolean isDefault = key.isDefault(value) || isDisabled(path, values);
+            if (key.treatment() == DeepSpeedKey.Treatment.REFUSED && !isDefault) {
                 throw refused(source, path, key.words());
             }
             if (key.treatment() == DeepSpeedKey.Treatment.IGNORED) {
@@ -113,36 +117,44 @@ record DeepSpeedConfig(List<String> options, List<String> notes) {
         return "note: " + source + ": " + path + " is ignored: " + why;
     }
 
-    private static String unknown(String path) {
-        return "this program does not know the key"
-                + CommandLineArguments.nearest(path, DeepSpeedKey.paths())
-                        .map(near -> ". Did you mean " + near + "?")
-                        .orElse("");
+    /** Whether DeepSpeed takes no notice of the section: it is not enabled, or none of its objects is. */
+    private static boolean isDisabled(String path, Map<String, Object> values) {
+        String section = DeepSpeedKey.group(path) + ".";
+        if (Boolean.FALSE.equals(values.get(section + "enabled"))) {
+            return true;
+        }
+        List<Object> enabled = values.entrySet().stream()
+                .filter(entry ->
+                        entry.getKey().startsWith(section) && entry.getKey().endsWith(".enabled"))
+                .map(Map.Entry::getValue)
+                .toList();
+        return !enabled.isEmpty() && enabled.stream().allMatch(Boolean.FALSE::equals);
     }
 
-    /** An object that is not enabled has no effect. Neither has a key with DeepSpeed's default. */
-    private static boolean hasEffect(String path, Object value, Map<String, Object> values) {
-        Object enabled = values.get(DeepSpeedKey.group(path) + ".enabled");
-        return !Boolean.FALSE.equals(enabled) && !NEUTRAL.contains(value) && !isNeutral(value);
-    }
-
-    /** 0 and 1 are DeepSpeed's defaults of the numbers that are refused. */
-    private static boolean isNeutral(Object value) {
-        return value instanceof Number number && (number.doubleValue() == 0 || number.doubleValue() == 1);
-    }
-
-    private static void flatten(String prefix, Map<?, ?> object, Map<String, Object> into) {
+    /** The values by their paths. A known section must be an object, and a known value must not be one. */
+    private static void flatten(String source, String prefix, Map<?, ?> object, Map<String, Object> into) {
         object.forEach((key, value) -> {
             String path = prefix + key;
+            boolean isSection = DeepSpeedKey.isSection(path);
             if (value instanceof Map<?, ?> inner) {
-                flatten(path + ".", inner, into);
-            } else if (isGiven(value)) {
+                if (!isSection && !DeepSpeedKey.mayBeObject(path)) {
+                    String why = DeepSpeedKey.of(path).isPresent()
+                            ? "expected a value, not an object"
+                            : DeepSpeedKey.unknown(path);
+                    throw refused(source, path, why);
+                }
+                flatten(source, path + ".", inner, into);
+            } else if (path.equals(ZERO) && value instanceof Boolean isPartitioned) {
+                into.put(ZERO + ".stage", isPartitioned ? 1L : 0L); // DeepSpeed's old form
+            } else if (isSection && value != null) {
+                throw refused(
+                        source,
+                        path,
+                        "expected an object such as " + DeepSpeedKey.example(path) + ", not "
+                                + OneLine.of(String.valueOf(value)));
+            } else if (value != null && !value.equals("auto")) {
                 into.put(path, value);
             }
         });
-    }
-
-    private static boolean isGiven(@Nullable Object value) {
-        return value != null && !value.equals("auto");
     }
 }

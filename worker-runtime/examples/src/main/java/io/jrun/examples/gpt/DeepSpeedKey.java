@@ -1,19 +1,20 @@
 package io.jrun.examples.gpt;
 
-import java.util.LinkedHashMap;
+import io.jrun.examples.options.CommandLineArguments;
+import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
 
 /**
- * The keys of DeepSpeed's configuration that this program knows, and the treatment of each key. docs/parallelism.md has
- * the same table. Source of the keys: DeepSpeed's docs/_pages/config-json.md.
+ * A key of DeepSpeed's configuration that this program knows, and its treatment. {@link DeepSpeedKeyTable} has all keys.
  *
  * @param treatment what becomes of the key
  * @param words for {@code IGNORED} why, for {@code REFUSED} why and what to do
+ * @param defaults the values with which DeepSpeed does what this program does
  */
-record DeepSpeedKey(Treatment treatment, String words) {
+record DeepSpeedKey(Treatment treatment, String words, Set<Object> defaults) {
     static final String HOST_MEMORY = "the states are in host memory without the key too";
 
     /** The treatment of a key. */
@@ -27,12 +28,41 @@ record DeepSpeedKey(Treatment treatment, String words) {
     }
 
     /** All keys by their path, with dots between the levels. The path {@code NAME.*} is all keys of an object. */
-    private static final Map<String, DeepSpeedKey> ALL = all();
+    private static final Map<String, DeepSpeedKey> ALL = DeepSpeedKeyTable.all();
+
+    /** The paths of all objects that have a known key. */
+    private static final Set<String> SECTIONS = sections();
+
+    /** The object of a section in errors. All other sections have the key {@code enabled}. */
+    private static final Map<String, String> EXAMPLES = Map.ofEntries(
+            Map.entry("zero_optimization", "{\"stage\": 1}"),
+            Map.entry("zero_optimization.offload_param", "{\"device\": \"cpu\"}"),
+            Map.entry("zero_optimization.offload_optimizer", "{\"device\": \"cpu\"}"),
+            Map.entry("zero_optimization.leaf_module", "{\"classes\": []}"),
+            Map.entry("zero_optimization.zeropp_loco_param", "{\"err_beta\": 0.8}"),
+            Map.entry("zero_optimization.zenflow", "{\"topk_ratio\": 0.1}"),
+            Map.entry("optimizer", "{\"type\": \"AdamW\"}"),
+            Map.entry("optimizer.params", "{\"lr\": 0.001}"),
+            Map.entry("scheduler", "{\"type\": \"WarmupLR\"}"),
+            Map.entry("scheduler.params", "{\"warmup_num_steps\": 100}"),
+            Map.entry("tensor_parallel", "{\"autotp_size\": 2}"),
+            Map.entry("tensor_parallel.partition_config", "{\"layer_specs\": []}"),
+            Map.entry("data_types", "{\"grad_accum_dtype\": \"fp32\"}"),
+            Map.entry("aio", "{\"block_size\": 1048576}"),
+            Map.entry("checkpoint", "{\"tag_validation\": \"Warn\"}"),
+            Map.entry("activation_checkpointing", "{\"partition_activations\": true}"),
+            Map.entry("pipeline", "{\"stages\": 2}"),
+            Map.entry("compile", "{\"deepcompile\": true}"),
+            Map.entry("sparse_attention", "{\"mode\": \"fixed\"}"),
+            Map.entry("compression_training", "{\"weight_quantization\": {}}"));
 
     /** The key of a path; empty if this program does not know the key. */
     static Optional<DeepSpeedKey> of(String path) {
-        DeepSpeedKey own = ALL.get(path);
-        return Optional.ofNullable(own != null ? own : ALL.get(group(path) + ".*"));
+        DeepSpeedKey key = ALL.get(path);
+        for (int end = path.lastIndexOf('.'); key == null && end > 0; end = path.lastIndexOf('.', end - 1)) {
+            key = ALL.get(path.substring(0, end) + ".*");
+        }
+        return Optional.ofNullable(key);
     }
 
     /** The name of the outermost object of a path. */
@@ -41,190 +71,60 @@ record DeepSpeedKey(Treatment treatment, String words) {
         return dot < 0 ? path : path.substring(0, dot);
     }
 
-    /** The paths that this program knows. */
-    static Set<String> paths() {
-        return ALL.keySet();
+    /** Whether a path is an object with known keys. */
+    static boolean isSection(String path) {
+        return SECTIONS.contains(path);
     }
 
-    private static Map<String, DeepSpeedKey> all() {
-        Map<String, DeepSpeedKey> keys = new LinkedHashMap<>();
-        addMapped(keys);
-        addIgnored(keys);
-        addRefused(keys);
-        return keys;
+    /** Whether a path is in an object whose keys have any form. */
+    static boolean mayBeObject(String path) {
+        return !ALL.containsKey(path) && of(path).isPresent();
     }
 
-    private static void addMapped(Map<String, DeepSpeedKey> keys) {
-        mapped(
-                keys,
-                "train_batch_size",
-                "train_micro_batch_size_per_gpu",
-                "gradient_accumulation_steps",
-                "gradient_clipping",
-                "steps_per_print",
-                "bf16.enabled",
-                "bfloat16.enabled",
-                "fp16.enabled",
-                "optimizer.type",
-                "optimizer.params.lr",
-                "optimizer.params.betas",
-                "optimizer.params.eps",
-                "optimizer.params.weight_decay",
-                "optimizer.params.momentum",
-                "optimizer.params.adam_w_mode",
-                "optimizer.params.bias_correction",
-                "optimizer.params.max_grad_norm",
-                "scheduler.*",
-                "zero_optimization.stage",
-                "zero_optimization.offload_param.device",
-                "zero_optimization.offload_param.nvme_path",
-                "zero_optimization.offload_optimizer.device",
-                "zero_optimization.zero_hpz_partition_size",
-                "zero_optimization.mics_shard_size",
-                "tensor_parallel.autotp_size",
-                "sequence_parallel_size");
+    /** A section as an object, in JSON. */
+    static String example(String section) {
+        return EXAMPLES.getOrDefault(section, "{\"enabled\": true}");
     }
 
-    private static void addIgnored(Map<String, DeepSpeedKey> keys) {
-        ignored(
-                keys,
-                "the states of the optimizer lie beside the parameters",
-                "zero_optimization.offload_optimizer.nvme_path");
-        ignored(
-                keys,
-                HOST_MEMORY,
-                "zero_optimization.offload_optimizer.pin_memory",
-                "zero_optimization.offload_optimizer.ratio",
-                "zero_optimization.offload_param.pin_memory",
-                "zero_optimization.offload_param.max_in_cpu",
-                "zero_optimization.cpu_offload",
-                "zero_optimization.cpu_offload_params",
-                "zero_optimization.cpu_offload_use_pin_memory",
-                "zero_force_ds_cpu_optimizer");
-        ignored(
-                keys,
-                "files are read one unit ahead",
-                "zero_optimization.offload_optimizer.buffer_count",
-                "zero_optimization.offload_optimizer.fast_init",
-                "zero_optimization.offload_optimizer.pipeline_read",
-                "zero_optimization.offload_optimizer.pipeline_write",
-                "zero_optimization.offload_param.buffer_count",
-                "zero_optimization.offload_param.buffer_size",
-                "aio.*");
-        ignored(
-                keys,
-                "buckets have DDP's sizes",
-                "zero_optimization.reduce_bucket_size",
-                "zero_optimization.allgather_bucket_size");
-        ignored(
-                keys,
-                "gradients and parameters always travel so",
-                "zero_optimization.contiguous_gradients",
-                "zero_optimization.reduce_scatter",
-                "zero_optimization.allgather_partitions",
-                "zero_optimization.overlap_comm",
-                "zero_optimization.round_robin_gradients",
-                "zero_optimization.use_multi_rank_bucket_allreduce",
-                "zero_optimization.stage3_use_all_reduce_for_fetch_params",
-                "zero_optimization.mics_hierarchical_params_gather",
-                "zero_optimization.ignore_unused_parameters",
-                "zero_optimization.memory_efficient_linear",
-                "dataloader_drop_last");
-        ignored(
-                keys,
-                "each block is a unit, and one unit is gathered ahead",
-                "zero_optimization.sub_group_size",
-                "zero_optimization.stage3_prefetch_bucket_size",
-                "zero_optimization.stage3_param_persistence_threshold",
-                "zero_optimization.stage3_max_live_parameters",
-                "zero_optimization.stage3_max_reuse_distance",
-                "zero_optimization.stage3_module_granularity_threshold",
-                "zero_optimization.prefetch_bucket_size",
-                "zero_optimization.param_persistence_threshold",
-                "zero_optimization.max_live_parameters",
-                "zero_optimization.max_reuse_distance");
-        ignored(
-                keys,
-                "checkpoints have one form",
-                "zero_optimization.stage3_gather_16bit_weights_on_model_save",
-                "zero_optimization.stage3_gather_fp16_weights_on_model_save",
-                "zero_optimization.gather_16bit_weights_on_model_save",
-                "zero_optimization.elastic_checkpoint",
-                "zero_optimization.load_from_fp32_weights",
-                "checkpoint.*");
-        ignored(keys, "this program checks the optimizer by itself", "zero_allow_untested_optimizer");
-        ignored(
-                keys,
-                "jrun always measures the phases of a step",
-                "wall_clock_breakdown",
-                "memory_breakdown",
-                "dump_state");
-        ignored(
-                keys,
-                "jrun reports metrics by itself; --tensorboard=DIR writes event files",
-                "tensorboard.*",
-                "wandb.*",
-                "csv_monitor.*",
-                "comet.*",
-                "comms_logger.*",
-                "comms_config.*",
-                "monitor_config.*",
-                "flops_profiler.*",
-                "autotuning.*");
-        ignored(keys, "the weights are in float32, and the loss scale of f16 changes as torch's", "fp16.*", "bf16.*");
-        ignored(keys, "--recompute=N chooses the blocks that are recomputed", "activation_checkpointing.*");
-        ignored(
-                keys,
-                "fused kernels are chosen with optimizer.type",
-                "optimizer.params.torch_adam",
-                "optimizer.params.fused",
-                "optimizer.legacy_fusion");
+    /** Says that this program does not know a path, with the place of the key or the nearest path. */
+    static String unknown(String path) {
+        String name = path.substring(path.lastIndexOf('.') + 1);
+        List<String> places = ALL.keySet().stream()
+                .filter(known -> known.endsWith("." + name))
+                .toList();
+        List<String> ofGroup = places.stream()
+                .filter(known -> group(known).equals(group(path)))
+                .toList();
+        List<String> closest = ofGroup.isEmpty() ? places : ofGroup;
+        if (closest.size() == 1) {
+            return "this program does not know the key in this place. Its place is " + closest.getFirst();
+        }
+        Set<String> known = new LinkedHashSet<>(ALL.keySet());
+        known.addAll(SECTIONS);
+        known.removeIf(each -> each.endsWith(".*"));
+        return "this program does not know the key"
+                + CommandLineArguments.nearest(path, known)
+                        .map(near -> ". Did you mean " + near + "?")
+                        .orElse("");
     }
 
-    private static void addRefused(Map<String, DeepSpeedKey> keys) {
-        refused(
-                keys,
-                "gradients are divided once, in their own type",
-                "prescale_gradients",
-                "gradient_predivide_factor",
-                "communication_data_type",
-                "seq_parallel_communication_data_type",
-                "data_types.grad_accum_dtype",
-                "fp32_allreduce",
-                "sparse_gradients",
-                "disable_allgather",
-                "zero_optimization.zero_quantized_weights",
-                "zero_optimization.zero_quantized_nontrainable_weights",
-                "zero_optimization.zero_quantized_gradients");
-        refused(keys, "use bf16 or fp16", "amp.*");
-        refused(keys, "use --dp and jrun's --nnodes=MIN:MAX", "elasticity.*");
-        refused(keys, "give --pp=N on the command line", "pipeline.*");
-        refused(
-                keys,
-                "this program has no such training",
-                "curriculum_learning.*",
-                "data_efficiency.*",
-                "compression_training.*",
-                "sparse_attention.*",
-                "progressive_layer_drop.*",
-                "eigenvalue.*",
-                "quantize_training.*",
-                "hybrid_engine.*");
+    /** Whether DeepSpeed does with the value what this program does. */
+    boolean isDefault(Object value) {
+        boolean isNumber = value instanceof Number;
+        return defaults.stream()
+                .anyMatch(each -> each.equals(value)
+                        || (isNumber
+                                && each instanceof Number number
+                                && number.doubleValue() == ((Number) value).doubleValue()));
     }
 
-    private static void mapped(Map<String, DeepSpeedKey> keys, String... paths) {
-        put(keys, Treatment.MAPPED, "", paths);
-    }
-
-    private static void ignored(Map<String, DeepSpeedKey> keys, String why, String... paths) {
-        put(keys, Treatment.IGNORED, why, paths);
-    }
-
-    private static void refused(Map<String, DeepSpeedKey> keys, String instead, String... paths) {
-        put(keys, Treatment.REFUSED, instead, paths);
-    }
-
-    private static void put(Map<String, DeepSpeedKey> keys, Treatment treatment, String words, String... paths) {
-        List.of(paths).forEach(path -> keys.put(path, new DeepSpeedKey(treatment, words)));
+    private static Set<String> sections() {
+        Set<String> sections = new LinkedHashSet<>();
+        for (String path : ALL.keySet()) {
+            for (int end = path.lastIndexOf('.'); end > 0; end = path.lastIndexOf('.', end - 1)) {
+                sections.add(path.substring(0, end));
+            }
+        }
+        return sections;
     }
 }

@@ -2,8 +2,10 @@ package io.jrun.examples.gpt;
 
 import io.jrun.examples.options.InvalidArgumentException;
 import java.util.ArrayList;
+import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
@@ -49,19 +51,42 @@ final class DeepSpeedOptions {
                 break;
             }
         }
-        boolean isBfloat16 = flag("bf16.enabled") || flag("bfloat16.enabled");
-        if (isBfloat16 && flag("fp16.enabled")) {
-            throw refused("fp16.enabled", "bf16 is enabled too: enable one of the two");
-        }
-        if (isBfloat16) {
-            options.add("--precision=bf16");
-        } else if (flag("fp16.enabled")) {
-            options.add("--precision=f16");
-        }
+        precision();
         if (has("steps_per_print")) {
             options.add("--log-every=" + whole("steps_per_print", 10));
         }
         return options;
+    }
+
+    private void precision() {
+        Set<String> enabled = new LinkedHashSet<>();
+        for (String section : List.of("bf16", "bfloat16")) {
+            if (flag(section + ".enabled")) {
+                enabled.add("bf16");
+            }
+        }
+        if (flag("torch_autocast.enabled")) {
+            enabled.add(autocast());
+        }
+        if (flag("fp16.enabled")) {
+            if (enabled.contains("bf16")) {
+                throw refused("fp16.enabled", "bf16 is enabled too: enable one of the two");
+            }
+            enabled.add("f16");
+        }
+        if (enabled.size() > 1) {
+            throw refused("torch_autocast.dtype", "another type is enabled too: enable one of the two");
+        }
+        enabled.forEach(type -> options.add("--precision=" + type));
+    }
+
+    private String autocast() {
+        Object type = values.getOrDefault("torch_autocast.dtype", "bfloat16");
+        return switch (type.toString().replace("torch.", "")) {
+            case "bfloat16", "bf16" -> "bf16";
+            case "float16", "fp16", "half" -> "f16";
+            default -> throw refused("torch_autocast.dtype", "the types are bfloat16 and float16, not " + type);
+        };
     }
 
     private void axes() {
@@ -133,6 +158,9 @@ final class DeepSpeedOptions {
         Object path = values.get("zero_optimization.offload_param.nvme_path");
         if (path == null) {
             throw refused(OFFLOAD_PARAMETERS, "nvme needs nvme_path, the folder of the files");
+        }
+        if (!(path instanceof String)) {
+            throw refused("zero_optimization.offload_param.nvme_path", "expected the path of a folder, not " + path);
         }
         options.add("--offload=" + path);
     }
@@ -213,7 +241,11 @@ final class DeepSpeedOptions {
             throw refused("optimizer.params.bias_correction", "AdamW corrects the bias of its means: give true");
         }
         options.add("--optimizer=fused");
-        if (values.get("optimizer.params.betas") instanceof List<?> betas) {
+        if (has("optimizer.params.betas")) {
+            if (!(values.get("optimizer.params.betas") instanceof List<?> betas) || betas.size() != 2) {
+                throw refused(
+                        "optimizer.params.betas", "expected two numbers, not " + values.get("optimizer.params.betas"));
+            }
             options.add("--betas=" + betas.stream().map(this::textOfNumber).collect(Collectors.joining(",")));
         }
         if (has("optimizer.params.eps")) {

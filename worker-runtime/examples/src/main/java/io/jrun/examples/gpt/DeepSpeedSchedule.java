@@ -10,6 +10,8 @@ record DeepSpeedSchedule(DeepSpeedOptions config) {
     private static final String MAXIMUM = "warmup_max_lr";
     private static final String STEPS = "total_num_steps";
     private static final String MINIMUM_SHARE = "warmup_min_ratio";
+    private static final String LAST = "last_batch_iteration";
+    private static final long START = -1;
     private static final String FLOOR = "cos_min_ratio";
     private static final double DEFAULT_FLOOR = 1e-4;
     private static final int DEFAULT_WARMUP = 1000;
@@ -61,13 +63,23 @@ record DeepSpeedSchedule(DeepSpeedOptions config) {
     /** Refuses other parameters, and a warm-up that does not begin at 0. */
     private void requireKnown(String... ofType) {
         List<String> known = new ArrayList<>(List.of(ofType));
-        known.addAll(List.of("warmup_num_steps", "warmup_type"));
+        known.addAll(List.of("warmup_num_steps", "warmup_type", LAST));
         for (String path : config.paths("scheduler.")) {
             boolean isKnown =
-                    path.equals("scheduler.type") || known.stream().anyMatch(name -> path.equals(PARAMETERS + name));
+                    path.equals("scheduler.type") || known.stream().anyMatch(each -> path.equals(PARAMETERS + each));
             if (!isKnown) {
-                throw config.refused(path, "this program does not know the key for " + config.value("scheduler.type"));
+                String name = path.substring(path.lastIndexOf('.') + 1);
+                throw config.refused(
+                        path,
+                        "this program does not know the key "
+                                + (known.contains(name)
+                                        ? "in this place. Its place is " + PARAMETERS + name
+                                        : "for " + config.value("scheduler.type")));
             }
+        }
+        if (config.whole(PARAMETERS + LAST, START) != START) {
+            throw config.refused(
+                    PARAMETERS + LAST, "the schedule begins with the training, or where a checkpoint ends: give -1");
         }
         for (String first : List.of(MINIMUM, MINIMUM_SHARE)) {
             if (config.number(PARAMETERS + first, 0) != 0) {

@@ -7,6 +7,7 @@ import io.jrun.comm.World;
 import io.jrun.comm.elastic.Elastic;
 import io.jrun.comm.elastic.ElasticRound;
 import io.jrun.train.Libtorch;
+import io.jrun.train.data.DataLoaderState;
 import io.jrun.train.ddp.DistributedDataParallel;
 import io.jrun.train.ddp.Step;
 import java.io.UncheckedIOException;
@@ -23,7 +24,7 @@ import org.bytedeco.pytorch.global.torch;
 /**
  * A worker's program that trains some steps, loses a rank, and continues with a new rank. jrun makes the class-data
  * archive of the workers from the classes that this program loads: more than a thousand classes of libtorch, the
- * classes that join ranks, and the classes that a failure needs.
+ * classes that join ranks, the classes that read and write JSON, and the classes that a failure needs.
  */
 public final class ArchiveTrainingProgram {
     private static final int WIDTH = 4;
@@ -49,6 +50,7 @@ public final class ArchiveTrainingProgram {
             return;
         }
         Libtorch.setThreads(1);
+        DataLoaderState _ = DataLoaderState.parse(DataLoaderState.start(0).toJson());
         Network network = new Network();
         var state = new TrainingState<>(
                 network,
