@@ -1,5 +1,6 @@
 package io.jrun.launcher;
 
+import io.jrun.launcher.blas.MklJars;
 import io.jrun.launcher.cli.AgentRequest;
 import io.jrun.launcher.cli.CertRequest;
 import io.jrun.launcher.cli.CommandContext;
@@ -16,6 +17,7 @@ import io.jrun.launcher.doctor.TemporaryFolderCheck;
 import io.jrun.launcher.image.ImageCommands;
 import io.jrun.launcher.job.ExitCode;
 import io.jrun.launcher.job.JobSpec;
+import io.jrun.launcher.job.Program;
 import io.jrun.launcher.job.TerminalStreams;
 import io.jrun.launcher.job.UsageException;
 import io.jrun.launcher.jobs.JobCommands;
@@ -196,12 +198,22 @@ public final class JRunCommand {
     }
 
     private int start(JobSpec job, ParsedCommand line) throws IOException, InterruptedException {
+        fetchBlas(job);
         TemporaryFolderCheck.problem(commandContext.environment(), System.getProperty("java.io.tmpdir"))
                 .ifPresent(terminal::report);
         try (JobRun run = new JobRun(job, line.withoutSecrets(), commandContext.home(), index(), terminal)) {
             return job.rendezvous().isPresent()
                     ? new RendezvousRun(job, job.rendezvous().get(), commandContext.home(), run).run()
                     : run.run();
+        }
+    }
+
+    /** Fetches the jars of MKL, if the job needs jars that this user has not fetched yet. */
+    private void fetchBlas(JobSpec job) throws IOException, InterruptedException {
+        MklJars mkl = MklJars.of(commandContext.environment());
+        if (job.program() instanceof Program.JavaProgram program
+                && program.classPath().contains(mkl.paths().getFirst().toString())) {
+            mkl.fetch(commandContext.environment(), terminal::report);
         }
     }
 

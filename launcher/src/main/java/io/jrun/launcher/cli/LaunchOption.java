@@ -270,6 +270,14 @@ public enum LaunchOption implements CommandLineOption {
             OptionGroup.PROGRAM,
             "JVM options of the workers, separated and quoted as in a shell. They override jrun's own JVM "
                     + "options. Repeatable."),
+    BLAS(
+            "--blas",
+            "openblas|mkl",
+            "openblas",
+            Kind.OWN,
+            OptionGroup.PROGRAM,
+            "Library that multiplies the matrices of libtorch on CPUs. mkl: Intel MKL, which Maven fetches once (156 "
+                    + "MB). 'jrun doctor' compares both."),
     BACKEND(
             "--backend",
             "jrun|gloo|nccl",

@@ -98,7 +98,7 @@ final class OptionForm {
                     CONTAINER_NAME,
                     CONTAINER_ENV,
                     CONTAINER_UNSHARE -> ContainerOptions.checkForm(option, text, name);
-            case LAUNCH, BIND_TO, GPU_VISIBILITY, RDZV_BACKEND, CONTAINER_RUNTIME, CONTAINER_JAVA -> {
+            case LAUNCH, BLAS, BIND_TO, GPU_VISIBILITY, RDZV_BACKEND, CONTAINER_RUNTIME, CONTAINER_JAVA -> {
                 // the test of the choices below checks the value
             }
             case CLASSPATH, ENV -> {

@@ -2,6 +2,7 @@ package io.jrun.launcher.cli;
 
 import io.jrun.agent.node.JdkRelease;
 import io.jrun.agent.node.SearchPath;
+import io.jrun.launcher.blas.MklJars;
 import io.jrun.launcher.job.Program;
 import io.jrun.launcher.job.UsageException;
 import java.io.IOException;
@@ -36,8 +37,12 @@ final class ProgramFinder {
         if (isJava(word)) {
             return java(word, args);
         }
-        for (LaunchOption option :
-                List.of(LaunchOption.MAIN_CLASS, LaunchOption.CLASSPATH, LaunchOption.JVM_OPTS, LaunchOption.JAVA)) {
+        for (LaunchOption option : List.of(
+                LaunchOption.MAIN_CLASS,
+                LaunchOption.CLASSPATH,
+                LaunchOption.JVM_OPTS,
+                LaunchOption.JAVA,
+                LaunchOption.BLAS)) {
             if (settings.has(option)) {
                 throw new UsageException(settings.name(option) + " is for jars, but '" + word
                         + "' is run as an executable. Leave it out, or name a jar.");
@@ -86,8 +91,14 @@ final class ProgramFinder {
                     .filter(part -> !part.isEmpty())
                     .forEach(part -> classPath.add(classPathEntry(part)));
         }
+        List<String> jvmOptions = new ArrayList<>();
+        if (settings.text(LaunchOption.BLAS, "").equals("mkl")) {
+            MklJars.of(commandContext.environment()).paths().forEach(jar -> classPath.add(jar.toString()));
+            jvmOptions.add(MklJars.JVM_OPTION);
+        }
+        jvmOptions.addAll(jvmOptions());
         Program.JavaProgram program = new Program.JavaProgram(
-                path.toString(), javaHome(), classPath, mainClass, manifest.options(), jvmOptions(), args);
+                path.toString(), javaHome(), classPath, mainClass, manifest.options(), jvmOptions, args);
         Path runtime = commandContext.home().resolve("lib/runtime");
         if (!ofImage && MainClassCheck.isMissing(mainClass, classPath, runtime, program.jvmOptions())) {
             throw new UsageException(

@@ -1,6 +1,7 @@
 package io.jrun.launcher.doctor;
 
 import io.jrun.agent.container.ContainerSpec;
+import io.jrun.launcher.blas.MklJars;
 import io.jrun.launcher.json.JsonLine;
 import java.io.IOException;
 import java.nio.file.NoSuchFileException;
@@ -37,6 +38,7 @@ public final class Doctor {
         checks.add(new ContainersCheck(container, System.getenv()));
         if (hosts.isEmpty()) {
             checks.add(new BackendsCheck(home));
+            checks.add(new MatrixProductsCheck(home, MklJars.of(System.getenv())));
         }
         checks.addAll(hosts);
         return examine(checks);

@@ -128,6 +128,19 @@ class LaunchOptionTest {
                                 .map(LaunchOptionTest::last)
                                 .toList()),
                 new Case(
+                        LaunchOption.BLAS,
+                        List.of("train.jar"),
+                        "mkl",
+                        List.of(
+                                "train.jar",
+                                "mkl-2025.2-1.5.12.jar",
+                                "mkl-2025.2-1.5.12-linux-x86_64-redist.jar",
+                                "-Dorg.bytedeco.openblas.load=mkl_rt"),
+                        job -> Stream.concat(
+                                        java(job).classPath().stream().map(LaunchOptionTest::last),
+                                        java(job).jvmOptions().stream())
+                                .toList()),
+                new Case(
                         LaunchOption.JVM_OPTS,
                         List.of(),
                         "-Xmx2g '-Da=b c'",

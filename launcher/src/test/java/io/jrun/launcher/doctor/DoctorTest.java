@@ -48,6 +48,13 @@ class DoctorTest {
     }
 
     @Test
+    void theFasterBlasIsAdvised() {
+        assertThat(MatrixProductsCheck.advice(100, 120)).contains("--blas=mkl");
+        assertThat(MatrixProductsCheck.advice(120, 100)).contains("OpenBLAS, the default");
+        assertThat(MatrixProductsCheck.advice(100, 103)).isEqualTo("no clear difference");
+    }
+
+    @Test
     void aCheckThatCannotLookIsAProblem() throws InterruptedException {
         Doctor doctor = Doctor.examine(List.of(() -> {
             throw new IOException("no such device");

@@ -1,0 +1,4 @@
+@NullMarked
+package io.jrun.launcher.blas;
+
+import org.jspecify.annotations.NullMarked;
