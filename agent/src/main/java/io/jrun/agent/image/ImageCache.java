@@ -5,12 +5,20 @@ import io.jrun.agent.files.PrivateFolder;
 import io.jrun.agent.files.Sha256;
 import io.jrun.agent.node.UserId;
 import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.channels.FileChannel;
+import java.nio.channels.FileLock;
+import java.nio.channels.OverlappingFileLockException;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.DirectoryIteratorException;
 import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
+import java.nio.file.LinkOption;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
+import java.nio.file.StandardOpenOption;
+import java.nio.file.attribute.BasicFileAttributes;
 import java.nio.file.attribute.FileTime;
 import java.time.Instant;
 import java.util.ArrayList;
@@ -19,6 +27,7 @@ import java.util.HexFormat;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.stream.Stream;
 
 /**
  * The prepared images of one user on this node, in a folder of this user alone: {@code sha256-HEX} for each image,
@@ -202,14 +211,57 @@ public final class ImageCache {
         return true;
     }
 
-    /** Deletes images whose removal was interrupted. */
-    public void sweep() throws IOException {
-        try (DirectoryStream<Path> doomed = Files.newDirectoryStream(folder.resolve("work"), "*" + REMOVED + "*")) {
-            for (Path each : doomed) {
-                if (!isMounted(each)) {
-                    FolderDeletion.delete(each);
-                }
+    /**
+     * Deletes images whose removal was interrupted, and the layers and files of pulls that were killed.
+     *
+     * @return the deleted bytes
+     */
+    public long sweep() throws IOException {
+        long bytes = 0;
+        try (DirectoryStream<Path> parts = Files.newDirectoryStream(folder.resolve("work"))) {
+            for (Path part : parts) {
+                bytes += part.getFileName().toString().contains(REMOVED) ? sweepRemoved(part) : sweepPull(part);
             }
+        } catch (DirectoryIteratorException e) {
+            throw e.getCause();
+        }
+        return bytes;
+    }
+
+    private static long sweepRemoved(Path part) throws IOException {
+        return isMounted(part) ? 0 : deleted(part);
+    }
+
+    /** A process that pulls an image holds the lock of the image. */
+    private long sweepPull(Path part) throws IOException {
+        Path lock = folder.resolve("locks").resolve(part.getFileName());
+        try (FileChannel channel = FileChannel.open(
+                        lock, StandardOpenOption.CREATE, StandardOpenOption.WRITE, LinkOption.NOFOLLOW_LINKS);
+                FileLock held = channel.tryLock()) {
+            return held == null ? 0 : deleted(part);
+        } catch (OverlappingFileLockException e) {
+            return 0; // This process pulls the image.
+        }
+    }
+
+    private static long deleted(Path part) throws IOException {
+        long bytes;
+        try (Stream<Path> files = Files.walk(part)) {
+            bytes = files.mapToLong(ImageCache::sizeOf).sum();
+        } catch (UncheckedIOException e) {
+            bytes = 0; // Another process deletes the files, too.
+        }
+        FolderDeletion.delete(part);
+        return bytes;
+    }
+
+    private static long sizeOf(Path file) {
+        try {
+            BasicFileAttributes found =
+                    Files.readAttributes(file, BasicFileAttributes.class, LinkOption.NOFOLLOW_LINKS);
+            return found.isRegularFile() ? found.size() : 0;
+        } catch (IOException e) {
+            return 0;
         }
     }
 }

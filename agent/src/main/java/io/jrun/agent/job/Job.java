@@ -2,6 +2,7 @@ package io.jrun.agent.job;
 
 import com.google.protobuf.ByteString;
 import io.grpc.Status;
+import io.jrun.agent.container.ContainerException;
 import io.jrun.agent.control.ControlSocket;
 import io.jrun.agent.control.WorkerConnection;
 import io.jrun.agent.files.FileStaging;
@@ -48,6 +49,9 @@ final class Job {
      * wait.
      */
     private static final long END_SECONDS = 10;
+
+    /** The exit code of shells for a missing program. */
+    private static final int NOT_FOUND = 127;
 
     private final OpenJob request;
     private final ServiceOptions options;
@@ -266,22 +270,24 @@ final class Job {
                 launch(placed.on(launch));
                 waiting.kept().forEach(this::dispatch);
             } else {
-                waiting.end(reasonOf(problem), false);
+                Throwable cause = causeOf(problem);
+                waiting.end(
+                        String.valueOf(cause.getMessage()),
+                        cause instanceof ContainerException container ? container.exitCode() : NOT_FOUND,
+                        false);
             }
         }));
     }
 
-    /** The message of the cause, without the CompletionException of a dependent future. */
-    private static String reasonOf(Throwable problem) {
-        Throwable cause =
-                problem instanceof CompletionException && problem.getCause() != null ? problem.getCause() : problem;
-        return String.valueOf(cause.getMessage());
+    /** The cause, without the CompletionException of a dependent future. */
+    private static Throwable causeOf(Throwable problem) {
+        return problem instanceof CompletionException && problem.getCause() != null ? problem.getCause() : problem;
     }
 
     private void holdBack(PendingLaunch waiting, ControlRequest message) {
         if (message.hasStopWorkers()) {
             held = null;
-            waiting.end("stopped before its files were on this node", true);
+            waiting.end("stopped before its files were on this node", NOT_FOUND, true);
         } else {
             waiting.keep(message);
         }

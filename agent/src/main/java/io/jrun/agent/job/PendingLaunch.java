@@ -14,9 +14,6 @@ import java.util.List;
  * Confined to the job's thread.
  */
 final class PendingLaunch {
-    /** The exit code of shells for a missing program. */
-    private static final int NOT_FOUND = 127;
-
     private final LaunchRound launch;
     private final ResponseStream<ControlResponse> out;
     private final List<ControlRequest> kept = new ArrayList<>();
@@ -42,14 +39,18 @@ final class PendingLaunch {
         }
     }
 
-    /** Reports the end of all workers: none will run. */
-    void end(String why, boolean afterStop) {
+    /**
+     * Reports the end of all workers: none will run.
+     *
+     * @param exitCode the exit code of each worker
+     */
+    void end(String why, int exitCode, boolean afterStop) {
         for (WorkerSpec worker : launch.getWorkersList()) {
             out.send(ControlResponse.newBuilder()
                     .setWorkerExited(WorkerExitedReport.newBuilder()
                             .setRank(worker.getRank())
                             .setRound(launch.getRound())
-                            .setExitCode(NOT_FOUND)
+                            .setExitCode(exitCode)
                             .setAfterStop(afterStop)
                             .setStartError(why))
                     .build());

@@ -166,7 +166,8 @@ final class Worker implements WorkerProcess.Listener {
                 .ended(containerId, spec.getLocalRank(), roundContext.notices()); // on the worker's thread
         roundContext.mailbox().post(() -> {
             problem.ifPresent(roundContext.notices());
-            round.exited(rank(), logFolder, problem.isPresent() && end.exitCode() == 0 ? end.failed() : end);
+            round.exited(
+                    rank(), logFolder, problem.isPresent() && end.exitCode() == 0 ? end.notSaved(problem.get()) : end);
         });
     }
 }

@@ -38,8 +38,15 @@ public record WorkerExit(
         return new WorkerExit(0, exitCode, false, reason, Optional.empty(), List.of(), List.of(), 0);
     }
 
-    /** The same exit, with exit code 1: the root of the container could not be saved. */
-    public WorkerExit failed() {
-        return new WorkerExit(pid, 1, afterStop, startError, error, stderrTail, artifacts, runSeconds);
+    /**
+     * The exit with exit code 1 of a worker whose program ended with 0, but whose root could not be saved.
+     *
+     * @param problem the reason, which the report of the job shows in place of an error of the program
+     */
+    public WorkerExit notSaved(String problem) {
+        WorkerErrorReport report = WorkerErrorReport.newBuilder()
+                .setMessage("the program ended with 0, but its root was not saved. " + problem)
+                .build();
+        return new WorkerExit(pid, 1, afterStop, startError, Optional.of(report), List.of(), artifacts, runSeconds);
     }
 }

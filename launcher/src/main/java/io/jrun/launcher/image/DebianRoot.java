@@ -33,19 +33,22 @@ record DebianRoot(TemporaryFolder temporary, Path folder) implements AutoCloseab
         TemporaryFolder temporary = TemporaryFolder.make();
         DebianRoot root = new DebianRoot(temporary, temporary.root());
         try {
-            report.accept("making the root of Debian " + request.suite() + " with mmdebstrap");
+            String step = "making the root of Debian " + request.suite() + " with mmdebstrap";
+            report.accept(step);
             List<String> packages = new ArrayList<>(LIBRARIES);
             packages.addAll(request.packages());
-            ToolRun.run(
-                    environment,
-                    "mmdebstrap",
-                    List.of(
-                            "mmdebstrap",
-                            "--quiet",
-                            "--variant=minbase",
-                            "--include=" + String.join(",", packages),
-                            request.suite(),
-                            root.folder().toString()));
+            try (ProgressLines _ = ProgressLines.start(ProgressLines.EVERY, () -> step, report)) {
+                ToolRun.run(
+                        environment,
+                        "mmdebstrap",
+                        List.of(
+                                "mmdebstrap",
+                                "--quiet",
+                                "--variant=minbase",
+                                "--include=" + String.join(",", packages),
+                                request.suite(),
+                                root.folder().toString()));
+            }
             report.accept("making the JDK " + Runtime.version() + " with jlink");
             ToolRun.run(
                     environment,

@@ -110,7 +110,7 @@ public final class ImageCommands {
 
     private void write(SquashfsFile file, Path root) throws ContainerException, IOException, InterruptedException {
         report.accept("writing " + file.path());
-        file.make(root);
+        file.make(root, report);
         print(file.path() + "  " + ImageText.size(Files.size(file.path())));
     }
 
@@ -215,7 +215,10 @@ public final class ImageCommands {
         Instant since = Instant.now().minus(Duration.ofDays(days));
         long bytes = 0;
         int count = 0;
-        cache.sweep();
+        long rest = cache.sweep();
+        if (rest > 0) {
+            print("removed " + ImageText.size(rest) + " of pulls that were interrupted");
+        }
         for (CachedImage image : cache.list()) {
             if (!image.used().isBefore(since)
                     || cache.isMounted(image)

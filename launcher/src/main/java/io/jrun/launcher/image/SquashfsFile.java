@@ -11,6 +11,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import java.util.function.Consumer;
 
 /** A .sqsh file that squashfs-tools make or read. The file appears when the file is complete. */
 record SquashfsFile(Path path, Map<String, String> environment) {
@@ -34,12 +35,15 @@ record SquashfsFile(Path path, Map<String, String> environment) {
         return new SquashfsFile(path, environment);
     }
 
-    /** Makes the file of a root folder: zstd but for files of JVMs, all files of root, no extended attributes. */
-    void make(Path root) throws ContainerException, IOException, InterruptedException {
+    /** Makes the file of a root folder: zstd but for files of JVMs, all files of root, no extended attributes. Reports the written bytes. */
+    void make(Path root, Consumer<String> report) throws ContainerException, IOException, InterruptedException {
         String prefix = "." + path.getFileName() + "."
                 + Files.readString(Path.of("/proc/sys/kernel/hostname")).strip() + ".";
         Path part = path.resolveSibling(prefix + ProcessHandle.current().pid() + PART);
-        try {
+        try (ProgressLines _ = ProgressLines.start(
+                ProgressLines.EVERY,
+                () -> "writing " + path + ": " + ImageText.size(part.toFile().length()) + " written",
+                report)) {
             deleteAbandoned(prefix);
             ToolRun.run(
                     environment,

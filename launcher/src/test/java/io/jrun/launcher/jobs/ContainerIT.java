@@ -251,7 +251,7 @@ class ContainerIT extends RealJobs {
         Result noImage = jrun.run("--container-image=/nowhere.sqsh", "--nproc-per-node=3", "sh");
         Result noProgram = jrun.run("--nproc-per-node=3", "python3", "x.py");
 
-        assertThat(noImage.exitCode()).isEqualTo(127);
+        assertThat(noImage.exitCode()).isEqualTo(126);
         assertThat(noImage.err().lines()).hasSize(3); // the failure, the other ranks, the logs
         assertThat(noImage.err())
                 .contains("could not be started: the image /nowhere.sqsh does not exist on this node")

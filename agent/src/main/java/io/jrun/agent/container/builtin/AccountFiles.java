@@ -25,7 +25,8 @@ final class AccountFiles {
             write(root, layer, image, "/etc/resolv.conf", nodeFile("/etc/resolv.conf"));
             write(root, layer, image, "/etc/hostname", nodeFile("/etc/hostname"));
         } catch (IOException e) {
-            throw new ContainerException("the files of /etc cannot be written for the container: " + e.getMessage(), e);
+            throw new ContainerException(
+                    "the files of /etc cannot be written for the container: " + ContainerException.words(e), e);
         }
     }
 

@@ -102,6 +102,9 @@ public final class BuiltinEngine implements ContainerEngine {
             throw new ContainerException("the folder of the containers cannot be made: " + e.getMessage(), e);
         }
         if (named.isPresent()) {
+            if (!account.isRoot()) {
+                image.checkOwner(named.get().name(), account);
+            }
             named.get().make(image.path());
             image = LocalImage.open(named.get().image(), account, node.environment());
         }

@@ -169,7 +169,8 @@ final class ContainerRoot {
                 Files.createFile(seen);
             }
         } catch (IOException e) {
-            throw new ContainerException("the mount point " + inside + " cannot be made: " + e.getMessage(), e);
+            throw new ContainerException(
+                    "the mount point " + inside + " cannot be made: " + ContainerException.words(e), e);
         }
     }
 }

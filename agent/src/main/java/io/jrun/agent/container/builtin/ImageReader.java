@@ -60,7 +60,7 @@ final class ImageReader {
         try (InputStream in = Files.newInputStream(file)) {
             return new String(in.readNBytes(MAX_BYTES), StandardCharsets.UTF_8);
         } catch (IOException e) {
-            throw new ContainerException(path + " of the image cannot be read: " + e.getMessage(), e);
+            throw LocalImage.damaged(file, e);
         }
     }
 }

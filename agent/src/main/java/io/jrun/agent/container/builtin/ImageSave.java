@@ -4,6 +4,7 @@ import io.jrun.agent.container.ContainerException;
 import io.jrun.agent.container.NodeRequest;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.FileStore;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -24,6 +25,8 @@ final class ImageSave {
             exec "$tool" "$root" "$file" -noappend -comp zstd -Xcompression-level 3 -quiet -no-progress
             """;
 
+    private static final String DISK_FULL = "No space left on device";
+    private static final long MEGA = 1_000_000;
     private static final String TOOL = "mksquashfs";
     private static final String PACKAGE = "squashfs-tools";
 
@@ -65,7 +68,9 @@ final class ImageSave {
             String messages = new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8).strip();
             if (process.waitFor() != 0) {
                 throw new ContainerException("--container-save: " + target + " cannot be written: "
-                        + messages.lines().reduce((_, last) -> last).orElse("mksquashfs has failed"));
+                        + (messages.contains(DISK_FULL)
+                                ? fullDisk(target)
+                                : messages.lines().reduce((_, last) -> last).orElse("mksquashfs has failed")));
             }
             Files.move(written, target, java.nio.file.StandardCopyOption.ATOMIC_MOVE);
         } catch (IOException e) {
@@ -73,6 +78,12 @@ final class ImageSave {
         } finally {
             deleteQuietly(written);
         }
+    }
+
+    private static String fullDisk(Path target) throws IOException {
+        FileStore disk = Files.getFileStore(target.toAbsolutePath().getParent());
+        return "the disk of " + target.toAbsolutePath().getParent() + " (" + disk.name() + ", "
+                + disk.getTotalSpace() / MEGA + " MB) is full; make room, or name a file on a larger disk";
     }
 
     private static void deleteQuietly(Path file) {

@@ -50,7 +50,8 @@ final class MountPointLayer {
                 Files.createFile(made);
             }
         } catch (IOException e) {
-            throw new ContainerException("the mount point " + inside + " cannot be made: " + e.getMessage(), e);
+            throw new ContainerException(
+                    "the mount point " + inside + " cannot be made: " + ContainerException.words(e), e);
         }
     }
 

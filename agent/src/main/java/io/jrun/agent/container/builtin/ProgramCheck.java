@@ -3,9 +3,15 @@ package io.jrun.agent.container.builtin;
 import io.jrun.agent.container.ContainerException;
 import io.jrun.agent.container.WorkerRequest;
 import io.jrun.agent.node.SearchPath;
+import java.io.IOException;
+import java.nio.file.AccessDeniedException;
+import java.nio.file.FileSystemException;
 import java.nio.file.Files;
 import java.nio.file.LinkOption;
+import java.nio.file.NoSuchFileException;
+import java.nio.file.NotDirectoryException;
 import java.nio.file.Path;
+import java.nio.file.attribute.BasicFileAttributes;
 
 /**
  * Checks that a worker's program and working folder exist inside the container, before the worker starts. Stateless.
@@ -39,7 +45,20 @@ final class ProgramCheck {
                 program + ": no such program inside the container on its PATH (" + worker.searchPath() + ")");
     }
 
-    private static boolean isFile(Path path) {
-        return Files.isRegularFile(path, LinkOption.NOFOLLOW_LINKS);
+    /** A damaged image gives other failures than a missing file. */
+    private static boolean isFile(Path path) throws ContainerException {
+        try {
+            return Files.readAttributes(path, BasicFileAttributes.class, LinkOption.NOFOLLOW_LINKS)
+                    .isRegularFile();
+        } catch (NoSuchFileException | NotDirectoryException | AccessDeniedException e) {
+            return false;
+        } catch (FileSystemException e) {
+            if (String.valueOf(e.getReason()).equals("Not a directory")) {
+                return false;
+            }
+            throw LocalImage.damaged(path, e);
+        } catch (IOException e) {
+            throw LocalImage.damaged(path, e);
+        }
     }
 }

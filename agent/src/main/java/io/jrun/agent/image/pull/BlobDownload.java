@@ -3,10 +3,10 @@ package io.jrun.agent.image.pull;
 import io.jrun.agent.container.ContainerException;
 import java.io.IOException;
 import java.io.InputStream;
+import java.io.OutputStream;
 import java.nio.file.FileSystemException;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.nio.file.StandardCopyOption;
 import java.util.ArrayList;
 import java.util.LinkedHashSet;
 import java.util.List;
@@ -30,6 +30,7 @@ final class BlobDownload {
     private static final int AT_ONCE = 4;
 
     private static final long PAUSE_MILLIS = 1_000;
+    private static final int BUFFER = 1 << 16;
 
     private final ImageSource source;
     private final Path folder;
@@ -97,7 +98,8 @@ final class BlobDownload {
     }
 
     static boolean isDiskFull(IOException e) {
-        return String.valueOf(e.getMessage()).contains("No space left on device")
+        return e instanceof DiskRoom.FullException
+                || String.valueOf(e.getMessage()).contains("No space left on device")
                 || String.valueOf(e.getMessage()).contains("Disk quota exceeded");
     }
 
@@ -108,12 +110,27 @@ final class BlobDownload {
                 e);
     }
 
+    /** Copies no more than the bytes that the manifest names. */
+    private void copy(Sha256Stream in, Blob blob) throws ContainerException, IOException {
+        byte[] buffer = new byte[BUFFER];
+        try (OutputStream out = Files.newOutputStream(file(blob))) {
+            for (int read = in.read(buffer); read >= 0; read = in.read(buffer)) {
+                if (in.count() > blob.size()) {
+                    throw ImageManifest.damaged(
+                            source.image(),
+                            "the layer " + blob.digest() + " has more than its " + blob.size() + " bytes");
+                }
+                out.write(buffer, 0, read);
+            }
+        }
+    }
+
     private void copy(Blob blob) throws ContainerException, IOException {
         Sha256Stream in = null;
         try (InputStream opened = source.open(blob);
                 Sha256Stream counted = new Sha256Stream(opened, progress::add)) {
             in = counted;
-            Files.copy(counted, file(blob), StandardCopyOption.REPLACE_EXISTING);
+            copy(counted, blob);
             if (counted.count() < blob.size()) {
                 throw new IOException("after " + counted.count() + " of " + blob.size() + " bytes");
             }

@@ -47,7 +47,13 @@ public final class ImageMain {
             case ImageReference.Local local -> StoredImages.open(local.path());
             case ImageReference.Registry registry -> new RegistrySource(registry, environment);
         }) {
-            return new ImagePull(source, cache, line -> print(ImagePreparer.PROGRESS + line), ImageMain::fail).run();
+            return new ImagePull(
+                            source,
+                            cache,
+                            DiskRoom.limit(environment),
+                            line -> print(ImagePreparer.PROGRESS + line),
+                            ImageMain::fail)
+                    .run();
         }
     }
 

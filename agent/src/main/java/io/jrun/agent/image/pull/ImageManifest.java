@@ -17,7 +17,7 @@ import java.util.TreeSet;
  * @param digest the digest of the manifest
  * @param layers the layers, the lowest first
  */
-record ImageManifest(String digest, String platform, Blob config, List<Blob> layers) {
+record ImageManifest(String digest, Blob config, List<Blob> layers) {
     private static final ObjectMapper JSON = new ObjectMapper();
     private static final Set<String> INDEXES = Set.of(
             "application/vnd.oci.image.index.v1+json", "application/vnd.docker.distribution.manifest.list.v2+json");
@@ -79,7 +79,7 @@ record ImageManifest(String digest, String platform, Blob config, List<Blob> lay
             checkLayer(blob.mediaType(), image);
             layers.add(blob);
         }
-        return new ImageManifest(digest, nodePlatform(), Blob.of(json.path("config"), image), layers);
+        return new ImageManifest(digest, Blob.of(json.path("config"), image), layers);
     }
 
     private static void checkType(JsonNode json, Set<String> known, String image) throws ContainerException {
@@ -135,6 +135,23 @@ record ImageManifest(String digest, String platform, Blob config, List<Blob> lay
                 ? platform.path("os").asText() + "/"
                         + platform.path("architecture").asText()
                 : "";
+    }
+
+    /**
+     * Checks that an image without an index is made for this platform.
+     *
+     * @param config the image's config; a config without a platform is accepted
+     */
+    static String checkPlatform(JsonNode config, String image) throws ContainerException {
+        String made =
+                config.path("os").asText() + "/" + config.path("architecture").asText();
+        boolean isNamed = !made.startsWith("/") && !made.endsWith("/");
+        boolean isOldAmd64 = made.equals("linux/386") && nodePlatform().equals("linux/amd64");
+        if (isNamed && !made.equals(nodePlatform()) && !isOldAmd64) {
+            throw new ContainerException("the image " + image + " is not made for " + nodePlatform() + ", only for "
+                    + made + "; name an image of this platform");
+        }
+        return isNamed ? made : nodePlatform();
     }
 
     /** The platform of this node, in the words of Go. */

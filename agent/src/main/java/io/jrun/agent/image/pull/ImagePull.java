@@ -15,7 +15,6 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
 import java.nio.file.StandardOpenOption;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 import java.util.function.Consumer;
@@ -31,18 +30,21 @@ final class ImagePull {
 
     private final ImageSource source;
     private final ImageCache cache;
+    private final long limit;
     private final Consumer<String> lines;
     private final Consumer<String> onTimeout;
 
     /**
      * A pull.
      *
+     * @param limit the limit of unpacked bytes
      * @param lines receives sentences about the progress
      * @param onTimeout receives a sentence when no byte has moved for a minute
      */
-    ImagePull(ImageSource source, ImageCache cache, Consumer<String> lines, Consumer<String> onTimeout) {
+    ImagePull(ImageSource source, ImageCache cache, long limit, Consumer<String> lines, Consumer<String> onTimeout) {
         this.source = source;
         this.cache = cache;
+        this.limit = limit;
         this.lines = lines;
         this.onTimeout = onTimeout;
     }
@@ -83,12 +85,14 @@ final class ImagePull {
 
     private CachedImage make(ImageManifest manifest) throws ContainerException, IOException, InterruptedException {
         Path work = cache.work(manifest.digest());
-        FolderDeletion.delete(work); // The folder is from a process that was killed.
+        cache.sweep(); // of processes that were killed
+        FolderDeletion.delete(work);
         try {
             long began = System.nanoTime();
             Files.createDirectory(work);
             Path entry = Files.createDirectory(work.resolve("entry"));
-            unpack(manifest, fetch(manifest, work), entry);
+            DiskRoom room = new DiskRoom(work, limit);
+            unpack(manifest, fetch(manifest, work, room), entry, room);
             Files.move(entry, cache.entry(manifest.digest()), StandardCopyOption.ATOMIC_MOVE);
             CachedImage image = cache.find(manifest.digest()).orElseThrow();
             lines.accept("image " + source.image() + ": prepared in "
@@ -97,6 +101,8 @@ final class ImagePull {
                     + manifest.layers().size()
                     + " layers, unpacked " + TransferProgress.size(image.unpackedBytes()) + ")");
             return image;
+        } catch (DiskRoom.LimitException e) {
+            throw new ContainerException("the image " + source.image() + " is refused: " + e.getMessage(), e);
         } catch (IOException e) {
             if (BlobDownload.isDiskFull(e)) {
                 throw diskFull(manifest, e);
@@ -110,24 +116,28 @@ final class ImagePull {
     private ContainerException diskFull(ImageManifest manifest, IOException e) {
         return new ContainerException(
                 "no space for the image " + source.image() + " in " + cache.folder() + " (layers of "
-                        + TransferProgress.size(manifest.bytes()) + ", and their files unpacked); remove images with "
+                        + TransferProgress.size(manifest.bytes()) + ", and their files unpacked; "
+                        + (e instanceof DiskRoom.FullException ? e.getMessage() : "the disk is full")
+                        + "); remove images with "
                         + "'jrun image prune', or name a folder of a larger disk with " + ImageCache.VARIABLE,
                 e);
     }
 
-    private BlobDownload fetch(ImageManifest manifest, Path work)
+    private BlobDownload fetch(ImageManifest manifest, Path work, DiskRoom room)
             throws ContainerException, IOException, InterruptedException {
-        if (work.toFile().getUsableSpace() < manifest.bytes()) {
-            throw diskFull(manifest, new IOException("too few free bytes"));
-        }
+        room.check(manifest.bytes());
         Path blobs = Files.createDirectory(work.resolve("blobs"));
-        List<Blob> all = new ArrayList<>(List.of(manifest.config()));
-        all.addAll(manifest.layers());
         try (TransferProgress progress = progress("copying", manifest)) {
             BlobDownload download = new BlobDownload(source, blobs, progress);
-            download.fetch(all);
+            download.fetch(List.of(manifest.config()));
+            ImageManifest.checkPlatform(config(manifest, download), source.image());
+            download.fetch(manifest.layers());
             return download;
         }
+    }
+
+    private JsonNode config(ImageManifest manifest, BlobDownload download) throws ContainerException, IOException {
+        return ImageManifest.parse(Files.readAllBytes(download.file(manifest.config())), source.image());
     }
 
     private TransferProgress progress(String verb, ImageManifest manifest) {
@@ -140,12 +150,12 @@ final class ImagePull {
                         + " cannot be prepared: no byte has arrived for 60 s; try again when the registry works"));
     }
 
-    private void unpack(ImageManifest manifest, BlobDownload download, Path entry)
+    private void unpack(ImageManifest manifest, BlobDownload download, Path entry, DiskRoom room)
             throws ContainerException, IOException {
-        JsonNode config = ImageManifest.parse(Files.readAllBytes(download.file(manifest.config())), source.image());
+        JsonNode config = config(manifest, download);
         ImageRoot root = new ImageRoot(Files.createDirectory(CachedImage.root(entry)));
         ImageRoot.setMode(root.root(), 0755, true);
-        LayerUnpacker unpacker = new LayerUnpacker(root);
+        LayerUnpacker unpacker = new LayerUnpacker(root, room);
         try (TransferProgress progress = progress("unpacking", manifest)) {
             for (int i = 0; i < manifest.layers().size(); i++) {
                 unpack(manifest.layers().get(i), i, download, unpacker, progress);
@@ -156,7 +166,7 @@ final class ImagePull {
                 .put("bytes", manifest.bytes())
                 .put("unpacked", unpacker.bytes())
                 .put("layers", manifest.layers().size())
-                .put("platform", manifest.platform());
+                .put("platform", ImageManifest.checkPlatform(config, source.image()));
         description.set("config", config.path("config"));
         CachedImage.describe(entry, description);
     }
@@ -172,7 +182,7 @@ final class ImagePull {
                             + layer.digest() + ")",
                     e);
         } catch (IOException e) {
-            if (BlobDownload.isDiskFull(e)) {
+            if (BlobDownload.isDiskFull(e) || e instanceof DiskRoom.LimitException) {
                 throw e;
             }
             throw new ContainerException(

@@ -31,14 +31,17 @@ final class LayerUnpacker {
     private static final int MAGIC = 4;
 
     private final ImageRoot root;
+    private final DiskRoom room;
     private final byte[] buffer = new byte[BUFFER];
     private long bytes;
 
     /** The paths that the current layer has made. The whiteouts of the same layer do not delete these paths. */
     private final Set<Path> made = new HashSet<>();
 
-    LayerUnpacker(ImageRoot root) {
+    /** @param room bounds the bytes of all files */
+    LayerUnpacker(ImageRoot root, DiskRoom room) {
         this.root = root;
+        this.room = room;
     }
 
     /** The bytes of all files so far. */
@@ -104,6 +107,7 @@ final class LayerUnpacker {
         if (special || !known) {
             return;
         }
+        room.takeEntry();
         Path path = root.locate(name, true);
         if (path.equals(root.root())) {
             return;
@@ -125,6 +129,7 @@ final class LayerUnpacker {
         ImageRoot.clear(path);
         try (OutputStream out = Files.newOutputStream(path, StandardOpenOption.CREATE_NEW, StandardOpenOption.WRITE)) {
             for (int read = tar.read(buffer); read >= 0; read = tar.read(buffer)) {
+                room.take(read);
                 out.write(buffer, 0, read);
                 bytes += read;
             }

@@ -42,12 +42,27 @@ record LayoutSource(String image, StoredFiles files, String tag) implements Imag
 
     @Override
     public byte[] manifest(Blob descriptor) throws ContainerException, IOException {
-        return files.read("blobs/sha256/" + descriptor.hex(), MAX_MANIFEST);
+        byte[] manifest = files.read(name(descriptor), MAX_MANIFEST);
+        String digest = Sha256Stream.digest(manifest);
+        if (!digest.equals(descriptor.digest())) {
+            throw ImageManifest.damaged(
+                    image, "the content of the manifest " + descriptor.digest() + " has the digest " + digest);
+        }
+        return manifest;
+    }
+
+    private static String name(Blob blob) {
+        return "blobs/sha256/" + blob.hex();
     }
 
     @Override
     public InputStream open(Blob blob) throws ContainerException, IOException {
-        return files.open("blobs/sha256/" + blob.hex());
+        long size = files.size(name(blob));
+        if (size != blob.size()) {
+            throw ImageManifest.damaged(
+                    image, "the layer " + blob.digest() + " has " + size + " bytes instead of " + blob.size());
+        }
+        return files.open(name(blob));
     }
 
     @Override

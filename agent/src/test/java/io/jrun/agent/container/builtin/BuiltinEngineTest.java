@@ -157,7 +157,8 @@ class BuiltinEngineTest {
 
     @Test
     void whatCannotBeDoneIsSaidInOneSentence() throws Exception {
-        Path broken = Files.writeString(temp.resolve("broken.sqsh"), "hsqs and nothing else");
+        Path broken = Files.writeString(temp.resolve("broken.sqsh"), "hsqs" + "\0".repeat(200));
+        Path cut = Files.writeString(temp.resolve("cut.sqsh"), "hsqs" + "\0".repeat(36) + "\1\1" + "\0".repeat(100));
         Path text = Files.writeString(temp.resolve("text"), "text");
         Path gzip = Files.write(temp.resolve("app.tar.gz"), new byte[] {0x1f, (byte) 0x8b, 8, 0});
 
@@ -169,6 +170,8 @@ class BuiltinEngineTest {
                 .isInstanceOf(ContainerException.class)
                 .hasMessageContaining("cannot be mounted: mount: ")
                 .hasMessageContaining("may be damaged");
+        assertThatThrownBy(() -> start(cut, ""))
+                .hasMessage("the image " + cut + " is damaged: the file has 142 bytes of 257; copy the file again");
         assertThatThrownBy(() -> start(image, "/nowhere/at/all:/d"))
                 .hasMessageContaining("does not exist on this node");
         assertThatThrownBy(() -> start(image, "umount:/d")).hasMessageContaining("nothing is mounted at this path");
@@ -293,6 +296,53 @@ class BuiltinEngineTest {
     }
 
     @Test
+    void aFullDiskIsSaidWhenTheRootIsSaved() throws Exception {
+        Path disk = Files.createDirectory(temp.resolve("disk"));
+        command("mount", "-t", "tmpfs", "-o", "size=64k", "small", disk.toString());
+        try {
+            Path saved = disk.resolve("saved.sqsh");
+            try (NodeContainers containers = start(image, Optional.empty(), saved.toString())) {
+                containers.command(worker("sh"));
+                assertThatThrownBy(() -> containers.save("a", saved))
+                        .hasMessageStartingWith("--container-save: " + saved + " cannot be written: the disk of " + disk
+                                + " (small, 0 MB) is full; make room");
+            }
+            assertThat(disk).isEmptyDirectory();
+        } finally {
+            command("umount", disk.toString());
+        }
+    }
+
+    /** The overlay and the read-only parts of the root take no setuid bits and no devices; only root could use them. */
+    @Test
+    void mountsOfAContainerTakeNoPrivileges() throws Exception {
+        assertThat(mountOptions(run(image, List.of(), "cat /proc/self/mountinfo"), "/"))
+                .contains("rw", "nosuid", "nodev");
+        assertThat(mountOptions(run(image, List.of("readonly"), "cat /proc/self/mountinfo"), "/"))
+                .contains("nosuid", "nodev"); // the overlay itself is read-only
+        assertThat(mountOptions(run(image, List.of("name=kept"), "cat /proc/self/mountinfo"), "/"))
+                .contains("rw", "nosuid", "nodev");
+        assertThat(mountOptions(run(Path.of("-"), List.of("name=kept", "readonly"), "cat /proc/self/mountinfo"), "/"))
+                .contains("ro", "nosuid", "nodev");
+        assertThat(mountOptions(run(image, List.of("mounts=tmpfs:/m"), "cat /proc/self/mountinfo"), "/m"))
+                .contains("nosuid", "nodev");
+        Path needed = Files.createDirectory(temp.resolve("needed"));
+        assertThat(run(image, List.of("needed=" + needed), "touch " + needed + "/x"))
+                .contains("Read-only file system");
+    }
+
+    /** The options of a mount point, of the last line about the point in /proc/self/mountinfo. */
+    private static List<String> mountOptions(String mountinfo, String point) {
+        return mountinfo
+                .lines()
+                .map(line -> line.split(" ", -1))
+                .filter(fields -> fields.length > 5 && fields[4].equals(point))
+                .reduce((_, last) -> last)
+                .map(fields -> List.of(fields[5].split(",", -1)))
+                .orElseThrow();
+    }
+
+    @Test
     void podmanRunsProgramsInTheSameRoot() throws Exception {
         assumeTrue(Files.isExecutable(Path.of("/usr/bin/podman")), "needs the packages podman and crun");
         Path data = Files.createDirectory(temp.resolve("data"));
@@ -326,6 +376,9 @@ class BuiltinEngineTest {
                 .startsWith("0\n")
                 .contains("can't unmount /proc", "can't unmount /:", "Permission denied");
         assertThat(command("pgrep", "-f", "squashfuse.*" + file)).isEmpty();
+        Path foreign = Files.createDirectories(shared.resolve("foreign/etc")).resolveSibling("");
+        assertThat(user.run(foreign, "id", "name=kept"))
+                .contains(foreign + "/etc of the image belongs to user root, so user nobody cannot keep a container");
     }
 
     private String run(Path root, List<String> options, String script) throws Exception {

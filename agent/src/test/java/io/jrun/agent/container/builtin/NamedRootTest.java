@@ -13,6 +13,7 @@ import io.jrun.agent.container.WorkerRequest;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.attribute.PosixFilePermissions;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -67,6 +68,16 @@ class NamedRootTest {
                 assertThat(run(containers, "grep -c ^root: /etc/passwd; grep -c ^root: /etc/group"))
                         .isEqualTo("1\n1\n");
             }
+        }
+    }
+
+    @Test
+    void noOtherUserSeesTheFilesOfTheRoot() throws Exception {
+        start(Files.createDirectory(temp.resolve("job")).resolve("containers")).close();
+        for (String folder : List.of("named", "named/shared")) {
+            assertThat(PosixFilePermissions.toString(Files.getPosixFilePermissions(temp.resolve(folder))))
+                    .as(folder)
+                    .isEqualTo("rwx------");
         }
     }
 

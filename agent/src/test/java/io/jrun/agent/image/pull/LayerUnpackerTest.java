@@ -12,11 +12,15 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Map;
 import java.util.Random;
 import org.apache.commons.compress.archivers.tar.TarConstants;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** Layers of good and of hostile images. A folder beside the root stands for the rest of the node. */
 class LayerUnpackerTest {
@@ -32,7 +36,7 @@ class LayerUnpackerTest {
         outside = Files.createDirectory(temp.resolve("outside"));
         Files.writeString(outside.resolve("secret"), "secret");
         root = Files.createDirectory(temp.resolve("root"));
-        unpacker = new LayerUnpacker(new ImageRoot(root));
+        unpacker = new LayerUnpacker(new ImageRoot(root), new DiskRoom(temp, Long.MAX_VALUE));
     }
 
     @Test
@@ -125,6 +129,46 @@ class LayerUnpackerTest {
         unpack(new TarLayer().link("s", out + "/secret").hardLink("h", "s"));
         assertThat(Files.isSymbolicLink(root.resolve("h"))).isTrue(); // of the link, not of what it leads to
         assertUntouched();
+    }
+
+    /** A whiteout deletes a link of a lower layer, and nothing behind the link. */
+    @ParameterizedTest
+    @ValueSource(strings = {".wh.LINK", ".wh..wh..opq", "LINK/.wh..wh..opq", "LINK/.wh.secret", "in/.wh.LINK"})
+    void whiteoutsNeverFollowALinkOut(String whiteout) throws Exception {
+        unpack(new TarLayer().link("LINK", outside.toString()).link("in/LINK", "../../../outside"));
+        unpack(new TarLayer().file(whiteout, ""));
+        assertUntouched();
+        unpack(new TarLayer().file("LINK/secret", "of the image").file("in/LINK/secret", ""));
+        assertUntouched();
+        assertThat(outside.resolve("secret")).hasContent("secret");
+    }
+
+    @Test
+    void anImageThatUnpacksToMoreThanTheLimitIsRefused() throws Exception {
+        LayerUnpacker small = new LayerUnpacker(new ImageRoot(root), new DiskRoom(root, 3 * 4096 + 10));
+        small.unpack(new TarLayer().file("a", "12345").folder("b").stream());
+        assertThatThrownBy(() -> small.unpack(new TarLayer().file("c", "123456").stream()))
+                .isInstanceOf(DiskRoom.LimitException.class)
+                .hasMessageContaining("JRUN_IMAGE_LIMIT");
+        LayerUnpacker many = new LayerUnpacker(new ImageRoot(root), new DiskRoom(root, 8 * 4096));
+        TarLayer links = new TarLayer();
+        for (int i = 0; i < 10; i++) {
+            links.link("l" + i, "x");
+        }
+        assertThatThrownBy(() -> many.unpack(links.stream())).isInstanceOf(DiskRoom.LimitException.class);
+    }
+
+    @ParameterizedTest
+    @CsvSource({"5, 5", "40G, 42949672960", "2k, 2048", "3M, 3145728", "1t, 1099511627776"})
+    void theLimitIsASize(String text, long bytes) throws Exception {
+        assertThat(DiskRoom.limit(Map.of("JRUN_IMAGE_LIMIT", text))).isEqualTo(bytes);
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"-1", "G", "1.5G", "9999999999999999999", "1P", "1 G"})
+    void theLimitIsNoOtherText(String text) {
+        assertThatThrownBy(() -> DiskRoom.limit(Map.of("JRUN_IMAGE_LIMIT", text)))
+                .hasMessageStartingWith("JRUN_IMAGE_LIMIT=" + text + " is not a size");
     }
 
     @Test
