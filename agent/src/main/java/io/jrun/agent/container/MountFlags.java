@@ -10,10 +10,12 @@ import java.util.regex.Pattern;
  */
 public final class MountFlags {
     private static final String COMMON = "ro|rw|exec|noexec|nosuid|nodev|atime|noatime|relatime|nodiratime";
+    private static final String PROPAGATION = "private|rprivate|unbindable|runbindable";
     private static final Pattern BIND =
-            Pattern.compile(COMMON + "|bind|rbind|private|rprivate|nofail|x-create=(?:auto|dir|file|none)");
+            Pattern.compile(COMMON + "|bind|rbind|" + PROPAGATION + "|nofail|x-create=(?:auto|dir|file|none)");
     private static final Pattern TMPFS = Pattern.compile(COMMON
-            + "|private|rprivate|size=[0-9]+[kKmMgG%]?|nr_inodes=[0-9]+[kKmMgG]?"
+            + "|" + PROPAGATION
+            + "|huge=(?:never|always|within_size|advise)|size=[0-9]+[kKmMgG%]?|nr_inodes=[0-9]+[kKmMgG]?"
             + "|mode=[0-7]{3,4}|x-create=(?:auto|dir)");
     private static final Pattern UMOUNT = Pattern.compile("x-detach");
 
@@ -36,12 +38,12 @@ public final class MountFlags {
     private static String list(Kind kind) {
         return switch (kind) {
             case BIND ->
-                "the flags are ro, rw, bind, rbind, private, rprivate, exec, noexec, nosuid, nodev, atime, noatime, "
+                "the flags are ro, rw, bind, rbind, private, rprivate, unbindable, runbindable, exec, noexec, nosuid, nodev, atime, noatime, "
                         + "relatime, nodiratime, nofail and x-create=auto|dir|file|none, joined by +";
             case TMPFS ->
-                "the flags are size=, nr_inodes=, mode=, ro, rw, exec, noexec, nosuid,"
+                "the flags are size=, nr_inodes=, mode=, huge=never|always|within_size|advise, ro, rw, exec, noexec, nosuid,"
                         + " nodev, atime, noatime, relatime, "
-                        + "nodiratime, private, rprivate and x-create=auto|dir, joined by +";
+                        + "nodiratime, private, rprivate, unbindable, runbindable and x-create=auto|dir, joined by +";
             case UMOUNT -> "the only flag is x-detach";
         };
     }

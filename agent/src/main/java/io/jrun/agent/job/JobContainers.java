@@ -11,6 +11,7 @@ import io.jrun.agent.container.NamedContainers;
 import io.jrun.agent.container.NodeContainers;
 import io.jrun.agent.container.NodeRequest;
 import io.jrun.agent.container.UnsharedNamespace;
+import io.jrun.agent.container.builtin.BuiltinEngine;
 import io.jrun.agent.container.external.ContainerEngines;
 import io.jrun.agent.image.ImagePreparer;
 import io.jrun.agent.node.UserId;
@@ -79,6 +80,7 @@ final class JobContainers {
 
     private static NodeContainers make(ContainerSpec requested, NodeRequest node, Consumer<String> progress)
             throws ContainerException, InterruptedException {
+        BuiltinEngine.checkFiles(requested, node);
         ContainerSpec ready = prepared(requested, node.environment(), progress);
         try {
             return ContainerEngines.of(requested.engine()).start(ready, node);

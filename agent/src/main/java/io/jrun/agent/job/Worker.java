@@ -94,7 +94,8 @@ final class Worker implements WorkerProcess.Listener {
                 context.rankLogDir(launch, spec.getRank()),
                 mark,
                 JvmDefaults.addsVectorModule(launch),
-                OptionalLong.empty());
+                OptionalLong.empty(),
+                false);
     }
 
     private static String containerId(LaunchRound launch, WorkerSpec spec) {

@@ -20,7 +20,10 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.OptionalLong;
+import java.util.Set;
+import java.util.TreeSet;
 import java.util.concurrent.ThreadLocalRandom;
+import java.util.regex.Pattern;
 import java.util.stream.Collectors;
 
 /**
@@ -29,16 +32,45 @@ import java.util.stream.Collectors;
  * each path is the same inside and outside the container.
  */
 public final class ContainedWorker {
+    private static final String HOME = "HOME";
+
     /**
      * Variables that are set only inside the container, because the node's programs that enter the container load
      * libraries too.
      */
     private static final List<String> LATE = List.of("LD_LIBRARY_PATH", "LD_PRELOAD");
 
-    /** Discards the output of the entrypoint. The program gets the streams of the worker back. */
-    private static final String QUIET = "exec 8>&1 9>&2 >/dev/null 2>&1; exec /bin/sh /etc/rc \"$@\"";
+    /**
+     * Keeps the variables of the worker in a file of the worker's own /run, and starts the entrypoint without the hidden
+     * variables. Without a log the output of the entrypoint is discarded, and the program gets the streams back.
+     */
+    private static final String HIDE = """
+            hidden=$1 log=$2 restore=$3
+            shift 3
+            (umask 077 && export -p > /run/jrun-environment) || exit 125
+            unset $hidden
+            exec 8>&1 9>&2
+            [ "$log" = loud ] || exec >/dev/null 2>&1
+            exec /bin/sh /etc/rc /bin/sh -c "$restore" jrun-program "$@"
+            """;
 
-    private static final String LOUD = "exec \"$@\" >&8 2>&9 8>&- 9>&-";
+    private static final String QUIET = "quiet";
+    private static final String LOUD = "loud";
+
+    /** The second text has the variables of the entrypoint, which replace variables of the first text. */
+    private static final String RESTORE = """
+            own=$(export -p)
+            . /run/jrun-environment && rm /run/jrun-environment || exit 125
+            eval "$own"
+            exec "$@" >&8 2>&9 8>&- 9>&-
+            """;
+
+    /** Variables that the entrypoint always gets, and variables that bash does not unset. */
+    private static final List<String> OF_ENTRYPOINT =
+            List.of("PATH", HOME, "TERM", "UID", "EUID", "PPID", "SHELLOPTS", "BASHOPTS");
+
+    /** Names that a shell can set. */
+    private static final Pattern NAME = Pattern.compile("[A-Za-z_][A-Za-z0-9_]*");
 
     private static final String ALL_JARS = "/*";
 
@@ -62,12 +94,7 @@ public final class ContainedWorker {
     public WorkerPlan plan(LaunchRound launch, WorkerSpec worker, long mark, String id) throws ContainerException {
         LaunchRound inside = onNode(launch);
         LaunchContext seen = new LaunchContext(
-                context.node(),
-                context.options(),
-                context.runId(),
-                context.runLogDir(),
-                context.socket(),
-                environment().over(context.inherited()));
+                context.node(), context.options(), context.runId(), context.runLogDir(), context.socket(), inherited());
         Map<String, String> environment = new HashMap<>(WorkerEnvironmentBuilder.compose(inside, worker, seen));
         Map<String, String> late = new HashMap<>();
         for (String name : LATE) {
@@ -81,7 +108,7 @@ public final class ContainedWorker {
                 ? OptionalLong.of(ThreadLocalRandom.current().nextLong(1, Long.MAX_VALUE))
                 : OptionalLong.empty();
         token.ifPresent(value -> environment.put("JRUN_WORKER_TOKEN", Long.toString(value)));
-        List<String> program = new ArrayList<>(entrypoint());
+        List<String> program = new ArrayList<>(entrypoint(environment.keySet(), late.keySet()));
         program.addAll(WorkerCommand.program(inside, worker, seen));
         WorkerRequest request = new WorkerRequest(id, workdir(launch), environment, late, program);
         List<String> command = new ArrayList<>(WorkerCommand.binding(launch, worker));
@@ -95,7 +122,8 @@ public final class ContainedWorker {
                 context.rankLogDir(launch, worker.getRank()),
                 mark,
                 JvmDefaults.addsVectorModule(launch),
-                token);
+                token,
+                spec.remapRoot() && UserId.ofThisProcess() != 0);
     }
 
     /** One line about variables that have several values, see {@link ContainerEnvironment#conflicts}. */
@@ -126,11 +154,26 @@ public final class ContainedWorker {
                         + " (the engine builtin does)");
     }
 
+    /** Root inside has the home folder of root, unless the image or --container-env says otherwise. */
+    private Map<String, String> inherited() {
+        Map<String, String> inherited = environment().over(context.inherited());
+        if (spec.remapRoot()
+                && !containers.image().environment().containsKey(HOME)
+                && !spec.environment().contains(HOME)) {
+            inherited.put(HOME, "/root");
+        }
+        return inherited;
+    }
+
     private ContainerEnvironment environment() {
         return new ContainerEnvironment(containers.image().environment(), spec.environment());
     }
 
-    private List<String> entrypoint() throws ContainerException {
+    /**
+     * The words before the program. The entrypoint gets the variables of the image and of --container-env, as in Pyxis.
+     * The program gets all variables of the worker; the entrypoint's own values replace them.
+     */
+    private List<String> entrypoint(Set<String> environment, Set<String> late) throws ContainerException {
         if (!spec.entrypoint()) {
             return List.of();
         }
@@ -138,9 +181,20 @@ public final class ContainedWorker {
             throw new ContainerException(
                     "--container-entrypoint: the image has no entrypoint (no /etc/rc); omit the option");
         }
-        return spec.entrypointLog()
-                ? List.of("/bin/sh", "/etc/rc")
-                : List.of("/bin/sh", "-c", QUIET, "jrun-entrypoint", "/bin/sh", "-c", LOUD, "jrun-program");
+        Set<String> hidden = new TreeSet<>(environment);
+        hidden.addAll(late);
+        hidden.removeAll(containers.image().environment().keySet());
+        hidden.removeAll(spec.environment());
+        hidden.removeAll(OF_ENTRYPOINT);
+        hidden.removeIf(name -> !NAME.matcher(name).matches());
+        return List.of(
+                "/bin/sh",
+                "-c",
+                HIDE,
+                "jrun-entrypoint",
+                String.join(" ", hidden),
+                spec.entrypointLog() ? LOUD : QUIET,
+                RESTORE);
     }
 
     /** Mounts the files that the launch names. Returns the launch with the paths of the program inside. */

@@ -18,6 +18,7 @@ import java.util.OptionalLong;
  * @param dropIncubatorLine whether jrun causes the JVM's notice about the Vector API
  * @param token the token by which the worker identifies itself, if the agent does not know the pid that the worker
  *     sees; else empty
+ * @param acceptsOwners whether changes of owners and user ids succeed without an effect, see {@link OwnerFilter}
  */
 public record WorkerPlan(
         int rank,
@@ -28,7 +29,8 @@ public record WorkerPlan(
         Path logDir,
         long mark,
         boolean dropIncubatorLine,
-        OptionalLong token) {
+        OptionalLong token,
+        boolean acceptsOwners) {
     /** Copies lists and map. */
     public WorkerPlan {
         command = List.copyOf(command);

@@ -112,6 +112,9 @@ public final class WorkerProcess {
         executor.setExitValues(null); // every exit code is a result, none an exception
         executor.setProcessDestroyer(new Watch());
         logs.onExit(this::onExit);
+        if (plan.acceptsOwners()) {
+            OwnerFilter.install();
+        }
         startNanos = System.nanoTime();
         executor.execute(new ExactCommandLine(parentDeath.wrap(plan.command(), plan.mark())), plan.environment());
     }

@@ -11,6 +11,7 @@ import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 class ContainerMountTest {
     /** The parts of fuzzed entries: texts with a meaning in the grammar, or to mount(8). */
@@ -59,6 +60,27 @@ class ContainerMountTest {
                         new ContainerMount(Kind.UMOUNT, "", "/u", List.of("x-detach")));
     }
 
+    /** Each flag that Enroot's mounts know for a container of its own. */
+    @ParameterizedTest
+    @ValueSource(
+            strings = {
+                "/a:/b:unbindable+ro",
+                "/a:/b:runbindable",
+                "/a:/b:rbind+rprivate",
+                "/a:/b:nodev+nosuid+noexec",
+                "tmpfs:/b:huge=within_size",
+                "tmpfs:/b:huge=always+size=10%",
+                "tmpfs:/b:unbindable"
+            })
+    void flagsReachTheMount(String entry) {
+        ContainerMount mount = ContainerMount.parse(entry);
+        assertThat(mount.text()).isEqualTo(entry);
+        assertThat(MountFlags.ofMount(mount.flags()))
+                .isEqualTo(mount.flags().stream()
+                        .filter(flag -> !flag.equals("rbind") && !flag.endsWith("private"))
+                        .toList());
+    }
+
     @ParameterizedTest
     @CsvSource({"/a:/b//c/./d/, /b/c/d", "/a:/..b/c.., /..b/c..", "'/a b:/c#d e', '/c#d e'"})
     void targetsAreCleaned(String entry, String target) {
@@ -85,6 +107,7 @@ class ContainerMountTest {
                 "/a:/b:ro++rw | the flag '' is not known",
                 "/a:/b:rslave | the flag 'rslave' is not known",
                 "/a:/b:x-create=link | the flag 'x-create=link' is not known",
+                "tmpfs:/b:huge=maybe | the flag 'huge=maybe' is not known",
                 "/a:/b:size=1g | the flag 'size=1g' is not known",
                 "tmpfs:/b:x-create=file | is not known for this mount; the flags are size=",
                 "umount:/b:ro | is not known for this mount; the only flag is x-detach",

@@ -10,13 +10,17 @@ import io.jrun.agent.container.JavaChoice;
 import io.jrun.agent.container.UnsharedNamespace;
 import io.jrun.launcher.job.UsageException;
 import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 import java.util.function.Function;
+import java.util.regex.Pattern;
 
 /** Makes the container of a job's workers of the options {@code --container-*}. Confined to one thread. */
 final class ContainerOptions {
+    private static final Pattern VARIABLE = Pattern.compile("(?:JRUN|PYXIS)_[A-Z_]+");
+
     private final ResolvedOptions settings;
     private final CommandContext commandContext;
 
@@ -53,10 +57,7 @@ final class ContainerOptions {
                 mounts(),
                 one(LaunchOption.CONTAINER_WORKDIR, ContainerSpec::checkWorkdir).orElse(""),
                 one(LaunchOption.CONTAINER_NAME, ContainerName::parse),
-                one(
-                                LaunchOption.CONTAINER_SAVE,
-                                path -> commandContext.resolve(path).toString())
-                        .orElse(""),
+                one(LaunchOption.CONTAINER_SAVE, this::saved).orElse(""),
                 isOn(LaunchOption.CONTAINER_MOUNT_HOME, LaunchOption.NO_CONTAINER_MOUNT_HOME),
                 isOn(LaunchOption.CONTAINER_REMAP_ROOT, LaunchOption.NO_CONTAINER_REMAP_ROOT),
                 !isOn(LaunchOption.CONTAINER_READONLY, LaunchOption.CONTAINER_WRITABLE),
@@ -134,14 +135,30 @@ final class ContainerOptions {
     }
 
     /**
-     * Whether an option is on. The command line decides between an option and its opposite. If the command line has
-     * both, the opposite counts.
+     * Whether an option is on. An option and its opposite are two names of one value: an opposite that is 0 turns the
+     * option on. The command line overrides a job file, and a job file overrides the environment. If one of the three
+     * has both names, the opposite counts.
      */
     private boolean isOn(LaunchOption option, LaunchOption opposite) {
-        if (!settings.isOn(opposite)) {
-            return settings.isOn(option);
+        boolean decides = settings.has(opposite) && (!settings.has(option) || layer(opposite) <= layer(option));
+        return decides ? !settings.isOn(opposite) : settings.isOn(option);
+    }
+
+    /** 0 for the command line, 1 for a job file, 2 for the environment. */
+    private int layer(LaunchOption option) {
+        String source =
+                settings.get(option).map(ResolvedOptions.Setting::source).orElse("");
+        return source.isEmpty() ? 0 : VARIABLE.matcher(source).matches() ? 2 : 1;
+    }
+
+    /** Refuses a folder before the image is prepared. */
+    private String saved(String text) {
+        Path path = commandContext.resolve(text);
+        if (text.endsWith("/") || Files.isDirectory(path)) {
+            throw new ContainerFormatException(
+                    "'" + text + "' is a folder; name a file, such as " + path.resolve("saved.sqsh"));
         }
-        return settings.isOn(option) && isTyped(option) && !isTyped(opposite);
+        return path.toString();
     }
 
     private boolean isTyped(LaunchOption option) {

@@ -66,6 +66,50 @@ class ContainerOptionsTest {
                 .contains(new ImageReference.Local("/i.sqsh"));
     }
 
+    /** As Pyxis reads its variables: an option and its opposite are one value. */
+    @ParameterizedTest
+    @CsvSource({
+        "PYXIS_CONTAINER_WRITABLE=0, '', false",
+        "PYXIS_CONTAINER_WRITABLE=no, '', false",
+        "JRUN_CONTAINER_WRITABLE=false, '', false",
+        "PYXIS_CONTAINER_WRITABLE=1, '', true",
+        "PYXIS_CONTAINER_WRITABLE=yes, '', true",
+        "PYXIS_CONTAINER_READONLY=0, '', true",
+        "PYXIS_CONTAINER_READONLY=true, '', false",
+        "PYXIS_CONTAINER_WRITABLE=1, --container-readonly, false",
+        "PYXIS_CONTAINER_WRITABLE=0, --container-writable, true",
+        "PYXIS_CONTAINER_READONLY=0, --container-readonly, false",
+    })
+    void aVariableMayTurnTheRootReadOnly(String variable, String option, boolean writable) {
+        String[] parts = variable.split("=");
+        requests.with(parts[0], parts[1]);
+
+        assertThat(container(option.isEmpty() ? requests.job(IMAGE) : requests.job(IMAGE, option))
+                        .writable())
+                .isEqualTo(writable);
+    }
+
+    @ParameterizedTest
+    @CsvSource({
+        "MOUNT_HOME, 1, '', true", "MOUNT_HOME, 0, '', false", "MOUNT_HOME, yes, --no-container-mount-home, false",
+        "REMAP_ROOT, 1, '', true", "REMAP_ROOT, 0, '', false", "REMAP_ROOT, 0, --container-remap-root, true",
+        "ENTRYPOINT, true, '', true", "ENTRYPOINT, no, '', false", "ENTRYPOINT, 0, --container-entrypoint, true",
+        "ENTRYPOINT_LOG, 1, '', true", "ENTRYPOINT_LOG, 0, '', false",
+    })
+    void otherVariablesOfPyxisAreSwitchesToo(String name, String value, String option, boolean on) {
+        requests.with("PYXIS_CONTAINER_" + name, value);
+        ContainerSpec spec = container(option.isEmpty() ? requests.job(IMAGE) : requests.job(IMAGE, option));
+
+        assertThat(
+                        switch (name) {
+                            case "MOUNT_HOME" -> spec.mountHome();
+                            case "REMAP_ROOT" -> spec.remapRoot();
+                            case "ENTRYPOINT" -> spec.entrypoint();
+                            default -> spec.entrypointLog();
+                        })
+                .isEqualTo(on);
+    }
+
     @ParameterizedTest
     @CsvSource({
         "JRUN_CONTAINER_IMGE, JRUN_CONTAINER_IMAGE",
@@ -124,6 +168,10 @@ class ContainerOptionsTest {
                 "--container-image=/i --container-workdir=b | must begin with /.",
                 "--container-image=/i --container-unshare=user | the namespaces are net, ipc, uts and pid.",
                 "--container-image=/i --container-unshare=net --hosts=a,b --launch=ssh | cannot reach other nodes.",
+                "--container-image=/i --container-save=/tmp/ | '/tmp/' is a folder; name a file, such as /tmp/saved.sqsh.",
+                "--container-image=/i --container-save=/tmp | '/tmp' is a folder",
+                "--container-image=/i --container-save=./ | './' is a folder",
+                "--container-image=/i --container-save=/ | '/' is a folder",
                 "--container-image=/i --container-java=my | auto, image or host",
                 "--container-image=/i --container-name=a/b | is not a name of a container",
                 "--container-image=/i --container-writable --container-readonly | contradict each other.",

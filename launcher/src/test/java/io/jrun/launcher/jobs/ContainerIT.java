@@ -66,14 +66,17 @@ class ContainerIT extends RealJobs {
 
     @Test
     void theEntrypointStartsTheProgramAndItsOutputIsShownOnDemand() {
-        String[] program = {"sh", "-c", "echo entered $ENTERED; exit 4"};
+        jrun.with("GIVEN", "given").with("OF_NODE", "node");
+        String[] program = {"sh", "-c", "echo entered $ENTERED; echo seen [$SEEN] $GIVEN $OF_NODE; exit 4"};
         Result plain = jrun.run(program);
-        Result quiet = jrun.run(words(List.of("--container-entrypoint"), program));
+        Result quiet = jrun.run(words(List.of("--container-entrypoint", "--container-env=GIVEN"), program));
         Result loud = jrun.run(words(List.of("--container-entrypoint", "--container-entrypoint-log"), program));
 
         assertThat(plain.out()).contains("entered\n").doesNotContain("of the entrypoint");
-        assertThat(quiet.out()).contains("entered yes\n").doesNotContain("of the entrypoint");
-        assertThat(loud.out()).contains("entered yes\n", "of the entrypoint\n");
+        assertThat(quiet.out())
+                .contains("entered yes\n", "seen [given] given node\n")
+                .doesNotContain("of the entrypoint");
+        assertThat(loud.out()).contains("entered yes\n", "seen [] given node\n", "of the entrypoint\n");
         assertThat(List.of(plain.exitCode(), quiet.exitCode(), loud.exitCode())).containsOnly(4);
     }
 

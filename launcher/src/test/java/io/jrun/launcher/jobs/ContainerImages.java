@@ -34,7 +34,9 @@ final class ContainerImages {
     static Path withoutJdk(Path image) throws Exception {
         Path root = root(image);
         Files.writeString(root.resolve("etc/environment"), "OF_IMAGE=image\nBOTH=image\nNAMED=image\n");
-        Files.writeString(root.resolve("etc/rc"), "echo of the entrypoint\nexport ENTERED=yes\nexec \"$@\"\n");
+        Files.writeString(
+                root.resolve("etc/rc"),
+                "echo of the entrypoint\nexport ENTERED=yes SEEN=\"$OF_NODE$GIVEN$RANK\"\nexec \"$@\"\n");
         return pack(root, image);
     }
 

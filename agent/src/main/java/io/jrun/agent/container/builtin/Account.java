@@ -14,6 +14,9 @@ import java.util.stream.Stream;
  * @param home absolute path of the home folder; the folder may not exist
  */
 record Account(int uid, int gid, String user, String group, String home) {
+    /** The home folder of root inside. */
+    static final String HOME_OF_ROOT = "/root";
+
     /**
      * The user of this process.
      *
@@ -35,6 +38,11 @@ record Account(int uid, int gid, String user, String group, String home) {
                 .filter(path -> path.matches("/[^:\\n]*")) // The path is a field of /etc/passwd.
                 .findFirst()
                 .orElse("/");
+    }
+
+    /** The path of the home folder inside. Root of a user namespace has the home folder at root's. */
+    String homeInside(boolean remapRoot) {
+        return remapRoot ? HOME_OF_ROOT : home;
     }
 
     boolean isRoot() {

@@ -48,19 +48,21 @@ final class BuiltinContainers implements NodeContainers {
             NamespaceHolder holder,
             Optional<RootEntry> entry)
             throws ContainerException {
-        this.spec = spec;
+        this.spec = holder.shared().map(shared -> shared.joined(spec)).orElse(spec);
         this.node = node;
         this.tools = tools;
         this.account = account;
         this.holder = holder;
         this.entry = entry;
-        this.job = node.scratch().resolve("..").normalize().getFileName() + "-";
-        makeFolders(holder.view(temporary()), "");
-        setMode(holder.view(temporary()), STICKY);
+        this.job = job(node);
+        if (isOwnTemporary()) {
+            makeFolders(holder.view(temporary()), "");
+            setMode(holder.view(temporary()), STICKY);
+        }
         this.layer = new MountPointLayer(holder.isNamed() ? root() : holder.view("/points"));
         ContainerRoot bare = bareRoot();
         this.image = ImageReader.read(bare);
-        Account inside = spec.remapRoot() ? new Account(0, 0, "root", "root", "/root") : account;
+        Account inside = spec.remapRoot() ? new Account(0, 0, "root", "root", Account.HOME_OF_ROOT) : account;
         AccountFiles.write(bare, layer, root(), inside);
         String home = bare.resolve(inside.home(), true);
         Path seen = bare.locate(home);
@@ -95,9 +97,24 @@ final class BuiltinContainers implements NodeContainers {
         return "/workers/" + job + id;
     }
 
-    /** The folder of /tmp, which the workers of the job on this node share. */
+    private static String job(NodeRequest node) {
+        return node.scratch().resolve("..").normalize().getFileName() + "-";
+    }
+
+    /** The folder of /tmp of a job that makes a container. */
+    static String temporary(NodeRequest node) {
+        return "/workers/" + job(node) + "tmp";
+    }
+
+    /** The folder of /tmp, which the workers of the job on this node share, and the jobs that join its container. */
     private String temporary() {
-        return folder("tmp");
+        return isOwnTemporary()
+                ? temporary(node)
+                : holder.shared().orElseThrow().temporary();
+    }
+
+    private boolean isOwnTemporary() {
+        return holder.shared().filter(shared -> !shared.temporary().isEmpty()).isEmpty();
     }
 
     private MountPlan plan(String id) throws ContainerException {
@@ -112,7 +129,7 @@ final class BuiltinContainers implements NodeContainers {
         } else {
             made.overlay(writable, !account.isRoot());
         }
-        made.system(spec.unshare().contains(UnsharedNamespace.NET));
+        made.system(holder.namespaces().contains(UnsharedNamespace.NET));
         made.temporary(holder.base() + temporary(), holder.view(temporary()));
         made.user(spec, account);
         for (HostFolder each : needed) {
@@ -241,7 +258,9 @@ final class BuiltinContainers implements NodeContainers {
     @Override
     public void close() {
         remove(PLAN_ONLY);
-        deleteTree(holder.view(temporary()));
+        if (isOwnTemporary()) {
+            deleteTree(holder.view(temporary()));
+        }
         holder.close();
     }
 }

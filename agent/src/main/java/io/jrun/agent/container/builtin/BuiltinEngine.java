@@ -6,6 +6,7 @@ import io.jrun.agent.container.ContainerSpec;
 import io.jrun.agent.container.ImageReference;
 import io.jrun.agent.container.NodeContainers;
 import io.jrun.agent.container.NodeRequest;
+import io.jrun.agent.container.UnsharedNamespace;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -71,9 +72,7 @@ public final class BuiltinEngine implements ContainerEngine {
         if (entry.isPresent()) {
             entry.get().check(node);
         }
-        if (!spec.save().isEmpty()) {
-            ImageSave.check(Path.of(spec.save()), node);
-        }
+        checkFiles(spec, node);
         Optional<NamedRoot> named = NamedRoot.open(spec, node.named());
         for (int attempt = 0; attempt < ATTEMPTS; attempt++) {
             Optional<NamespaceHolder> holder = named.isPresent()
@@ -83,12 +82,31 @@ public final class BuiltinEngine implements ContainerEngine {
                 holder = mount(spec, node, tools, account, named);
             }
             if (holder.isPresent()) {
+                checkNamespaces(spec, holder.get());
                 return prepare(spec, node, tools, account, holder.get());
             }
         }
         throw new ContainerException(
                 "--container-name=" + spec.name().orElseThrow().text()
                         + ": other jobs on this node start and end in the container at once; start the job again");
+    }
+
+    /** Checks the files of the options, before an image is prepared. */
+    public static void checkFiles(ContainerSpec spec, NodeRequest node) throws ContainerException {
+        if (!spec.save().isEmpty()) {
+            ImageSave.check(Path.of(spec.save()), node);
+        }
+    }
+
+    /** A job that joins a container has the namespaces of the container. */
+    private static void checkNamespaces(ContainerSpec spec, NamespaceHolder holder) throws ContainerException {
+        for (UnsharedNamespace each : spec.unshare()) {
+            if (each != UnsharedNamespace.PID && !holder.namespaces().contains(each)) {
+                throw new ContainerException("--container-unshare=" + each.word() + ": the container "
+                        + spec.name().orElseThrow().name() + " runs in the node's namespace of " + each.word()
+                        + "; leave the option out, or wait for the job that has made the container");
+            }
+        }
     }
 
     /** Mounts the image; empty if another job has begun to mount the root with the name. */
@@ -108,7 +126,14 @@ public final class BuiltinEngine implements ContainerEngine {
             named.get().make(image.path());
             image = LocalImage.open(named.get().image(), account, node.environment());
         }
-        return NamespaceHolder.start(image, node.scratch(), tools, account, named);
+        return NamespaceHolder.start(
+                image,
+                node,
+                tools,
+                account,
+                named,
+                spec.unshare(),
+                SharedMounts.of(spec, account, BuiltinContainers.temporary(node)));
     }
 
     private NodeContainers prepare(

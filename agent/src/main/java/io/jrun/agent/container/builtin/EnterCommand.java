@@ -17,13 +17,13 @@ import java.util.Optional;
  */
 final class EnterCommand {
     private static final String SCRIPT = """
-            mount=$1 fstab=$2 root=$3 move=$4 umount=$5 ip=$6 gpu=$7 ldconfig=$8 options=$9
+            mount=$1 fstab=$2 root=$3 move=$4 umount=$5 net=$6 gpu=$7 ldconfig=$8 options=$9
             shift 9
             fail() {
               echo "jrun: the container of this worker cannot be made: $1" >&2
               exit 125
             }
-            if [ "$ip" ]; then # the kernel refuses a new /sys where the node hides parts of its /sys
+            if [ "$net" ]; then # the kernel refuses a new /sys where the node hides parts of its /sys
               sys=${fstab%/*}/sys
               "$mount" -n -t sysfs -o nosuid,nodev,noexec jrun "$sys" 2>/dev/null || "$mount" -n --rbind /sys "$sys" ||
                 fail '/sys cannot be mounted'
@@ -35,7 +35,6 @@ final class EnterCommand {
               shift
             done
             shift
-            [ -z "$ip" ] || "$ip" link set lo up || fail 'its network has no loopback'
             [ -z "$gpu" ] || "$gpu" --user configure --no-cgroups --ldconfig=@"$ldconfig" $options "$root" ||
               fail 'nvidia-container-cli has failed'
             cd "$root" || fail 'its root cannot be entered'
@@ -75,14 +74,13 @@ final class EnterCommand {
         String root = holder.base() + "/root";
         List<String> words = new ArrayList<>(enter(tools, account, holder));
         words.addAll(List.of(tools.unshare(), "--mount", "--propagation", "unchanged"));
-        spec.unshare().stream()
-                .filter(namespace -> namespace != UnsharedNamespace.PID)
-                .forEach(namespace -> words.add("--" + namespace.word()));
         words.addAll(List.of("--"));
         words.addAll(Shell.EXACT);
         words.addAll(List.of(SCRIPT, "jrun-container", tools.mount(), folder + "/fstab", root));
         words.addAll(List.of(
-                entry.isEmpty() && change.moves() ? "move" : "", tools.umount(), loopbackTool(node.environment())));
+                entry.isEmpty() && change.moves() ? "move" : "",
+                tools.umount(),
+                holder.namespaces().contains(UnsharedNamespace.NET) ? "net" : ""));
         words.addAll(gpuTool(driver, node.environment()));
         words.addAll(unmounted);
         words.add("--");
@@ -101,6 +99,7 @@ final class EnterCommand {
         if (!account.isRoot()) {
             words.addAll(List.of("--preserve-credentials", "--user=" + namespaces + "user"));
         }
+        holder.namespaces().forEach(each -> words.add("--" + each.word() + "=" + namespaces + each.word()));
         words.addAll(List.of("--mount=" + namespaces + "mnt", "--"));
         return words;
     }
@@ -115,9 +114,5 @@ final class EnterCommand {
                 HostTools.locate("nvidia-container-cli", "libnvidia-container-tools", environment),
                 HostTools.locate("ldconfig", "libc-bin", environment),
                 driver.get().toolOptions());
-    }
-
-    private String loopbackTool(Map<String, String> environment) throws ContainerException {
-        return spec.unshare().contains(UnsharedNamespace.NET) ? HostTools.locate("ip", "iproute2", environment) : "";
     }
 }

@@ -129,7 +129,7 @@ final class MountPlan {
                 throw new ContainerException("--container-mount-home: the home folder " + account.home()
                         + " does not exist on this node; make the folder, or leave the option out");
             }
-            bind(Path.of(account.home()), account.home(), List.of());
+            bind(Path.of(account.home()), account.homeInside(spec.remapRoot()), List.of());
         }
         for (ContainerMount mount : spec.mounts()) {
             switch (mount.kind()) {

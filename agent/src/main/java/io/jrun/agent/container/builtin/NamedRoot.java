@@ -139,7 +139,10 @@ record NamedRoot(String name, NamedContainers containers) {
             if (!Files.getOwner(process).equals(Files.getOwner(Path.of("/proc/self")))) {
                 return Optional.empty(); // Another user's process has the number of an earlier job.
             }
-            NamespaceHolder holder = NamespaceHolder.joined(Long.parseLong(lines.get(0)), Path.of(lines.get(1)));
+            NamespaceHolder holder = NamespaceHolder.joined(
+                    Long.parseLong(lines.get(0)),
+                    Path.of(lines.get(1)),
+                    SharedMounts.read(lines.subList(2, lines.size())));
             return Optional.of(holder).filter(found -> Files.isDirectory(found.view("/named")));
         } catch (IOException | RuntimeException e) {
             return Optional.empty();

@@ -1,6 +1,8 @@
 package io.jrun.agent.container.builtin;
 
 import io.jrun.agent.container.ContainerException;
+import io.jrun.agent.container.NodeRequest;
+import io.jrun.agent.container.UnsharedNamespace;
 import java.io.BufferedReader;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
@@ -36,6 +38,9 @@ final class NamespaceHolder implements AutoCloseable {
     private static final String SCRIPT = """
             trap '' TERM INT HUP USR1 USR2
             kind=$1 image=$2 base=$3 mount=$4 setpriv=$5 squashfuse=$6 named=$7 flock=$8 xattr=$9
+            shift 9
+            ip=$1 shared=$2
+            [ -z "$ip" ] || "$ip" link set lo up || exit 1
             if [ "$named" ]; then
               exec 9>"$named/lock" || exit 1
               "$flock" -n 9 || { echo taken; exit 1; }
@@ -63,7 +68,8 @@ final class NamespaceHolder implements AutoCloseable {
             if [ "$named" ]; then
               layers="lowerdir=$base/image,upperdir=$named/upper,workdir=$named/work"
               "$mount" -n -t overlay -o "$layers,nosuid,nodev$xattr" jrun "$base/named" || exit 1
-              printf '%s\n%s\n' $$ "$base" > "$named/running" || exit 1
+              printf '%s\n%s\n%s' $$ "$base" "$shared" > "$named/running.new" || exit 1
+              mv -f "$named/running.new" "$named/running" || exit 1
             fi
             echo ready
             read -r end
@@ -73,6 +79,10 @@ final class NamespaceHolder implements AutoCloseable {
             fi
             """;
 
+    /** The namespaces that all workers of a job on a node share, so that ranks reach each other at 127.0.0.1. */
+    private static final List<UnsharedNamespace> OF_ALL_WORKERS =
+            List.of(UnsharedNamespace.NET, UnsharedNamespace.IPC, UnsharedNamespace.UTS);
+
     private static final long READY_SECONDS = 60;
     private static final long CLOSE_SECONDS = 5;
     private static final int MAX_LINES = 20;
@@ -81,31 +91,65 @@ final class NamespaceHolder implements AutoCloseable {
     private final long pid;
     private final Path base;
     private final boolean named;
+    private final List<UnsharedNamespace> namespaces;
+    private final Optional<SharedMounts> shared;
     private final List<String> errors = new ArrayList<>();
 
-    private NamespaceHolder(@Nullable Process shell, long pid, Path base, boolean named) {
+    private NamespaceHolder(
+            @Nullable Process shell,
+            long pid,
+            Path base,
+            boolean named,
+            List<UnsharedNamespace> namespaces,
+            Optional<SharedMounts> shared) {
         this.shell = shell;
         this.pid = pid;
         this.base = base;
         this.named = named;
+        this.namespaces = namespaces;
+        this.shared = shared;
     }
 
-    /** The namespace of another job. The namespace ends with the other job. */
-    static NamespaceHolder joined(long pid, Path base) {
-        return new NamespaceHolder(null, pid, base, true);
+    /**
+     * The namespaces of another job, which end with the other job.
+     *
+     * @param shared the mounts of the other job
+     */
+    static NamespaceHolder joined(long pid, Path base, SharedMounts shared) throws IOException {
+        List<UnsharedNamespace> namespaces = new ArrayList<>();
+        for (UnsharedNamespace each : OF_ALL_WORKERS) {
+            Path theirs = Files.readSymbolicLink(Path.of("/proc/" + pid + "/ns/" + each.word()));
+            if (!theirs.equals(Files.readSymbolicLink(Path.of("/proc/self/ns/" + each.word())))) {
+                namespaces.add(each);
+            }
+        }
+        return new NamespaceHolder(null, pid, base, true, List.copyOf(namespaces), Optional.of(shared));
     }
 
     /**
      * Mounts the image.
      *
-     * @param base an empty folder, over which the namespace has a file system of its own
+     * @param node its scratch is an empty folder, over which the namespace has a file system of its own; its variables
+     *     find the program ip
      * @param named the layer that stays on the node; empty if each worker has a layer of its own
+     * @param unshare namespaces that the workers do not share with the node
+     * @param shared the mounts that a job which joins the container sees
      * @return empty if another job holds the lock of {@code named}
      */
     static Optional<NamespaceHolder> start(
-            LocalImage image, Path base, HostTools tools, Account account, Optional<NamedRoot> named)
+            LocalImage image,
+            NodeRequest node,
+            HostTools tools,
+            Account account,
+            Optional<NamedRoot> named,
+            List<UnsharedNamespace> unshare,
+            SharedMounts shared)
             throws ContainerException, InterruptedException {
+        Path base = node.scratch();
+        List<UnsharedNamespace> namespaces =
+                OF_ALL_WORKERS.stream().filter(unshare::contains).toList();
         List<String> command = new ArrayList<>(List.of(tools.setsid(), tools.unshare()));
+        namespaces.forEach(each -> command.add("--" + each.word()));
         if (!account.isRoot()) {
             command.addAll(List.of("--user", "--map-root-user"));
         }
@@ -116,11 +160,16 @@ final class NamespaceHolder implements AutoCloseable {
                 image.squashfuse(),
                 named.map(root -> root.folder().toString()).orElse(""),
                 tools.flock(),
-                account.isRoot() ? "" : ",userxattr"));
+                account.isRoot() ? "" : ",userxattr",
+                namespaces.contains(UnsharedNamespace.NET)
+                        ? HostTools.locate("ip", "iproute2", node.environment())
+                        : "",
+                shared.text()));
         try {
             Process shell =
                     new ProcessBuilder(command).directory(Path.of("/").toFile()).start();
-            NamespaceHolder holder = new NamespaceHolder(shell, shell.pid(), base, named.isPresent());
+            NamespaceHolder holder =
+                    new NamespaceHolder(shell, shell.pid(), base, named.isPresent(), namespaces, Optional.empty());
             try {
                 return holder.isReady(shell, image.path(), account) ? Optional.of(holder) : Optional.empty();
             } catch (InterruptedException e) {
@@ -184,6 +233,16 @@ final class NamespaceHolder implements AutoCloseable {
 
     long pid() {
         return pid;
+    }
+
+    /** The namespaces of net, ipc and uts that the workers do not share with the node. */
+    List<UnsharedNamespace> namespaces() {
+        return namespaces;
+    }
+
+    /** The mounts of the job that has made the container; empty if this job has made it. */
+    Optional<SharedMounts> shared() {
+        return shared;
     }
 
     /** Whether all workers share one writable root, at {@code /named}. */

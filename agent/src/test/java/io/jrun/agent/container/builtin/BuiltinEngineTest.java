@@ -19,6 +19,7 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -85,20 +86,26 @@ class BuiltinEngineTest {
     void mountsAreAsTheirFlagsSay() throws Exception {
         Path data = Files.createDirectories(temp.resolve("da ta\\1"));
         Files.writeString(data.resolve("file"), "content\n");
-        String mounts =
-                "mounts=" + data + ":/d," + data + ":/r/o:ro+noexec," + data + "/file:/etc/f," + "tmpfs:/m:size=64k";
+        String mounts = "mounts=" + data + ":/d," + data + ":/r/o:ro+noexec," + data + "/file:/etc/f,"
+                + "tmpfs:/m:size=64k+unbindable+huge=never," + data + ":/u:unbindable";
 
         String seen = run(
                 image,
                 List.of(mounts),
-                "cat /etc/f; echo w > /d/w; touch /r/o/x; stat -f -c %b /m; cat /proc/self/mounts");
+                "cat /etc/f; echo w > /d/w; touch /r/o/x; stat -f -c %b /m; cat /proc/self/mounts /proc/self/mountinfo");
 
         assertThat(seen).startsWith("content\n").contains("/r/o/x: Read-only file system", "\n16\n");
-        assertThat(seen.lines().filter(line -> line.contains(" /r/o ")))
+        assertThat(seen.lines().filter(line -> line.contains(" /r/o ") && !line.contains(" - ")))
                 .singleElement()
                 .asString()
                 .contains("noexec");
         assertThat(data.resolve("w")).hasContent("w");
+        for (String point : List.of(" /m ", " /u ")) {
+            assertThat(seen.lines().filter(line -> line.contains(point) && line.contains(" - ")))
+                    .last()
+                    .asString()
+                    .contains(" unbindable ");
+        }
     }
 
     @Test
@@ -236,6 +243,104 @@ class BuiltinEngineTest {
         assertThat(new OtherUser(shared, classes).run(image, script, "unshare=net"))
                 .contains("own\n")
                 .doesNotContain("of the node");
+    }
+
+    /** As in Pyxis: one network for all workers, so that ranks reach each other at 127.0.0.1. */
+    @Test
+    void workersOfANodeShareTheirNamespaces() throws Exception {
+        String script = "ls -l /proc/self/ns | while read -r line; do echo ${line##*> }; done; ip link";
+        String seen = run(image, List.of("workers=3", "unshare=net,ipc,uts"), script);
+
+        for (String namespace : List.of("net", "ipc", "uts")) {
+            assertThat(seen.lines()
+                            .filter(line -> line.startsWith(namespace + ":"))
+                            .distinct())
+                    .singleElement()
+                    .isNotEqualTo(Files.readSymbolicLink(Path.of("/proc/self/ns", namespace))
+                            .toString());
+        }
+        assertThat(seen).contains("lo: <LOOPBACK,UP");
+    }
+
+    @Test
+    void aJobThatJoinsAContainerSeesItsNamespacesAndMounts() throws Exception {
+        Path data = Files.createDirectory(temp.resolve("data"));
+        Files.writeString(data.resolve("file"), "content");
+        ContainerSpec first =
+                named("joined", "/usr:/of-node," + data + ":/d:ro,tmpfs:/m", List.of(UnsharedNamespace.NET));
+        try (NodeContainers made = start(first)) {
+            assertThat(outputOf(made, "touch /tmp/of-first; readlink /proc/self/ns/net"))
+                    .isNotEmpty();
+            String network = outputOf(made, "readlink /proc/self/ns/net");
+            try (NodeContainers joined = start(named("joined:exec", "", List.of()))) {
+                assertThat(outputOf(joined, "cat /d/file; ls /tmp; touch /d/x; readlink /proc/self/ns/net"))
+                        .startsWith("content")
+                        .contains("of-first\n", "Read-only file system")
+                        .endsWith(network);
+                outputOf(joined, "touch /tmp/of-second");
+            }
+            assertThat(outputOf(made, "ls /tmp")).isEqualTo("of-first\nof-second\n");
+            assertThatThrownBy(() -> start(named("joined", "", List.of(UnsharedNamespace.IPC))))
+                    .hasMessageStartingWith(
+                            "--container-unshare=ipc: the container joined runs in the node's namespace");
+        }
+    }
+
+    private static String outputOf(NodeContainers containers, String script) throws Exception {
+        String said = command(containers.command(worker("sh", "-c", script)).toArray(String[]::new));
+        containers.remove("a");
+        return said;
+    }
+
+    private ContainerSpec named(String name, String mounts, List<UnsharedNamespace> unshare) {
+        ContainerSpec base = ContainerSpec.of(ImageReference.parse(image.toString()));
+        return new ContainerSpec(
+                base.image(),
+                mounts.isEmpty() ? List.of() : ContainerMount.parseAll(mounts),
+                "",
+                Optional.of(ContainerName.parse(name)),
+                "",
+                false,
+                false,
+                true,
+                false,
+                false,
+                List.of(),
+                unshare,
+                base.java(),
+                base.engine());
+    }
+
+    @Test
+    void theHomeFolderOfRootInsideIsAtRootsPlace() throws Exception {
+        Path home = Files.createDirectory(temp.resolve("home"));
+        Files.writeString(home.resolve("mine"), "");
+        for (boolean remap : new boolean[] {true, false}) {
+            ContainerSpec base = ContainerSpec.of(ImageReference.parse(image.toString()));
+            ContainerSpec spec = new ContainerSpec(
+                    base.image(),
+                    List.of(),
+                    "",
+                    Optional.empty(),
+                    "",
+                    true,
+                    remap,
+                    true,
+                    false,
+                    false,
+                    List.of(),
+                    List.of(),
+                    base.java(),
+                    base.engine());
+            Map<String, String> environment = new HashMap<>(System.getenv());
+            environment.put("HOME", home.toString());
+            Path folder = Files.createTempDirectory(temp, "scratch").resolve("containers");
+            try (NodeContainers made =
+                    new BuiltinEngine().start(spec, new NodeRequest(folder, jobs.resolve("named"), environment))) {
+                assertThat(outputOf(made, "ls /root")).contains(remap ? "mine\n" : "No such file");
+                assertThat(outputOf(made, "ls " + home)).contains(remap ? "No such file" : "mine\n");
+            }
+        }
     }
 
     private static void awaitEnd(Path process) throws InterruptedException {
