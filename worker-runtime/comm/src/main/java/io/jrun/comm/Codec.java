@@ -5,7 +5,6 @@ import static java.nio.charset.StandardCharsets.UTF_8;
 import java.nio.ByteBuffer;
 import java.nio.CharBuffer;
 import java.nio.charset.CharacterCodingException;
-import java.util.Arrays;
 
 /**
  * Encodes objects as bytes and decodes bytes to objects. Both methods run on the caller's thread. An exception of
@@ -18,7 +17,9 @@ public interface Codec<T> {
         public byte[] encode(String value) {
             try {
                 ByteBuffer encoded = UTF_8.newEncoder().encode(CharBuffer.wrap(value));
-                return Arrays.copyOf(encoded.array(), encoded.limit());
+                byte[] bytes = new byte[encoded.remaining()];
+                encoded.get(bytes);
+                return bytes;
             } catch (CharacterCodingException e) {
                 throw new IllegalArgumentException("a string with half a surrogate pair", e);
             }
