@@ -9,6 +9,7 @@ import io.jrun.train.layer.Norm;
 import io.jrun.train.layer.SequencePositions;
 import io.jrun.train.layer.TokenEmbedding;
 import io.jrun.train.layer.TokenLoss;
+import io.jrun.train.module.ModuleWrapper;
 import io.jrun.train.recompute.RecomputedSegment;
 import io.jrun.train.tensor.ModuleTensors;
 import io.jrun.train.tensorparallel.ParallelStyle;
@@ -39,6 +40,7 @@ public final class TinyTransformer extends CompositeModule {
     private final Norm norm = add("norm", Norm.layer(WIDTH, 1e-5));
     private final TokenLoss loss = add("loss", new TokenLoss());
     private final UnaryOperator<Tensor> first;
+    private final UnaryOperator<Tensor> second;
 
     /** The settings of a model. */
     public record Options(torch.ScalarType type, long keyHeads, double dropout, boolean isRecomputed) {
@@ -48,13 +50,21 @@ public final class TinyTransformer extends CompositeModule {
     }
 
     public TinyTransformer(Options options) {
+        this(options, ModuleWrapper.NONE);
+    }
+
+    /** Wraps each block when all parameters have their values. */
+    public TinyTransformer(Options options, ModuleWrapper wrapper) {
         joint = add("joint", new JointBlock(options.dropout()));
         grouped = add("grouped", new GroupedBlock(options.keyHeads()));
         to(options.type(), false);
         try (NoGradGuard _ = new NoGradGuard()) {
             TinyGpt.fill(ModuleTensors.parameters(this), 7);
         }
-        first = options.isRecomputed() ? RecomputedSegment.of("joint", joint, joint::forward)::forward : joint::forward;
+        UnaryOperator<Tensor> forward =
+                options.isRecomputed() ? RecomputedSegment.of("joint", joint, joint::forward)::forward : joint::forward;
+        first = wrapper.wrap("joint", joint, forward);
+        second = wrapper.wrap("grouped", grouped, grouped::forward);
     }
 
     /** The plan by which tensor parallel ranks share this model. */
@@ -80,7 +90,7 @@ public final class TinyTransformer extends CompositeModule {
     /** Mean cross entropy. */
     public Tensor loss(Tensor tokens_BS, Tensor next_BS) {
         Tensor x = tokens.forward(tokens_BS).add(places.forward(positions.of(tokens_BS.size(1))));
-        return loss.mean(tokens.logits(norm.forward(grouped.forward(first.apply(x)))), next_BS);
+        return loss.mean(tokens.logits(norm.forward(second.apply(first.apply(x)))), next_BS);
     }
 
     private static final class JointBlock extends CompositeModule {

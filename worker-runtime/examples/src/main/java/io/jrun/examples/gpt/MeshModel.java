@@ -18,7 +18,6 @@ import io.jrun.train.pipeline.PipelineException;
 import io.jrun.train.pipeline.PipelineOptions;
 import io.jrun.train.pipeline.PipelineParallel;
 import io.jrun.train.pipeline.StageLayers;
-import io.jrun.train.pipeline.TensorShards;
 import io.jrun.train.pipeline.schedule.ScheduleException;
 import io.jrun.train.precision.Autocast;
 import io.jrun.train.tensorparallel.TensorParallel;
@@ -84,11 +83,7 @@ final class MeshModel implements TrainedModel {
             allParameters = tensor == null ? WholeParameters.of(module) : tensor.shareRest(module);
             parameterCount = WholeParameters.elements(module, allParameters);
             states = MeshStates.of(parallel, mesh, sharded, new ShardedState(allParameters, tensorAxis));
-            pipeline = new PipelineParallel(
-                    module.pipelineLayers(),
-                    module::logitsLoss,
-                    stages,
-                    states.addTo(how).withShards(new TensorShards(tensorAxis, allParameters.values())));
+            pipeline = new PipelineParallel(module.pipelineLayers(), module::logitsLoss, stages, states.addTo(how));
             Map<String, ShardedTensor> own = new LinkedHashMap<>(allParameters);
             own.keySet().retainAll(pipeline.parameters().keySet());
             state = new ShardedState(states.kept(own), List.of(tensorAxis, ParallelOptions.shardAxis(mesh)));

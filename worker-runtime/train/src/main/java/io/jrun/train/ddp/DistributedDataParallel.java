@@ -4,6 +4,7 @@ import io.jrun.comm.DataType;
 import io.jrun.comm.Device;
 import io.jrun.comm.ProcessGroup;
 import io.jrun.train.Libtorch;
+import io.jrun.train.mesh.GradientGroup;
 import io.jrun.train.tensor.ModuleTensors;
 import io.jrun.train.tensor.TensorCollectives;
 import io.jrun.train.tensor.TensorMemory;
@@ -31,6 +32,8 @@ import org.jspecify.annotations.Nullable;
  * @param <M> the user's module; its forward method is called on {@link #module()}
  */
 public final class DistributedDataParallel<M extends Module> implements AutoCloseable {
+    private static final String USER = "DistributedDataParallel";
+
     private final M module;
     private final DdpOptions options;
     private final Map<String, Tensor> buffers;
@@ -39,6 +42,7 @@ public final class DistributedDataParallel<M extends Module> implements AutoClos
     private final ProcessGroup group;
     private @Nullable Join join;
     private boolean hasOwnHook;
+    private boolean isGroupChecked;
 
     /** Wraps {@code module} with {@link DdpOptions#DEFAULT}. */
     public DistributedDataParallel(M module, ProcessGroup group) {
@@ -50,6 +54,8 @@ public final class DistributedDataParallel<M extends Module> implements AutoClos
      *
      * @throws DdpException if the models of the ranks differ, or if a gradient cannot be reduced; the message names the
      *     tensor and both shapes
+     * @throws IllegalArgumentException if the ranks of the group hold different parts of a parameter, or if the group
+     *     lacks a rank whose gradients must be averaged; the message names the parameter, the axis and both groups
      */
     public DistributedDataParallel(M module, ProcessGroup group, DdpOptions options) {
         this(module, group, options, GradientReducer::new);
@@ -64,6 +70,7 @@ public final class DistributedDataParallel<M extends Module> implements AutoClos
         options.requireIgnoredIn(all.keySet());
         Map<String, Tensor> state = without(options.ignored(), all);
         this.buffers = without(options.ignored(), ModuleTensors.buffers(module));
+        new GradientGroup(USER, group).requireFits(without(options.ignored(), ModuleTensors.parameters(module)));
         StateAgreement.verify(group, state);
         List<Parameter> trained = Parameter.trained(without(options.ignored(), ModuleTensors.parameters(module)));
         requireUsableDevice(group, state, TensorMemory.device(trained.getFirst().tensor()));
@@ -106,6 +113,7 @@ public final class DistributedDataParallel<M extends Module> implements AutoClos
     /** Opens a step, see {@link Step}. With {@link DdpOptions#syncBuffers()} all ranks copy rank 0's buffers. */
     public Step step() {
         reducer.requireIdle();
+        requireGroupFits();
         if (reducer.isSyncing()) {
             if (join != null) {
                 join.stepBegins();
@@ -114,6 +122,15 @@ public final class DistributedDataParallel<M extends Module> implements AutoClos
             }
         }
         return new Step(reducer);
+    }
+
+    /** A parallelism may have changed the model since the construction. */
+    private void requireGroupFits() {
+        if (!isGroupChecked) {
+            new GradientGroup(USER, group)
+                    .requireFitsHere(without(options.ignored(), ModuleTensors.parameters(module)));
+            isGroupChecked = true;
+        }
     }
 
     /** Opens a scope without reduction, for the sum of the gradients of several batches. */

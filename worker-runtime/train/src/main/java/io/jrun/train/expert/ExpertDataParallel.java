@@ -6,16 +6,15 @@ import io.jrun.train.ddp.BucketReduction;
 import io.jrun.train.ddp.DdpOptions;
 import io.jrun.train.ddp.DistributedDataParallel;
 import io.jrun.train.layer.CompositeModule;
-import io.jrun.train.mesh.ShardedNorm;
 import io.jrun.train.mesh.ShardedTensor;
 import io.jrun.train.optim.GradientClipping;
+import io.jrun.train.tensor.ModuleTensors;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
-import org.bytedeco.pytorch.Tensor;
 
 /**
  * Trains a model whose experts the ranks of an axis share. The data ranks are (ranks of the axis) x (replicas of each
@@ -100,17 +99,8 @@ public final class ExpertDataParallel<M extends CompositeModule> implements Auto
      * @return the norm before
      */
     public double clipByGlobalNorm(double maximum) {
-        List<ShardedTensor> gradients = new ArrayList<>();
-        parameters.forEach((name, parameter) -> {
-            Tensor gradient = parameter.local().mutable_grad();
-            if (gradient.defined()) {
-                gradients.add(new ShardedTensor(name, parameter.globalShape(), parameter.placements(), gradient));
-            }
-        });
-        double norm = ShardedNorm.of(gradients, parallel.axis());
-        GradientClipping.scaleToNorm(
-                gradients.stream().map(ShardedTensor::local).toList(), norm, maximum);
-        return norm;
+        return GradientClipping.clipByGlobalNorm(
+                ModuleTensors.parameters(module()).values(), maximum);
     }
 
     @Override

@@ -2,6 +2,7 @@ package io.jrun.train.expert;
 
 import io.jrun.train.layer.CompositeModule;
 import io.jrun.train.mesh.MeshAxis;
+import io.jrun.train.mesh.ParameterAxes;
 import io.jrun.train.mesh.Shard;
 import io.jrun.train.mesh.ShardedTensor;
 import io.jrun.train.module.ModuleWrapper;
@@ -65,16 +66,17 @@ public final class ExpertParallel implements ModuleWrapper {
             layer.share(axis);
             String before = prefix + name + ".experts.";
             ModuleTensors.parameters(Objects.requireNonNull(layer.descendants().get("experts")))
-                    .forEach((parameter, tensor) -> shard(before + parameter, tensor));
+                    .forEach((parameter, tensor) -> shard(before + parameter, tensor, layer));
         });
     }
 
-    private void shard(String name, Tensor parameter) {
+    private void shard(String name, Tensor parameter, Module layer) {
         try (PointerScope _ = new PointerScope(); // frees the whole tensor now
                 NoGradGuard _ = new NoGradGuard()) {
             ShardedTensor part = ShardedTensor.distribute(name, parameter, new Shard(0), axis);
             parameter.set_data(part.local());
             part.local().close();
+            ParameterAxes.setDivided(parameter, axis, layer);
             experts.put(name, new ShardedTensor(name, part.globalShape(), part.placements(), parameter));
         }
     }

@@ -2,6 +2,7 @@ package io.jrun.train.fsdp;
 
 import io.jrun.comm.ProcessGroup;
 import io.jrun.train.Libtorch;
+import io.jrun.train.mesh.GradientGroup;
 import io.jrun.train.mesh.ShardedTensor;
 import io.jrun.train.module.ModuleWrapper;
 import io.jrun.train.tensor.ModuleTensors;
@@ -56,6 +57,7 @@ public final class FullyShardedDataParallel implements ModuleWrapper {
     private final @Nullable ShardOffload offload;
     private final Set<Long> sharded = new HashSet<>();
     private final List<CommunicationSpan> spans = new ArrayList<>();
+    private boolean isGroupChecked;
 
     /** Shards over all ranks of a group. */
     public FullyShardedDataParallel(ProcessGroup group, FsdpOptions options) {
@@ -154,10 +156,29 @@ public final class FullyShardedDataParallel implements ModuleWrapper {
         return groups;
     }
 
-    /** Opens a step: see {@link FsdpStep}. */
+    /**
+     * Opens a step: see {@link FsdpStep}.
+     *
+     * @throws IllegalArgumentException before the first step, if the ranks hold different parts of a parameter, or if a
+     *     rank is missing whose gradients must be averaged; the message names the parameter, the axis and both groups
+     */
     public FsdpStep step() {
         spans.clear();
+        requireGroupsFit();
         return new FsdpStep(pass);
+    }
+
+    private void requireGroupsFit() {
+        if (!isGroupChecked) {
+            Map<String, Tensor> modules = new LinkedHashMap<>();
+            for (FsdpUnit unit : pass.units()) {
+                for (int i = 0; i < unit.parameters().count(); i++) {
+                    modules.put(unit.parameters().name(i), unit.parameters().module(i));
+                }
+            }
+            new GradientGroup("FullyShardedDataParallel", groups.all()).requireFits(modules);
+            isGroupChecked = true;
+        }
     }
 
     /** Opens a scope without reduction, to add up the gradients of several batches. */
@@ -212,14 +233,17 @@ public final class FullyShardedDataParallel implements ModuleWrapper {
         return List.copyOf(spans);
     }
 
-    /** The 2-norm of the gradients of all ranks' shards as one vector. Collective on the ranks that share the model. */
+    /**
+     * The 2-norm of the gradients of all ranks' shards as one vector, with all parts of parameters that are divided along
+     * a further axis. Collective on the ranks that share the model, and on these axes.
+     */
     public double gradientNorm() {
         return gradients.norm();
     }
 
     /**
-     * Multiplies all gradients by {@code maximum / (norm + 1e-6)} if this is less than 1. Collective on the ranks that
-     * share the model.
+     * Multiplies all gradients by {@code maximum / (norm + 1e-6)} if this is less than 1. Collective as
+     * {@link #gradientNorm}.
      *
      * @param maximum the largest norm, more than 0
      * @return the norm before

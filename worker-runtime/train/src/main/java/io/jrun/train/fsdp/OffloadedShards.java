@@ -1,6 +1,8 @@
 package io.jrun.train.fsdp;
 
+import io.jrun.train.mesh.ShardedNorm;
 import io.jrun.train.tensor.TensorMemory;
+import java.util.Collections;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -17,7 +19,7 @@ final class OffloadedShards {
     private final List<Tensor> shards;
     private final PaddedMemory values;
     private final PaddedMemory gradients;
-    private List<Double> squares = List.of();
+    private List<Double> norms = List.of();
     private @Nullable ShardTransfer valuesRead;
     private @Nullable ShardTransfer gradientsRead;
     private @Nullable ShardTransfer gradientsWrite;
@@ -104,16 +106,15 @@ final class OffloadedShards {
         }
     }
 
-    /** The squares of the norms of the gradients that wait for a step of the optimizer. */
-    List<Double> gradientSquares() {
-        return offload.hasGradients() ? squares : List.of();
+    /** The norms of the gradients of all shards that wait for a step of the optimizer; 0 without a gradient. */
+    List<Double> gradientNorms() {
+        return offload.hasGradients() ? norms : Collections.nCopies(shards.size(), 0.0);
     }
 
     /** Begins to write the gradients. */
     void beginStoreGradients() {
-        squares = shards.stream()
-                .filter(shard -> shard.numel() > 0)
-                .map(shard -> ShardedGradientNorm.square(shard.mutable_grad()))
+        norms = shards.stream()
+                .map(shard -> shard.numel() > 0 ? ShardedNorm.ofPart(shard.mutable_grad()) : 0.0)
                 .toList();
         gradientsWrite = offload.writeGradients(gradients.elements());
         shards.forEach(shard -> shard.mutable_grad().reset());

@@ -1,9 +1,12 @@
 package io.jrun.train.fsdp;
 
+import io.jrun.comm.ProcessGroup;
+import io.jrun.train.mesh.ShardedNorm;
 import io.jrun.train.pipeline.PipelineLayer;
 import io.jrun.train.pipeline.StageReplicas;
 import io.jrun.train.tensor.TensorMemory;
 import java.util.Collection;
+import java.util.Collections;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.LinkedHashMap;
@@ -33,6 +36,7 @@ public final class ShardedStages implements StageReplicas {
     @Override
     public Map<Integer, List<PipelineLayer>> takeOver(
             Map<Integer, List<PipelineLayer>> stages, Predicate<Tensor> isTied) {
+        StageReplicas.requireFits("ShardedStages", parallel.groups().all(), stages);
         Predicate<Tensor> isShared = StageReplicas.sharedParameters(stages, isTied);
         Predicate<PipelineLayer> sharesParameters =
                 layer -> layer.parameters().values().stream().anyMatch(isShared);
@@ -89,6 +93,7 @@ public final class ShardedStages implements StageReplicas {
 
     @Override
     public double[] combine(double[] norms) {
-        return new ShardedGradientNorm(parallel.groups().shards()).ofParts(norms);
+        ProcessGroup shards = parallel.groups().shards();
+        return ShardedNorm.ofWhole(norms, Collections.nCopies(norms.length, List.of(shards)));
     }
 }

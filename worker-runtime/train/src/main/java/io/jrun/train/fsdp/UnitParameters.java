@@ -1,6 +1,9 @@
 package io.jrun.train.fsdp;
 
 import io.jrun.comm.DataType;
+import io.jrun.comm.ProcessGroup;
+import io.jrun.train.mesh.MeshAxis;
+import io.jrun.train.mesh.ParameterAxes;
 import io.jrun.train.tensor.TensorMemory;
 import io.jrun.train.tensor.TensorTypes;
 import io.jrun.train.tensor.UnreadableTensor;
@@ -89,6 +92,17 @@ final class UnitParameters {
                 shardGradients.add(shards.get(i).requires_grad() ? gradientOf(i, own) : missing.get(i));
             }
             offloaded = offload == null ? null : OffloadedShards.takeOver(offload, names, shards, gradients);
+        }
+    }
+
+    /** Notes the axes of the rows: those of the parameter, and the ranks that share the model. */
+    void noteAxes(ProcessGroup sharing) {
+        MeshAxis axis = new MeshAxis("shard", sharing);
+        for (int i = 0; i < shards.size(); i++) {
+            Tensor rows = shards.get(i);
+            ParameterAxes.setReduced(List.of(rows), "FullyShardedDataParallel.clipByGlobalNorm", rows);
+            ParameterAxes.divided(modules.get(i)).forEach(outer -> ParameterAxes.setDivided(rows, outer, rows));
+            ParameterAxes.setDivided(rows, axis, rows);
         }
     }
 

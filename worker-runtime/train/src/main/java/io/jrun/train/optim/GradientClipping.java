@@ -1,18 +1,22 @@
 package io.jrun.train.optim;
 
 import io.jrun.train.Libtorch;
+import io.jrun.train.mesh.ParameterAxes;
+import io.jrun.train.mesh.ShardedNorm;
+import io.jrun.train.tensor.TensorMemory;
 import java.util.Collection;
 import java.util.List;
 import org.bytedeco.javacpp.PointerScope;
 import org.bytedeco.pytorch.NoGradGuard;
 import org.bytedeco.pytorch.Scalar;
 import org.bytedeco.pytorch.Tensor;
-import org.bytedeco.pytorch.TensorVector;
 import org.bytedeco.pytorch.global.torch;
 
 /**
  * Bounds gradients by their global norm: the 2-norm of all gradients as one vector. With DDP all ranks have the same
- * gradients after the synchronised backward pass, so all ranks compute the same norm without communication. Source:
+ * gradients after the synchronised backward pass, so all ranks compute the same norm without communication. The parts
+ * of parameters that are divided along an axis, such as those of tensor parallel layers, count on all ranks of the axis:
+ * the methods are then collective on the axis, and its ranks pass the same parameters in the same order. Source:
  * Pascanu, Mikolov and Bengio, arXiv:1211.5063; torch's {@code clip_grad_norm_}.
  */
 public final class GradientClipping {
@@ -29,7 +33,7 @@ public final class GradientClipping {
         Libtorch.load();
         try (PointerScope _ = new PointerScope();
                 NoGradGuard _ = new NoGradGuard()) {
-            return norm(gradients(parameters));
+            return norm(parameters);
         }
     }
 
@@ -39,13 +43,15 @@ public final class GradientClipping {
      *
      * @param maximum the largest norm, more than 0
      * @return the global norm before the multiplication
+     * @throws IllegalArgumentException if this rank has no whole gradients, because a sharded optimizer or wrapper keeps
+     *     the gradients; the message names its method
      */
     public static double clipByGlobalNorm(Collection<Tensor> parameters, double maximum) {
         Libtorch.load();
         try (PointerScope _ = new PointerScope();
                 NoGradGuard _ = new NoGradGuard()) {
             List<Tensor> gradients = gradients(parameters);
-            double norm = norm(gradients);
+            double norm = norm(parameters);
             scaleToNorm(gradients, norm, maximum);
             return norm;
         }
@@ -87,13 +93,27 @@ public final class GradientClipping {
                 .toList();
     }
 
-    private static double norm(List<Tensor> gradients) {
-        if (gradients.isEmpty()) {
-            return 0;
-        }
-        Tensor[] norms = gradients.stream()
-                .map(gradient -> torch.linalg_vector_norm(gradient).to(torch.ScalarType.Double))
-                .toArray(Tensor[]::new);
-        return torch.linalg_vector_norm(torch.stack(new TensorVector(norms))).item_double();
+    /** A missing gradient counts as zero, also on a rank that holds a part of the parameter without elements. */
+    private static double norm(Collection<Tensor> parameters) {
+        parameters.forEach(GradientClipping::requireGradient);
+        double[] norms = parameters.stream()
+                .map(Tensor::mutable_grad)
+                .mapToDouble(gradient -> gradient.defined()
+                        ? torch.linalg_vector_norm(gradient)
+                                .to(torch.ScalarType.Double)
+                                .item_double()
+                        : 0)
+                .toArray();
+        return norms.length == 0
+                ? 0
+                : torch.linalg_vector_norm(Tensor.create(ShardedNorm.ofWhole(norms, ShardedNorm.groups(parameters))))
+                        .item_double();
+    }
+
+    private static void requireGradient(Tensor parameter) {
+        ParameterAxes.clip(parameter).ifPresent(method -> {
+            throw new IllegalArgumentException("a parameter of shape " + TensorMemory.shape(parameter)
+                    + " has no whole gradient on this rank. Bound the gradients with " + method + ".");
+        });
     }
 }

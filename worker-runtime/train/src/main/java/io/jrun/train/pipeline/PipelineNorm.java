@@ -3,6 +3,7 @@ package io.jrun.train.pipeline;
 import io.jrun.comm.DataType;
 import io.jrun.comm.ProcessGroup;
 import io.jrun.comm.ReduceOp;
+import io.jrun.train.mesh.ShardedNorm;
 import io.jrun.train.optim.GradientClipping;
 import io.jrun.train.pipeline.schedule.PipelineSchedule;
 import io.jrun.train.tensor.TensorMemory;
@@ -10,13 +11,11 @@ import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
-import java.util.Optional;
 import java.util.Set;
 import org.bytedeco.javacpp.PointerScope;
 import org.bytedeco.pytorch.NoGradGuard;
 import org.bytedeco.pytorch.Tensor;
 import org.bytedeco.pytorch.global.torch;
-import org.jspecify.annotations.Nullable;
 
 /**
  * The norm of the gradients of all stages as one vector. Each rank fills in the norms of its own parameters, each
@@ -26,7 +25,6 @@ import org.jspecify.annotations.Nullable;
 final class PipelineNorm {
     private final ProcessGroup pipeline;
     private final StageReplicas replicas;
-    private final @Nullable TensorShards shards;
     private final List<Tensor> parameters = new ArrayList<>();
     /** Whether this rank fills in the norm of the parameter. */
     private final List<Boolean> isOwn = new ArrayList<>();
@@ -37,11 +35,9 @@ final class PipelineNorm {
             List<List<PipelineLayer>> layersOfStages,
             PipelineSchedule schedule,
             ProcessGroup pipeline,
-            StageReplicas replicas,
-            Optional<TensorShards> shards) {
+            StageReplicas replicas) {
         this.pipeline = pipeline;
         this.replicas = replicas;
-        this.shards = shards.orElse(null);
         Set<Long> here = new HashSet<>();
         schedule.stagesOf(pipeline.groupRank())
                 .forEach(stage -> layersOfStages
@@ -76,10 +72,7 @@ final class PipelineNorm {
                     parts[i] = isOwn.get(i) ? norm(gradient) : 0;
                 }
             }
-            double[] norms = replicas.combine(parts);
-            if (shards != null) {
-                addParts(norms, shards);
-            }
+            double[] norms = ShardedNorm.ofWhole(replicas.combine(parts), ShardedNorm.groups(parameters));
             pipeline.allReduce(MemorySegment.ofArray(norms), DataType.F64, norms.length, ReduceOp.SUM);
             double norm = torch.linalg_vector_norm(Tensor.create(norms)).item_double();
             GradientClipping.scaleToNorm(gradients, norm, maximum);
@@ -89,17 +82,5 @@ final class PipelineNorm {
 
     private static double norm(Tensor gradient) {
         return torch.linalg_vector_norm(gradient).to(torch.ScalarType.Double).item_double();
-    }
-
-    /** Makes norms of whole parameters from the norms of parts. */
-    private void addParts(double[] norms, TensorShards parts) {
-        double[] squares = new double[norms.length];
-        for (int i = 0; i < norms.length; i++) {
-            squares[i] = parts.isShard(parameters.get(i)) ? norms[i] * norms[i] : 0;
-        }
-        parts.sum(squares);
-        for (int i = 0; i < norms.length; i++) {
-            norms[i] = parts.isShard(parameters.get(i)) ? Math.sqrt(squares[i]) : norms[i];
-        }
     }
 }

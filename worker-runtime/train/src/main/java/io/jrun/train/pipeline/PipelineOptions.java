@@ -14,14 +14,12 @@ import java.util.function.Supplier;
  * @param schedule the order of actions, which has the number of micro-batches of a step
  * @param cut the layers of each stage; empty for equal numbers of layers
  * @param replicas the ranks that hold the same stages and train on other samples
- * @param shards the parameters that tensor parallel ranks share; empty if each rank has whole layers
  * @param autocast opens a scope of reduced precision around each forward pass
  */
 public record PipelineOptions(
         PipelineSchedule schedule,
         Optional<StageCut> cut,
         StageReplicas replicas,
-        Optional<TensorShards> shards,
         Optional<Supplier<Autocast>> autocast) {
 
     /**
@@ -38,13 +36,12 @@ public record PipelineOptions(
 
     /** The options for any schedule. */
     public static PipelineOptions of(PipelineSchedule schedule) {
-        return new PipelineOptions(
-                schedule, Optional.empty(), new ReplicaGradients(null), Optional.empty(), Optional.empty());
+        return new PipelineOptions(schedule, Optional.empty(), new ReplicaGradients(null), Optional.empty());
     }
 
     /** These options with other layers for each stage. */
     public PipelineOptions withCut(StageCut newCut) {
-        return new PipelineOptions(schedule, Optional.of(newCut), replicas, shards, autocast);
+        return new PipelineOptions(schedule, Optional.of(newCut), replicas, autocast);
     }
 
     /** These options with data parallelism: each rank of the group has whole stages. */
@@ -54,16 +51,11 @@ public record PipelineOptions(
 
     /** These options with another kind of data parallelism. */
     public PipelineOptions withReplicas(StageReplicas newReplicas) {
-        return new PipelineOptions(schedule, cut, newReplicas, shards, autocast);
-    }
-
-    /** These options for layers that tensor parallel ranks share. The norm of the gradients then includes all parts. */
-    public PipelineOptions withShards(TensorShards newShards) {
-        return new PipelineOptions(schedule, cut, replicas, Optional.of(newShards), autocast);
+        return new PipelineOptions(schedule, cut, newReplicas, autocast);
     }
 
     /** These options with forward passes in reduced precision. */
     public PipelineOptions withAutocast(Supplier<Autocast> newAutocast) {
-        return new PipelineOptions(schedule, cut, replicas, shards, Optional.of(newAutocast));
+        return new PipelineOptions(schedule, cut, replicas, Optional.of(newAutocast));
     }
 }

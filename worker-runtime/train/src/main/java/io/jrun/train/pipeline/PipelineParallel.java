@@ -92,7 +92,7 @@ public final class PipelineParallel implements AutoCloseable {
                 this::startReduction,
                 (pass, isLast) -> replicas.backward(pass, isLast && reducesGradients));
         this.executor = new PipelineExecutor(schedule, pipeline);
-        this.norm = new PipelineNorm(layersOfStages, schedule, pipeline, replicas, options.shards());
+        this.norm = new PipelineNorm(layersOfStages, schedule, pipeline, replicas);
     }
 
     private void requireRanks() {

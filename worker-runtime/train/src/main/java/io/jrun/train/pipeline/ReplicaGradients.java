@@ -34,7 +34,7 @@ final class ReplicaGradients implements StageReplicas {
     public Map<Integer, List<PipelineLayer>> takeOver(
             Map<Integer, List<PipelineLayer>> stages, Predicate<Tensor> isTied) {
         if (replicas != null) {
-            StageReplicas.broadcast(replicas, stages);
+            StageReplicas.broadcast("PipelineOptions.withReplicas", replicas, stages);
         }
         return stages;
     }

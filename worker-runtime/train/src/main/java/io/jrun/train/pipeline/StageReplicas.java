@@ -1,6 +1,7 @@
 package io.jrun.train.pipeline;
 
 import io.jrun.comm.ProcessGroup;
+import io.jrun.train.mesh.GradientGroup;
 import io.jrun.train.tensor.TensorCollectives;
 import io.jrun.train.tensor.TensorMemory;
 import java.util.Collection;
@@ -36,15 +37,28 @@ public interface StageReplicas {
         return tensor -> isTied.test(tensor) || uses.getOrDefault(TensorMemory.identity(tensor), 0) > 1;
     }
 
-    /** Gives all ranks of a group the parameters of its first rank. Collective. */
-    static void broadcast(ProcessGroup group, Map<Integer, List<PipelineLayer>> stages) {
+    /**
+     * Gives all ranks of a group the parameters of its first rank. Collective.
+     *
+     * @param user the implementation, for messages
+     * @throws IllegalArgumentException if the ranks hold different parts of a parameter
+     */
+    static void broadcast(String user, ProcessGroup group, Map<Integer, List<PipelineLayer>> stages) {
         Map<Long, Tensor> parameters = new LinkedHashMap<>();
         new TreeMap<>(stages)
                 .values()
                 .forEach(layers -> layers.forEach(layer -> layer.parameters()
                         .values()
                         .forEach(tensor -> parameters.put(TensorMemory.identity(tensor), tensor))));
+        requireFits(user, group, stages);
         new TensorCollectives(group).broadcastAll(parameters.values(), 0);
+    }
+
+    /** Throws if gradients of some stages must not be averaged over a group, see {@link GradientGroup}. Collective. */
+    static void requireFits(String user, ProcessGroup group, Map<Integer, List<PipelineLayer>> stages) {
+        Map<String, Tensor> named = new LinkedHashMap<>();
+        new TreeMap<>(stages).values().forEach(layers -> layers.forEach(layer -> named.putAll(layer.parameters())));
+        new GradientGroup(user, group).requireFits(named);
     }
 
     /**

@@ -3,6 +3,7 @@ package io.jrun.train.precision;
 import io.jrun.comm.DataType;
 import io.jrun.comm.ProcessGroup;
 import io.jrun.comm.ReduceOp;
+import io.jrun.train.mesh.GradientGroup;
 import java.lang.foreign.MemorySegment;
 import java.util.Collection;
 import org.bytedeco.javacpp.PointerScope;
@@ -60,6 +61,9 @@ public final class LossScaler {
 
     /** {@link #unscaleGradients} for the gradients of parameters. */
     public boolean unscale(Collection<Tensor> parameters) {
+        if (group != null) {
+            new GradientGroup("LossScaler", group).requireCovers(parameters);
+        }
         return unscaleGradients(parameters.stream()
                 .map(Tensor::mutable_grad)
                 .filter(Tensor::defined)

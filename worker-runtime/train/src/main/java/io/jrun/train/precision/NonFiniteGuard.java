@@ -5,6 +5,7 @@ import io.jrun.comm.ProcessGroup;
 import io.jrun.comm.ReduceOp;
 import io.jrun.train.autograd.AutogradBridge;
 import io.jrun.train.autograd.LeafHooks;
+import io.jrun.train.mesh.GradientGroup;
 import java.lang.foreign.MemorySegment;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -58,6 +59,7 @@ public final class NonFiniteGuard implements AutoCloseable {
     public NonFiniteGuard(NonFinitePolicy policy, Map<String, Tensor> trained, ProcessGroup group) {
         Map<String, Tensor> checked = new LinkedHashMap<>(trained);
         checked.values().removeIf(tensor -> !tensor.requires_grad());
+        new GradientGroup("NonFiniteGuard", group).requireCovers(checked.values());
         this.policy = policy;
         this.group = group;
         names = List.copyOf(checked.keySet());

@@ -9,6 +9,7 @@ import io.jrun.train.layer.Norm;
 import io.jrun.train.layer.TokenEmbedding;
 import io.jrun.train.layer.TokenLoss;
 import io.jrun.train.mesh.MeshAxis;
+import io.jrun.train.mesh.ParameterAxes;
 import io.jrun.train.mesh.Shard;
 import io.jrun.train.mesh.ShardRange;
 import io.jrun.train.mesh.ShardedTensor;
@@ -189,6 +190,7 @@ final class LayerStyler {
             ShardedTensor part = ShardedTensor.distribute(name, parameter, placement, axis);
             parameter.set_data(part.local());
             part.local().close();
+            ParameterAxes.setDivided(parameter, axis, parameter);
             sharded.put(name, new ShardedTensor(name, part.globalShape(), part.placements(), parameter));
         }
     }

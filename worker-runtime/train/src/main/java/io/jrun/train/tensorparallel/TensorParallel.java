@@ -2,26 +2,20 @@ package io.jrun.train.tensorparallel;
 
 import io.jrun.train.layer.CompositeModule;
 import io.jrun.train.mesh.MeshAxis;
-import io.jrun.train.mesh.ShardedNorm;
 import io.jrun.train.mesh.ShardedTensor;
 import io.jrun.train.module.ModuleWrapper;
-import io.jrun.train.optim.GradientClipping;
 import io.jrun.train.tensor.ModuleTensors;
 import io.jrun.train.tensor.TensorMemory;
 import java.util.Arrays;
-import java.util.Collection;
 import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
-import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Set;
 import java.util.function.UnaryOperator;
 import java.util.regex.Pattern;
-import org.bytedeco.javacpp.PointerScope;
 import org.bytedeco.pytorch.Module;
-import org.bytedeco.pytorch.NoGradGuard;
 import org.bytedeco.pytorch.Tensor;
 
 /**
@@ -117,32 +111,6 @@ public final class TensorParallel implements ModuleWrapper {
         lastCheck.run();
         styles.forEach((name, style) -> styler.apply(name, Objects.requireNonNull(layers.get(name)), style));
         shared.addAll(styles.keySet());
-    }
-
-    /**
-     * Multiplies all gradients by {@code maximum / (norm + 1e-6)} if this is less than 1. The norm includes the parts
-     * of all ranks. A tensor that all ranks hold counts once. Parameters without a gradient do not count. Collective on
-     * the axis.
-     *
-     * @param maximum the largest norm, more than 0
-     * @return the global norm before, the same on all ranks
-     */
-    public static double clipByGlobalNorm(Collection<ShardedTensor> parameters, MeshAxis axis, double maximum) {
-        try (PointerScope _ = new PointerScope();
-                NoGradGuard _ = new NoGradGuard()) {
-            List<ShardedTensor> gradients = parameters.stream()
-                    .filter(parameter -> parameter.local().mutable_grad().defined())
-                    .map(parameter -> new ShardedTensor(
-                            parameter.name(),
-                            parameter.globalShape(),
-                            parameter.placements(),
-                            parameter.local().mutable_grad()))
-                    .toList();
-            double norm = ShardedNorm.of(gradients, axis);
-            GradientClipping.scaleToNorm(
-                    gradients.stream().map(ShardedTensor::local).toList(), norm, maximum);
-            return norm;
-        }
     }
 
     private static ShardedTensor replicated(String name, Tensor tensor) {

@@ -2,11 +2,12 @@ package io.jrun.train.zero;
 
 import io.jrun.comm.ProcessGroup;
 import io.jrun.train.checkpoint.sharded.ShardedState;
-import io.jrun.train.fsdp.ShardedGradientNorm;
 import io.jrun.train.mesh.Shard;
+import io.jrun.train.mesh.ShardedNorm;
 import io.jrun.train.pipeline.PipelineLayer;
 import io.jrun.train.pipeline.StageReplicas;
 import java.util.Collection;
+import java.util.Collections;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
@@ -75,7 +76,7 @@ public final class PartitionedStages implements StageReplicas, AutoCloseable {
     @Override
     public Map<Integer, List<PipelineLayer>> takeOver(
             Map<Integer, List<PipelineLayer>> stages, Predicate<Tensor> isTied) {
-        StageReplicas.broadcast(group, stages);
+        StageReplicas.broadcast("PartitionedStages", group, stages);
         StageBuckets buckets = new StageBuckets(stages, isTied, this::isDivided, group.size());
         BucketGradients gradients = keepsGradients
                 ? new LastingGradients(buckets.partitions(), group.groupRank())
@@ -111,7 +112,7 @@ public final class PartitionedStages implements StageReplicas, AutoCloseable {
 
     @Override
     public double[] combine(double[] norms) {
-        return new ShardedGradientNorm(group).ofParts(norms);
+        return ShardedNorm.ofWhole(norms, Collections.nCopies(norms.length, List.of(group)));
     }
 
     /** Removes the hooks and frees the gradients. */

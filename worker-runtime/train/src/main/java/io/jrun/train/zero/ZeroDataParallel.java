@@ -3,6 +3,7 @@ package io.jrun.train.zero;
 import io.jrun.comm.ProcessGroup;
 import io.jrun.train.Libtorch;
 import io.jrun.train.ddp.DdpOptions;
+import io.jrun.train.mesh.GradientGroup;
 import io.jrun.train.tensor.ModuleTensors;
 import io.jrun.train.tensor.TensorCollectives;
 import java.time.Duration;
@@ -19,15 +20,19 @@ import org.bytedeco.pytorch.Tensor;
  * @param <M> the user's module; its forward method is called on {@link #module()}
  */
 public final class ZeroDataParallel<M extends Module> implements AutoCloseable {
+    private static final String USER = "ZeroDataParallel";
+
     private final M module;
     private final ProcessGroup group;
     private final ScatteredGradients gradients;
+    private boolean isGroupChecked;
 
     /** Wraps {@code module}, with the sizes of buckets of {@code options}. */
     public ZeroDataParallel(M module, ProcessGroup group, DdpOptions options) {
         Libtorch.load();
         this.module = module;
         this.group = group;
+        new GradientGroup(USER, group).requireFits(ModuleTensors.parameters(module));
         new TensorCollectives(group).broadcastAll(ModuleTensors.all(module).values(), 0);
         this.gradients = new ScatteredGradients(ModuleTensors.parameters(module), group, options.bucketBytes());
     }
@@ -47,6 +52,10 @@ public final class ZeroDataParallel<M extends Module> implements AutoCloseable {
 
     /** Opens a step, whose end frees all objects of libtorch that were created in it. */
     public ZeroStep step() {
+        if (!isGroupChecked) { // a parallelism may have changed the model since the construction
+            new GradientGroup(USER, group).requireFitsHere(ModuleTensors.parameters(module));
+            isGroupChecked = true;
+        }
         return new ZeroStep();
     }
 

@@ -6,8 +6,10 @@ import io.jrun.train.checkpoint.sharded.SavedCheckpoint;
 import io.jrun.train.checkpoint.sharded.ShardedState;
 import io.jrun.train.checkpoint.sharded.StateDict;
 import io.jrun.train.ddp.DistributedDataParallel;
-import io.jrun.train.fsdp.ShardedGradientNorm;
+import io.jrun.train.mesh.ParameterAxes;
+import io.jrun.train.mesh.ShardedNorm;
 import io.jrun.train.optim.FlatUpdate;
+import io.jrun.train.optim.GradientClipping;
 import io.jrun.train.optim.LearningRateSchedule;
 import io.jrun.train.optim.ParameterGroup;
 import io.jrun.train.optim.UpdateRule;
@@ -66,6 +68,14 @@ public final class ZeroOptimizer implements AutoCloseable {
                     .map(partition -> new BucketStates(partition, group.groupRank(), update))
                     .toList();
         }
+        ParameterAxes.setReduced(updated(), "ZeroOptimizer.clipByGlobalNorm", this);
+    }
+
+    private List<Tensor> updated() {
+        return buckets.stream()
+                .flatMap(bucket ->
+                        IntStream.range(0, bucket.partition().parameters()).mapToObj(bucket.partition()::parameter))
+                .toList();
     }
 
     /**
@@ -145,7 +155,23 @@ public final class ZeroOptimizer implements AutoCloseable {
      * @return the 2-norm of all gradients before
      */
     public double clipByGlobalNorm(double maximum) {
-        return new ShardedGradientNorm(group).clip(gradients(), maximum);
+        List<Tensor> parameters = new ArrayList<>();
+        List<Double> norms = new ArrayList<>();
+        for (int i = 0; i < buckets.size(); i++) {
+            BucketPartition partition = buckets.get(i).partition();
+            for (int index = 0; index < partition.parameters(); index++) {
+                parameters.add(partition.parameter(index));
+                norms.add(partition
+                        .elements(index, group.groupRank(), gradients.part(i))
+                        .map(ShardedNorm::ofPart)
+                        .orElse(0.0));
+            }
+        }
+        double[] whole = ShardedNorm.ofWhole(
+                norms.stream().mapToDouble(Double::doubleValue).toArray(), ShardedNorm.groups(parameters, group));
+        double norm = ShardedNorm.ofAll(whole);
+        GradientClipping.scaleToNorm(gradients(), norm, maximum);
+        return norm;
     }
 
     /** The mean gradients of this rank's parts, after a backward pass. */
@@ -229,6 +255,7 @@ public final class ZeroOptimizer implements AutoCloseable {
     /** Frees the states. The parameters keep their values and their memory. */
     @Override
     public void close() {
+        ParameterAxes.clearReduced(updated(), this);
         buckets.forEach(BucketStates::close);
     }
 }

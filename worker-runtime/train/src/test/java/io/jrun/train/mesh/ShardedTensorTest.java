@@ -122,15 +122,11 @@ class ShardedTensorTest {
                 torch.linalg_vector_norm(whole().to(torch.ScalarType.Double)).item_double() * Math.sqrt(2);
         LocalWorld.run(3, world -> {
             MeshAxis axis = new MeshAxis("dp", world.group());
-            List<ShardedTensor> tensors = List.of(
-                    ShardedTensor.distribute("a", whole(), new Shard(0), axis),
-                    ShardedTensor.distribute("b", whole(), new Replicate(), axis));
-            assertThat(ShardedNorm.of(tensors, axis)).isCloseTo(expected, Offset.offset(1e-9));
-        });
-        LocalWorld.run(1, world -> {
-            MeshAxis axis = new MeshAxis("dp", world.group());
-            var partial = ShardedTensor.distribute("p", whole(), new Partial(ReduceOp.SUM), axis);
-            assertThatThrownBy(() -> ShardedNorm.of(List.of(partial), axis)).hasMessageContaining("'p' is partial");
+            Tensor part =
+                    ShardedTensor.distribute("a", whole(), new Shard(0), axis).local();
+            double[] norms = {ShardedNorm.ofPart(part), ShardedNorm.ofPart(whole())};
+            double[] ofWhole = ShardedNorm.ofWhole(norms, List.of(List.of(world.group()), List.of()));
+            assertThat(ShardedNorm.ofAll(ofWhole)).isCloseTo(expected, Offset.offset(1e-9));
         });
     }
 

@@ -1,6 +1,7 @@
 package io.jrun.train.checkpoint.sharded;
 
 import io.jrun.train.mesh.MeshAxis;
+import io.jrun.train.mesh.ParameterAxes;
 import io.jrun.train.mesh.Partial;
 import io.jrun.train.mesh.ShardedTensor;
 import io.jrun.train.mesh.TensorBox;
@@ -33,8 +34,17 @@ public final class StateDict {
         return this;
     }
 
-    /** Adds a tensor that this rank holds in full. Ranks that add the same name hold equal values. */
+    /**
+     * Adds a tensor that this rank holds in full. Ranks that add the same name hold equal values.
+     *
+     * @throws IllegalArgumentException if the tensor is a part of a parameter, see {@link ParameterAxes}
+     */
     public StateDict put(String name, Tensor tensor) {
+        ParameterAxes.divided(tensor).stream().findFirst().ifPresent(axis -> {
+            throw new IllegalArgumentException("tensor '" + name + "' is part " + axis.coordinate() + " of "
+                    + axis.size() + " along the axis '" + axis.name()
+                    + "', so it cannot be saved as a whole tensor. Use ShardedState, or put a ShardedTensor.");
+        });
         return put(StateEntry.full(name, tensor));
     }
 

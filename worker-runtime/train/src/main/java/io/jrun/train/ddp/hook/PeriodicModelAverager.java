@@ -2,6 +2,7 @@ package io.jrun.train.ddp.hook;
 
 import io.jrun.comm.ProcessGroup;
 import io.jrun.comm.ReduceOp;
+import io.jrun.train.mesh.GradientGroup;
 import io.jrun.train.tensor.TensorCollectives;
 import java.util.Collection;
 import org.bytedeco.pytorch.Tensor;
@@ -12,6 +13,7 @@ import org.bytedeco.pytorch.Tensor;
  */
 public final class PeriodicModelAverager {
     private final TensorCollectives collectives;
+    private final ProcessGroup group;
     private final long period;
     private final long warmupSteps;
     private long steps;
@@ -28,6 +30,7 @@ public final class PeriodicModelAverager {
             throw new IllegalArgumentException(
                     "period must be at least 1 and warmupSteps 0 or more, were " + period + " and " + warmupSteps);
         }
+        this.group = group;
         this.collectives = new TensorCollectives(group);
         this.period = period;
         this.warmupSteps = warmupSteps;
@@ -39,6 +42,7 @@ public final class PeriodicModelAverager {
      */
     public void stepDone(Collection<Tensor> parameters) {
         if (steps >= warmupSteps && (steps - warmupSteps) % period == 0) {
+            new GradientGroup("PeriodicModelAverager", group).requireFitsHere(parameters);
             parameters.forEach(parameter -> collectives.allReduce(parameter, ReduceOp.AVG));
         }
         steps++;

@@ -1,0 +1,147 @@
+package io.jrun.train.mesh;
+
+import io.jrun.comm.Codec;
+import io.jrun.comm.ProcessGroup;
+import io.jrun.train.tensor.TensorMemory;
+import java.util.ArrayList;
+import java.util.Collection;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Map.Entry;
+import java.util.stream.Collectors;
+import java.util.stream.IntStream;
+import java.util.stream.Stream;
+import org.bytedeco.pytorch.Tensor;
+
+/**
+ * The ranks over which something adds or averages parameters or gradients. Refuses groups that do not fit the
+ * {@link ParameterAxes} of the parameters.
+ *
+ * @param user what adds or averages, for messages, such as {@code DistributedDataParallel}
+ * @param ranks the ranks
+ */
+public record GradientGroup(String user, ProcessGroup ranks) {
+    /**
+     * Checks that all ranks hold the same parts of the parameters, and that the ranks include all ranks whose gradients
+     * must be averaged. Collective.
+     *
+     * @throws IllegalArgumentException if a parameter does not fit; the message names the parameter, the axis and both
+     *     groups
+     */
+    public void requireFits(Map<String, Tensor> parameters) {
+        requireFitsHere(parameters);
+        if (ranks.size() > 1) {
+            requireEqualParts(ranks.objects().allGather(parts(parameters), Codec.STRING));
+        }
+    }
+
+    /** As {@link #requireFits}, from the notes of this rank alone. Sends nothing. */
+    public void requireFitsHere(Map<String, Tensor> parameters) {
+        parameters.forEach((name, parameter) -> {
+            for (MeshAxis axis : ParameterAxes.divided(parameter)) {
+                others(axis)
+                        .filter(rank -> members(ranks).contains(rank))
+                        .findFirst()
+                        .ifPresent(other -> {
+                            throw dividedAlong(name, axis, other);
+                        });
+            }
+            for (MeshAxis axis : ParameterAxes.averaged(parameter)) {
+                others(axis)
+                        .filter(rank -> !members(ranks).contains(rank))
+                        .findFirst()
+                        .ifPresent(other -> {
+                            throw new IllegalArgumentException("the gradients of parameter '" + name
+                                    + "' differ along the axis '" + axis.name() + "' (ranks " + members(axis.group())
+                                    + "), but " + user + " averages over the ranks " + members(ranks)
+                                    + ", without rank " + other + ". Pass a group with all ranks of the axis, such as"
+                                    + " mesh.group(\"dp\", \"" + axis.name() + "\").");
+                        });
+            }
+        });
+    }
+
+    /** For parameters without names. */
+    public void requireFitsHere(Collection<Tensor> parameters) {
+        Map<String, Tensor> numbered = new LinkedHashMap<>();
+        parameters.forEach(parameter -> numbered.put("number " + (numbered.size() + 1), parameter));
+        requireFitsHere(numbered);
+    }
+
+    /**
+     * Checks that the ranks include all ranks that hold other parts of the parameters: for decisions that these ranks
+     * must make together. Sends nothing.
+     *
+     * @throws IllegalArgumentException if a rank is missing; the message names the axis and both groups
+     */
+    public void requireCovers(Collection<Tensor> parameters) {
+        parameters.forEach(parameter -> {
+            for (MeshAxis axis : ParameterAxes.divided(parameter)) {
+                others(axis)
+                        .filter(rank -> !members(ranks).contains(rank))
+                        .findFirst()
+                        .ifPresent(other -> {
+                            throw new IllegalArgumentException("a parameter of shape " + TensorMemory.shape(parameter)
+                                    + " is divided along the axis '"
+                                    + axis.name() + "' (ranks " + members(axis.group()) + "), but " + user
+                                    + " decides for the ranks " + members(ranks) + ", without rank " + other
+                                    + ". Pass a group with all ranks of the axis, such as world.group().");
+                        });
+            }
+        });
+    }
+
+    private IllegalArgumentException dividedAlong(String name, MeshAxis axis, int other) {
+        int own = ranks.worldRank(ranks.groupRank());
+        return new IllegalArgumentException("parameter '" + name + "' is divided along the axis '" + axis.name()
+                + "' (ranks " + members(axis.group()) + "), but " + user + " averages over the ranks "
+                + members(ranks) + ", where ranks " + Math.min(own, other) + " and " + Math.max(own, other)
+                + " hold different parts. Pass the group of the ranks that hold the same part, such as"
+                + " mesh.group(\"dp\").");
+    }
+
+    /** One line for each parameter and axis. */
+    private static String parts(Map<String, Tensor> parameters) {
+        List<String> lines = new ArrayList<>();
+        parameters.forEach((name, parameter) -> ParameterAxes.divided(parameter)
+                .forEach(axis -> lines.add("'" + name + "' along the axis '" + axis.name() + "': part "
+                        + axis.coordinate() + " of " + axis.size() + " (ranks " + members(axis.group()) + ")")));
+        return String.join("\n", lines);
+    }
+
+    private void requireEqualParts(List<String> parts) {
+        for (int rank = 1; rank < parts.size(); rank++) {
+            Map<String, String> first = byParameter(parts.getFirst());
+            Map<String, String> other = byParameter(parts.get(rank));
+            for (Entry<String, String> part : (first.size() < other.size() ? other : first).entrySet()) {
+                String here = first.getOrDefault(part.getKey(), "whole");
+                String there = other.getOrDefault(part.getKey(), "whole");
+                if (!withoutRanks(here).equals(withoutRanks(there))) {
+                    throw new IllegalArgumentException("parameter " + part.getKey() + " is " + here + " on rank "
+                            + ranks.worldRank(0) + " and " + there + " on rank " + ranks.worldRank(rank) + ", but "
+                            + user + " averages over the ranks " + members(ranks)
+                            + ". Pass the group of the ranks that hold the same part, such as mesh.group(\"dp\").");
+                }
+            }
+        }
+    }
+
+    private static Map<String, String> byParameter(String lines) {
+        return lines.lines()
+                .map(line -> line.split(": ", 2))
+                .collect(Collectors.toMap(line -> line[0], line -> line[1], (a, _) -> a, LinkedHashMap::new));
+    }
+
+    private static String withoutRanks(String part) {
+        return part.replaceAll(" \\(.*", "");
+    }
+
+    private Stream<Integer> others(MeshAxis axis) {
+        return members(axis.group()).stream().filter(rank -> rank != ranks.worldRank(ranks.groupRank()));
+    }
+
+    private static List<Integer> members(ProcessGroup group) {
+        return IntStream.range(0, group.size()).mapToObj(group::worldRank).toList();
+    }
+}
