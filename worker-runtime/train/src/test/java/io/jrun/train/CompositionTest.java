@@ -18,6 +18,7 @@ import io.jrun.train.fsdp.FsdpOptions;
 import io.jrun.train.fsdp.FullyShardedDataParallel;
 import io.jrun.train.mesh.DeviceMesh;
 import io.jrun.train.mesh.MeshAxis;
+import io.jrun.train.mesh.ReplicaCheck;
 import io.jrun.train.mesh.ShardedTensor;
 import io.jrun.train.optim.FlatOptimizer;
 import io.jrun.train.optim.FusedSgd;
@@ -257,6 +258,8 @@ class CompositionTest {
                 case ZERO_2 -> zeroTwo();
                 case FSDP, HYBRID -> fullySharded(Objects.requireNonNull(fsdp));
             };
+            ReplicaCheck.of(mesh, fsdp == null ? ModuleTensors.parameters(model) : fsdp.parameters())
+                    .check(MAXIMA.size());
             Map<String, Tensor> own = fsdp == null
                     ? ModuleTensors.parameters(model)
                     : fsdp.wholeParameters(

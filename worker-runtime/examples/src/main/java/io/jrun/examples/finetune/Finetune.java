@@ -16,6 +16,9 @@ import io.jrun.train.data.DataLoader;
 import io.jrun.train.data.DataLoaderOptions;
 import io.jrun.train.ddp.DistributedDataParallel;
 import io.jrun.train.ddp.Step;
+import io.jrun.train.mesh.ReplicaCheck;
+import io.jrun.train.mesh.ReplicaException;
+import io.jrun.train.tensor.ModuleTensors;
 import io.jrun.train.token.TokenBatch;
 import io.jrun.train.token.Tokenizer;
 import io.jrun.train.weights.WeightLoader;
@@ -73,7 +76,7 @@ public final class Finetune {
             } catch (InvalidArgumentException | IllegalArgumentException | DataException e) {
                 System.err.println("finetune: " + e.getMessage());
                 exitCode = EXIT_USAGE;
-            } catch (CheckpointException e) {
+            } catch (CheckpointException | ReplicaException e) {
                 System.err.println("finetune: rank " + world.rank() + ": " + e.getMessage());
                 exitCode = EXIT_FAILURE;
             }
@@ -212,6 +215,7 @@ public final class Finetune {
         try (var ddp = new DistributedDataParallel<>(model, world.group())) {
             AdamW optimizer = new AdamW(
                     lora.map(Lora::trained).orElseGet(model::parameters), new AdamWOptions(options.learningRate()));
+            ReplicaCheck replicas = ReplicaCheck.of(world.group(), ModuleTensors.parameters(model));
             for (int step = 1; step <= options.steps(); step++) {
                 List<long[]> windows = loader.next();
                 try (Step scope = ddp.step()) {
@@ -219,6 +223,10 @@ public final class Finetune {
                     Tensor loss = batchLoss.of(windows, step);
                     scope.backward(loss);
                     optimizer.step();
+                    int every = options.checkReplicas();
+                    if (every > 0 && (step % every == 0 || step == options.steps())) {
+                        replicas.check(step);
+                    }
                     if (world.rank() == 0 && (step == 1 || step % 10 == 0 || step == options.steps())) {
                         System.out.printf(
                                 Locale.ROOT, "step %d/%d loss %.4f%n", step, options.steps(), loss.item_float());

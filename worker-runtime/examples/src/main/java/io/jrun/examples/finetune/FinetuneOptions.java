@@ -24,6 +24,7 @@ import java.util.stream.Stream;
  * @param adapters folder of adapters to go on from
  * @param isMerged whether the adapters are added to the weights of the saved model
  * @param maskToken the token that stands for a hidden token; empty for that of the tokenizer
+ * @param checkReplicas steps between comparisons of the ranks' copies; 0 for none
  */
 record FinetuneOptions(
         Path model,
@@ -41,7 +42,8 @@ record FinetuneOptions(
         Optional<Path> adapters,
         boolean isMerged,
         OptionalInt maskToken,
-        int seed) {
+        int seed,
+        int checkReplicas) {
 
     static final String HELP = """
             usage: jrun [--nproc-per-node=N] finetune.jar --model=PATH [options]
@@ -76,6 +78,8 @@ record FinetuneOptions(
               --merge                add the adapters to the weights, and save the model in place of the adapters
               --mask-token=N         the token that a BERT sees in place of a hidden token  Default: [MASK] of the
                                      tokenizer.
+              --check-replicas=N     compare the ranks' copies of the parameters every N steps, and before the model is
+                                     saved; 0 for never  Default: 100.
               --help                 print this text
             """;
 
@@ -93,7 +97,8 @@ record FinetuneOptions(
             "--lora-alpha",
             "--lora-targets",
             "--adapters",
-            "--mask-token");
+            "--mask-token",
+            "--check-replicas");
 
     /** Reads the arguments; empty if they ask for help. */
     static Optional<FinetuneOptions> parse(String[] args) {
@@ -125,7 +130,8 @@ record FinetuneOptions(
                 given.text("--adapters").map(Path::of),
                 given.has("--merge"),
                 given.has("--mask-token") ? OptionalInt.of(given.number("--mask-token", 0, 0)) : OptionalInt.empty(),
-                given.number("--seed", 1, 0));
+                given.number("--seed", 1, 0),
+                given.number("--check-replicas", 100, 0));
         options.check();
         return options;
     }

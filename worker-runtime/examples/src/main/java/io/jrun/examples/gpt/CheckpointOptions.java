@@ -14,6 +14,7 @@ import java.util.Optional;
  * @param every steps between checkpoints; 0 for one at the end only
  * @param isAsync whether the training goes on while a checkpoint is written
  * @param out safetensors file of the parameters at the end
+ * @param checkReplicas steps between comparisons of the ranks' copies; 0 for none, also before a checkpoint
  */
 record CheckpointOptions(
         Optional<String> location,
@@ -21,9 +22,12 @@ record CheckpointOptions(
         boolean isAsync,
         Retention retention,
         boolean resume,
-        Optional<Path> out) {
+        Optional<Path> out,
+        int checkReplicas) {
+    private static final int CHECK_REPLICAS = 100;
+
     static final List<String> VALUED =
-            List.of("--checkpoint", "--checkpoint-every", "--keep-last", "--keep-every", "--out");
+            List.of("--checkpoint", "--checkpoint-every", "--keep-last", "--keep-every", "--out", "--check-replicas");
     static final List<String> FLAGS = List.of("--checkpoint-async", "--resume");
 
     static CheckpointOptions of(CommandLineArguments given) {
@@ -35,7 +39,8 @@ record CheckpointOptions(
                         given.number("--keep-last", Retention.DEFAULT.keepLast(), 1),
                         given.number("--keep-every", 0, 0)),
                 given.has("--resume"),
-                given.text("--out").map(Path::of));
+                given.text("--out").map(Path::of),
+                given.number("--check-replicas", CHECK_REPLICAS, 0));
         if (options.location.isEmpty() && (options.resume || options.every > 0)) {
             throw new InvalidArgumentException("--resume and --checkpoint-every need --checkpoint=LOCATION");
         }

@@ -190,6 +190,7 @@ final class Checkpoints implements AutoCloseable {
     }
 
     private void save(CheckpointManager to, long step, boolean isAsync) {
+        trainer.checkReplicas(step); // Each rank writes a share of the copies.
         try (RankState state = state()) {
             if (isAsync) {
                 to.saveAsync(step, state.dict());

@@ -139,6 +139,8 @@ record GptOptions(
               --keep-every=N         also keep each checkpoint of a step that N divides  Default: 0 (none).
               --resume               go on from the newest checkpoint at LOCATION, if there is one
               --out=FILE.safetensors write the parameters there at the end
+              --check-replicas=N     compare the ranks' copies of the parameters every N steps, and before each
+                                     checkpoint; 0 for never  Default: 100.
               --help                 print this text
 
             Examples

@@ -6,10 +6,14 @@ import io.jrun.models.transformer.LanguageModel;
 import io.jrun.train.checkpoint.sharded.SavedCheckpoint;
 import io.jrun.train.checkpoint.sharded.StateDict;
 import io.jrun.train.mesh.DeviceMesh;
+import io.jrun.train.mesh.ReplicaCheck;
+import io.jrun.train.mesh.ShardedTensor;
 import io.jrun.train.metrics.StepMetrics;
 import io.jrun.train.metrics.StepPhase;
 import io.jrun.train.precision.Autocast;
 import io.jrun.train.token.TokenBatch;
+import java.util.LinkedHashMap;
+import java.util.Map;
 import java.util.function.Supplier;
 import org.bytedeco.pytorch.Scalar;
 import org.bytedeco.pytorch.Tensor;
@@ -25,6 +29,8 @@ final class GptTrainer implements AutoCloseable {
     private final @Nullable ParameterAverage average;
     private final TrainingReport report;
     private final MeanLoss meanLoss;
+    private final @Nullable ReplicaCheck replicas;
+    private long checkedStep;
     private double gradientNorm = Double.NaN;
 
     /** @param mesh has the axes of {@link ParallelOptions} */
@@ -43,6 +49,22 @@ final class GptTrainer implements AutoCloseable {
                 : null;
         report = new TrainingReport(options, model.activeParameterCount(), world);
         meanLoss = new MeanLoss(group);
+        replicas = hasReplicas(options)
+                ? ReplicaCheck.of(mesh, locals(model.state().parameters()))
+                : null;
+    }
+
+    /** Parameters of --local-sgd differ between two averages, and those of --offload are in files. */
+    private static boolean hasReplicas(GptOptions options) {
+        return options.checkpoints().checkReplicas() > 0
+                && options.recipe().exchange().localSgdRanks() == 0
+                && options.parallel().offload().isEmpty();
+    }
+
+    private static Map<String, Tensor> locals(Map<String, ShardedTensor> parameters) {
+        Map<String, Tensor> locals = new LinkedHashMap<>();
+        parameters.forEach((name, parameter) -> locals.put(name, parameter.local()));
+        return locals;
     }
 
     TrainedModel model() {
@@ -159,6 +181,24 @@ final class GptTrainer implements AutoCloseable {
             average.average().update(); // The averages of this rank's parts are right. The others are not saved.
         }
         return isInterrupted;
+    }
+
+    /** Whether {@code --check-replicas} asks for a comparison after a step. */
+    boolean isCheckDue(long number) {
+        int every = options.checkpoints().checkReplicas();
+        return every > 0 && number % every == 0;
+    }
+
+    /**
+     * Compares the copies of all parameters. Collective.
+     *
+     * @throws io.jrun.train.mesh.ReplicaException if copies differ
+     */
+    void checkReplicas(long number) {
+        if (replicas != null && checkedStep != number) {
+            replicas.check(number);
+            checkedStep = number;
+        }
     }
 
     /** Reports the mean loss of all ranks since the last report, and returns it. Collective. */

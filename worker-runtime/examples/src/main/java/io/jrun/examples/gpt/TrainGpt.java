@@ -12,6 +12,7 @@ import io.jrun.train.data.DataLoader;
 import io.jrun.train.data.DataLoaderOptions;
 import io.jrun.train.data.Remainder;
 import io.jrun.train.mesh.DeviceMesh;
+import io.jrun.train.mesh.ReplicaException;
 import io.jrun.train.offload.OffloadException;
 import io.jrun.train.token.TokenBatch;
 import io.jrun.train.token.TokenDataset;
@@ -44,7 +45,7 @@ public final class TrainGpt {
             } catch (InvalidArgumentException | DataException | OffloadException e) {
                 System.err.println("train: " + e.getMessage());
                 exitCode = EXIT_USAGE;
-            } catch (CheckpointException e) {
+            } catch (CheckpointException | ReplicaException e) {
                 System.err.println("train: " + e.getMessage());
                 exitCode = EXIT_FAILURE;
             }
@@ -172,6 +173,9 @@ public final class TrainGpt {
             if (options.reportsAfter(step)) {
                 progress.report(step, trainer.report(step));
                 trainer.checks().takeReason().ifPresent(reason -> progress.print("skipped " + reason));
+            }
+            if (trainer.isCheckDue(step)) {
+                trainer.checkReplicas(step);
             }
             checkpoints.saveIfDue(step);
         }

@@ -25,7 +25,6 @@ import java.util.Set;
  * <p>As {@link DistributedDataParallel}, of which the object has one for the experts and one for all other parameters.
  */
 public final class ExpertDataParallel<M extends CompositeModule> implements AutoCloseable {
-    private final ExpertParallel parallel;
     private final Map<String, ShardedTensor> parameters;
     private final DistributedDataParallel<M> shared;
     private final DistributedDataParallel<M> experts;
@@ -43,7 +42,6 @@ public final class ExpertDataParallel<M extends CompositeModule> implements Auto
             throw new IllegalArgumentException(data.size() + " data ranks are not " + axisSize
                     + " expert parallel ranks x " + replicas.size() + " replicas");
         }
-        this.parallel = parallel;
         parameters = parallel.parameters(module);
         Set<String> ofExperts = parallel.expertNames();
         Set<String> others = new LinkedHashSet<>(parameters.keySet());
