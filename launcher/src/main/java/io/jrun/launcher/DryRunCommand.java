@@ -22,7 +22,6 @@ import io.jrun.launcher.layout.LayoutRules;
 import io.jrun.launcher.layout.Node;
 import io.jrun.launcher.layout.Placement;
 import io.jrun.launcher.layout.RankMap;
-import io.jrun.launcher.layout.TensorParallelGroups;
 import io.jrun.launcher.report.DryRun;
 import io.jrun.launcher.report.RankMapJson;
 import java.nio.file.Path;
@@ -81,7 +80,6 @@ final class DryRunCommand {
                     job.workers().container()));
         }
         List<String> lines = new ArrayList<>(DryRun.table(ranks.placements(), commands));
-        lines.addAll(tensorParallel(job, ranks));
         lines.addAll(DryRun.nodes(job.nodes(), standingBy));
         slurm.ifPresent(lines::add);
         lines.addAll(DryRun.files(files));
@@ -107,15 +105,8 @@ final class DryRunCommand {
                     job.workers().container()));
         }
         List<String> lines = new ArrayList<>(DryRun.table(ranks.placements(), shortCommands(job, ranks)));
-        lines.addAll(tensorParallel(job, ranks));
         lines.addAll(DryRun.container(job.workers().container()));
         return lines;
-    }
-
-    private static List<String> tensorParallel(JobSpec job, RankMap ranks) {
-        return TensorParallelGroups.of(job.program().args()).stream()
-                .map(groups -> groups.describe(ranks))
-                .toList();
     }
 
     private static List<List<String>> commands(

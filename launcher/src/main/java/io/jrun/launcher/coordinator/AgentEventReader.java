@@ -1,5 +1,6 @@
 package io.jrun.launcher.coordinator;
 
+import io.jrun.launcher.layout.MeshPlaces;
 import io.jrun.agent.proto.ControlRequest;
 import io.jrun.agent.proto.ControlResponse;
 import io.jrun.agent.proto.JobOpened;
@@ -43,7 +44,7 @@ final class AgentEventReader {
     private final JobEventPublisher events;
     private final Map<Integer, String> hosts = new HashMap<>();
     private final LocationQueries queries = new LocationQueries();
-    private final Map<Integer, String> places = new HashMap<>();
+    private final MeshPlaces places = new MeshPlaces();
     private final Set<String> printed = new HashSet<>();
     private final StragglerDetector late;
     private final MetricEvents metrics;
@@ -197,8 +198,9 @@ final class AgentEventReader {
                 }
             }
             case Frame.MeshPlace(String place) -> {
-                if (ofRound == round) {
-                    places.put(rank, place);
+                Membership current = membership;
+                if (ofRound == round && current != null) {
+                    places.put(rank, place, current.ranks()).ifPresent(this::notice);
                 }
             }
             case Frame.Metrics report -> metrics.publish(ofRound, rank, report);
@@ -277,7 +279,7 @@ final class AgentEventReader {
             return Optional.empty();
         }
         WorkerResult end = AgentMessages.end(message, current.ranks().placement(message.getRank()))
-                .withPlace(places.getOrDefault(message.getRank(), ""));
+                .withPlace(places.of(message.getRank()));
         if (!end.startError().isEmpty()) {
             console.forget(round, end.rank());
         }

@@ -14,7 +14,6 @@ import io.jrun.launcher.layout.Layout;
 import io.jrun.launcher.layout.LayoutRules;
 import io.jrun.launcher.layout.Node;
 import io.jrun.launcher.layout.Placement;
-import io.jrun.launcher.layout.TensorParallelGroups;
 import java.time.Duration;
 import java.util.List;
 import java.util.Optional;
@@ -238,9 +237,6 @@ public final class Coordinator {
             Layout.sharedDevices(membership.ranks(), job.workers().gpuVisibility())
                     .forEach(events::notice);
         }
-        TensorParallelGroups.of(job.program().args())
-                .flatMap(groups -> groups.warning(membership.ranks()))
-                .ifPresent(events::notice);
         responses.begin(round, restartCount, membership);
         for (Placement place : membership.ranks().placements()) {
             output.expect(membership.idOf(place.rank()), round, place);

@@ -56,7 +56,8 @@ public interface World extends AutoCloseable {
 
     /**
      * Reports the place of this rank in the mesh of the program to jrun. Causes of failures then name the place beside
-     * the rank. {@code DeviceMesh} calls this method. Does not wait. A world that jrun did not start drops the report.
+     * the rank, and jrun warns if ranks that differ along the axis {@code tp} alone are on several nodes.
+     * {@code DeviceMesh} calls this method. Does not wait. A world that jrun did not start drops the report.
      *
      * @param place such as {@code pp=1 tp=0}; at most {@value #MAX_PLACE_LENGTH} characters
      * @throws CommException USAGE if the text is longer
