@@ -27,7 +27,7 @@ class RotaryEmbeddingTest {
     }
 
     @ParameterizedTest
-    @CsvSource({"Double,HALVES,1e-10", "Double,INTERLEAVED,1e-10", "Float,HALVES,1e-2"})
+    @CsvSource({"Double,HALVES,1e-10", "Double,INTERLEAVED,1e-10", "Float,HALVES,1e-2", "BFloat16,HALVES,3e-2"})
     void turnsEachPairByItsAngle(torch.ScalarType type, Pairs pairs, double tolerance) {
         try (PointerScope _ = new PointerScope()) {
             double[] x = new double[POSITIONS.length * WIDTH];

@@ -43,6 +43,7 @@ class ContextParallelTest {
     private static final long BATCH = 2;
     private static final long SEQUENCE = 16;
     private static final long WIDTH = 8;
+    private static final torch.ScalarType BF16 = torch.ScalarType.BFloat16;
 
     @BeforeAll
     static void load() {
@@ -93,6 +94,30 @@ class ContextParallelTest {
                         .as("gradient of operand " + i)
                         .isLessThan(tolerance * Math.max(1, largest));
             }
+        });
+    }
+
+    /** The blocks of bfloat16 are merged in float32: the output has one rounding, not one for each block. */
+    @Test
+    void blocksOfBfloat16AreMergedInFloat32() {
+        List<Tensor> narrow = List.of(random(4, 1, BF16), random(2, 2, BF16), random(2, 3, BF16));
+        List<Tensor> wide =
+                narrow.stream().map(tensor -> tensor.to(torch.ScalarType.Float)).toList();
+        Tensor expected = AttentionOperation.LOCAL.apply(wide.get(0), wide.get(1), wide.get(2), false);
+        LocalWorld.run(4, world -> {
+            CompositeModule model = new CompositeModule();
+            AttentionLayer layer = model.add("attention", new AttentionLayer(WIDTH));
+            ContextParallel parallel =
+                    ContextParallel.apply(model, new MeshAxis("cp", world.group()), world.group(), Exchange.RING);
+            Tensor mine = Tensor.create(parallel.split().positions(SEQUENCE, world.rank()));
+            Tensor output = layer.split(layer.attend(
+                    narrow.get(0).index_select(2, mine),
+                    narrow.get(1).index_select(2, mine),
+                    narrow.get(2).index_select(2, mine),
+                    false));
+            Tensor nearest = expected.index_select(2, mine).to(BF16);
+            double equal = output.eq(nearest).to(torch.ScalarType.Double).mean().item_double();
+            assertThat(equal).as("share of elements that are rounded once").isGreaterThan(0.98);
         });
     }
 

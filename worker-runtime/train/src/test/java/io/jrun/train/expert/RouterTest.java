@@ -1,5 +1,6 @@
 package io.jrun.train.expert;
 
+import io.jrun.train.precision.Autocast;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.Assertions.within;
@@ -51,6 +52,34 @@ class RouterTest {
         assertThat(routing.choices().counts()).isEqualTo(topK == 1 ? new long[] {2, 2, 2, 0} : new long[] {2, 4, 2, 4});
         assertThat(routing.tokens_A().select(0, 2).item_long()).isZero();
         assertThat(routing.weights_A().select(0, 2).item_double()).isCloseTo(firstWeight, within(1e-14));
+    }
+
+    private static Routing route(double capacity) {
+        Router router = new Router(3, new ExpertOptions(4, 2, capacity, 0.01, 0.001));
+        Objects.requireNonNull(ModuleTensors.parameters(router).get("weight"))
+                .detach()
+                .copy_(numbers(4, 3, 1.3).cos());
+        return router.route(numbers(6, 3, 0.7).sin().to(torch.ScalarType.Float));
+    }
+
+    /** Rounded logits would give tokens to other experts. */
+    @Test
+    void autocastDoesNotRoundTheChoice() {
+        Routing wide = route(0);
+        try (Autocast _ = Autocast.cpuBfloat16()) {
+            Routing inside = route(0);
+            assertThat(inside.weights_A().equal(wide.weights_A())).isTrue();
+            assertThat(inside.loss().item_double()).isEqualTo(wide.loss().item_double());
+        }
+    }
+
+    /** The loss asks for equal shares of what the tokens want, not of what the experts take. */
+    @Test
+    void droppedChoicesCountInTheBalance() {
+        Routing all = route(0);
+        Routing some = route(0.5);
+        assertThat(some.choices().counts()).isNotEqualTo(all.choices().counts());
+        assertThat(some.loss().item_double()).isEqualTo(all.loss().item_double());
     }
 
     /** Four tokens. The first choices are experts 0 0 0 1, the second choices 1 1 1 0. */

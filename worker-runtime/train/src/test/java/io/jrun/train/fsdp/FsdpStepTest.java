@@ -109,6 +109,23 @@ class FsdpStepTest {
         });
     }
 
+    /** The memory of a reduction has the numbers of an earlier one. */
+    @Test
+    void parametersThatNoPassUsesHaveGradientsOfZeroInEachStep() {
+        LocalWorld.run(2, world -> {
+            var fsdp = new FullyShardedDataParallel(world.group(), FsdpOptions.DEFAULT);
+            LinearImpl linear = new LinearImpl(4, 4);
+            UnaryOperator<Tensor> layer = fsdp.wrap("layer", linear, x -> x.matmul(linear.weight()));
+            Tensor bias = Objects.requireNonNull(fsdp.parameters().get("layer.bias"));
+            for (int i = 0; i < 3; i++) {
+                try (var step = fsdp.step()) {
+                    step.backward(layer.apply(torch.ones(2, 4)).sum());
+                    assertThat(bias.grad().abs().sum().item_float()).isZero();
+                }
+            }
+        });
+    }
+
     @Test
     void aStepThatIsClosedComputesNoGradients() {
         LocalWorld.run(1, world -> {

@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.within;
 
 import io.jrun.comm.World;
+import io.jrun.comm.ProcessGroup;
 import io.jrun.comm.local.LocalWorld;
 import io.jrun.comm.local.LocalWorldOptions;
 import io.jrun.train.Libtorch;
@@ -123,6 +124,39 @@ class PartitionedStagesTest {
         return stage == 1
                 ? PartitionedStages.stageOne(mesh.group("shard"), state)
                 : PartitionedStages.stageTwo(mesh.group("shard"), state);
+    }
+
+    /** The reduction belongs to the last call of a step: the gradients of both calls are then means. */
+    @ParameterizedTest
+    @ValueSource(ints = {1, 2})
+    void accumulatedPassesAreReducedOnceWithTheStep(int stage) {
+        LocalWorld.run(2, world -> {
+            DeviceMesh mesh = DeviceMesh.of(world, "shard", 2);
+            List<Tensor> batch = batch(2, 8);
+            double once = gradientNorm(stage, mesh, model -> {
+                double _ = model.step(batch, batch);
+            });
+            double twice = gradientNorm(stage, mesh, model -> {
+                double _ = model.accumulate(batch, batch);
+                double _ = model.step(batch, batch);
+            });
+            assertThat(twice).isCloseTo(2 * once, within(1e-6 * once));
+        });
+    }
+
+    private static double gradientNorm(int stage, DeviceMesh mesh, Consumer<PipelineParallel> passes) {
+        Net net = Net.of(8);
+        ProcessGroup alone = mesh.world().group().newGroup(List.of(mesh.world().rank()));
+        try (PointerScope _ = new PointerScope();
+                PartitionedStages stages = stages(stage, mesh, net.state());
+                PipelineParallel model = new PipelineParallel(
+                        net.layers(),
+                        PartitionedStagesTest::mean,
+                        alone,
+                        PipelineOptions.of(ScheduleKind.GPIPE, 1, 1, 2).withReplicas(stages))) {
+            passes.accept(model);
+            return model.clipByGlobalNorm(1e9);
+        }
     }
 
     private static ZeroOptimizer optimizer(PartitionedStages stages) {

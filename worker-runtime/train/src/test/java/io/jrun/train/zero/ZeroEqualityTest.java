@@ -1,5 +1,9 @@
 package io.jrun.train.zero;
 
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import org.bytedeco.pytorch.Tensor;
+import io.jrun.train.checkpoint.sharded.StateDict;
+import io.jrun.train.checkpoint.CheckpointException;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.within;
 
@@ -57,6 +61,34 @@ class ZeroEqualityTest {
                 step.backward(net.loss(3, 3));
                 assertThat(optimizer.clipByGlobalNorm(norm / 2)).isCloseTo(norm, within(1e-6));
                 assertThat(optimizer.clipByGlobalNorm(norm)).isCloseTo(norm / 2, within(1e-6));
+            }
+        });
+    }
+
+    /** Half a step must not be saved. */
+    @Test
+    void aStepWhoseUpdateHasFailedCannotBeSaved() {
+        LocalWorld.run(1, world -> {
+            UnevenNet net = new UnevenNet(ModuleWrapper.NONE);
+            try (var model = new DistributedDataParallel<>(net, world.group());
+                    ZeroOptimizer optimizer = ZeroOptimizer.stageOne(
+                            model,
+                            world.group(),
+                            FusedAdamW.DEFAULT,
+                            ParameterGroup.all(0),
+                            _ -> {
+                                throw new IllegalStateException("no memory");
+                            })) {
+                optimizer.putStates(new StateDict(), "");
+                try (var step = model.step()) {
+                    step.backward(net.loss(1, 3));
+                    assertThatThrownBy(optimizer::step).hasMessage("no memory");
+                }
+                assertThatThrownBy(() -> optimizer.putStates(new StateDict(), ""))
+                        .isInstanceOf(CheckpointException.class)
+                        .hasMessageContaining("a failure has interrupted step 1 of the optimizer on rank 0");
+                assertThatThrownBy(() -> optimizer.putParts(new StateDict(), "", ModuleTensors.parameters(net)))
+                        .isInstanceOf(CheckpointException.class);
             }
         });
     }

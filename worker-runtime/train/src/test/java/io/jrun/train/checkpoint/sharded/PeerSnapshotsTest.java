@@ -1,5 +1,7 @@
 package io.jrun.train.checkpoint.sharded;
 
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import io.jrun.train.tensor.UnreadableTensor;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.jrun.comm.TransportKind;
@@ -151,6 +153,33 @@ class PeerSnapshotsTest {
         memories.get(1).close();
         memories.set(1, earlier);
         assertRecovered(memories, 2, 2);
+    }
+
+    /** Rank 1 fails in its copy when rank 0 has made its own. Step 3 was taken twice, so two generations have it. */
+    @Test
+    void aSnapshotThatOneRankHasNotCopiedIsNotUsed() {
+        List<PeerSnapshots> memories = train(2, 3);
+        LocalWorld.run(2, world -> memories.get(world.rank()).take(world, 3, state(world, 3)));
+        assertThatThrownBy(() -> LocalWorld.run(2, world -> {
+                    StateDict next = state(world, 400);
+                    if (world.rank() == 1) {
+                        StateDict unreadable = new StateDict().putText("step", "400");
+                        next.entries().forEach(entry -> unreadable.put(new StateEntry(
+                                entry.name(), entry.globalShape(), entry.offsets(), unreadable(entry))));
+                        next = unreadable;
+                    }
+                    memories.get(world.rank()).take(world, 4, next);
+                }))
+                .hasMessageContaining("lies on no disk");
+        assertRecovered(memories, 2, 3);
+    }
+
+    /** The second tensor of a state cannot be read. */
+    private static Tensor unreadable(StateEntry entry) {
+        return entry.name().equals("w")
+                ? entry.local()
+                : UnreadableTensor.of(torch.ScalarType.Float, "the tensor lies on no disk")
+                        .expand(TensorMemory.sizes(entry.local()));
     }
 
     @Test
