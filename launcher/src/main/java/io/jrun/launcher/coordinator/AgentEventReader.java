@@ -1,6 +1,5 @@
 package io.jrun.launcher.coordinator;
 
-import io.jrun.launcher.layout.MeshPlaces;
 import io.jrun.agent.proto.ControlRequest;
 import io.jrun.agent.proto.ControlResponse;
 import io.jrun.agent.proto.JobOpened;
@@ -17,6 +16,7 @@ import io.jrun.launcher.console.LogMultiplexer;
 import io.jrun.launcher.coordinator.CoordinatorInput.Endpoint;
 import io.jrun.launcher.event.JobEvent;
 import io.jrun.launcher.event.JobEventPublisher;
+import io.jrun.launcher.layout.MeshPlaces;
 import io.jrun.launcher.layout.Node;
 import java.io.IOException;
 import java.util.Collections;

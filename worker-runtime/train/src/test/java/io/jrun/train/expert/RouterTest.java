@@ -1,11 +1,11 @@
 package io.jrun.train.expert;
 
-import io.jrun.train.precision.Autocast;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.Assertions.within;
 
 import io.jrun.train.Libtorch;
+import io.jrun.train.precision.Autocast;
 import io.jrun.train.tensor.ModuleTensors;
 import java.util.Arrays;
 import java.util.Objects;

@@ -3,8 +3,8 @@ package io.jrun.train.zero;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.within;
 
-import io.jrun.comm.World;
 import io.jrun.comm.ProcessGroup;
+import io.jrun.comm.World;
 import io.jrun.comm.local.LocalWorld;
 import io.jrun.comm.local.LocalWorldOptions;
 import io.jrun.train.Libtorch;

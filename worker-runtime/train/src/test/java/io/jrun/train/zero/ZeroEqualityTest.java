@@ -1,16 +1,15 @@
 package io.jrun.train.zero;
 
-import static org.assertj.core.api.Assertions.assertThatThrownBy;
-import org.bytedeco.pytorch.Tensor;
-import io.jrun.train.checkpoint.sharded.StateDict;
-import io.jrun.train.checkpoint.CheckpointException;
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.Assertions.within;
 
 import io.jrun.comm.local.LocalWorld;
 import io.jrun.train.DrawnCases;
 import io.jrun.train.ShardedTraining;
 import io.jrun.train.UnevenNet;
+import io.jrun.train.checkpoint.CheckpointException;
+import io.jrun.train.checkpoint.sharded.StateDict;
 import io.jrun.train.ddp.DistributedDataParallel;
 import io.jrun.train.module.ModuleWrapper;
 import io.jrun.train.optim.FusedAdamW;
@@ -72,11 +71,7 @@ class ZeroEqualityTest {
             UnevenNet net = new UnevenNet(ModuleWrapper.NONE);
             try (var model = new DistributedDataParallel<>(net, world.group());
                     ZeroOptimizer optimizer = ZeroOptimizer.stageOne(
-                            model,
-                            world.group(),
-                            FusedAdamW.DEFAULT,
-                            ParameterGroup.all(0),
-                            _ -> {
+                            model, world.group(), FusedAdamW.DEFAULT, ParameterGroup.all(0), _ -> {
                                 throw new IllegalStateException("no memory");
                             })) {
                 optimizer.putStates(new StateDict(), "");

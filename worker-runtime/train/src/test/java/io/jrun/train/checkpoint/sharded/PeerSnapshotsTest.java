@@ -1,8 +1,7 @@
 package io.jrun.train.checkpoint.sharded;
 
-import static org.assertj.core.api.Assertions.assertThatThrownBy;
-import io.jrun.train.tensor.UnreadableTensor;
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.jrun.comm.TransportKind;
 import io.jrun.comm.World;
@@ -13,6 +12,7 @@ import io.jrun.train.mesh.MeshAxis;
 import io.jrun.train.mesh.Shard;
 import io.jrun.train.mesh.ShardedTensor;
 import io.jrun.train.tensor.TensorMemory;
+import io.jrun.train.tensor.UnreadableTensor;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -164,8 +164,9 @@ class PeerSnapshotsTest {
                     StateDict next = state(world, 400);
                     if (world.rank() == 1) {
                         StateDict unreadable = new StateDict().putText("step", "400");
-                        next.entries().forEach(entry -> unreadable.put(new StateEntry(
-                                entry.name(), entry.globalShape(), entry.offsets(), unreadable(entry))));
+                        next.entries()
+                                .forEach(entry -> unreadable.put(new StateEntry(
+                                        entry.name(), entry.globalShape(), entry.offsets(), unreadable(entry))));
                         next = unreadable;
                     }
                     memories.get(world.rank()).take(world, 4, next);
