@@ -111,7 +111,7 @@ public final class StepMetrics {
 
     /**
      * Reports the steps since the last report: {@code values}, and {@code step_seconds}, {@code PHASE_seconds} of each
-     * phase (means over the steps), {@code tokens_per_second} and {@code steps_total}.
+     * phase (means over the steps), {@code tokens_per_second} and {@code planned_steps}.
      *
      * @return the reported values
      */
@@ -135,7 +135,7 @@ public final class StepMetrics {
             all.put("tokens_per_second", tokensSinceReport / seconds);
         }
         if (totalSteps > 0) {
-            all.put("steps_total", (double) totalSteps);
+            all.put("planned_steps", (double) totalSteps);
         }
         derive.accept(all);
         reports.accept(step, all);

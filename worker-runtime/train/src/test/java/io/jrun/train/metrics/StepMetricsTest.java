@@ -29,7 +29,7 @@ class StepMetricsTest {
         assertThat(reports.get(2L)).isEqualTo(first);
         assertThat(first)
                 .containsEntry("loss", 2.5)
-                .containsEntry("steps_total", 100.0)
+                .containsEntry("planned_steps", 100.0)
                 .containsEntry("forward_seconds", 1.5)
                 .containsEntry("backward_seconds", 3.0)
                 .containsEntry("exposed_communication_seconds", 2.0)
