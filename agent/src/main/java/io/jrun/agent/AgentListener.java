@@ -98,10 +98,15 @@ public final class AgentListener implements AutoCloseable {
         return ((InetSocketAddress) socket.localAddress()).getPort();
     }
 
+    /** Stops listening, and keeps the connections of the agents that have connected. The port is free afterwards. */
+    public void stopListening() {
+        socket.close().awaitUninterruptibly(CLOSE_MILLIS);
+    }
+
     /** Stops listening, and ends the remaining calls. */
     @Override
     public void close() {
-        socket.close().awaitUninterruptibly(CLOSE_MILLIS);
+        stopListening();
         refusals.close();
         long deadline = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(CLOSE_MILLIS);
         List<ManagedChannel> open = List.copyOf(channels);

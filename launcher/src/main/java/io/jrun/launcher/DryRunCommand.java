@@ -152,6 +152,6 @@ final class DryRunCommand {
         int own = words.size() - program.args().size();
         return Stream.concat(
                 words.subList(0, own).stream(),
-                program.args().stream().map(word -> Placeholders.expand(word, place.rank(), place.localRank())));
+                Placeholders.expand(program.args(), place.rank(), place.localRank()).stream());
     }
 }

@@ -142,6 +142,7 @@ public final class JRunCommand {
         return switch (command) {
             case HELP -> help(line.words());
             case VERSION -> print(versionText());
+            case CLASSPATH -> print(ClassPathCommand.run(home, line.has(CommandOption.JSON)));
             case COMPLETION -> print(HelpText.completion(BenchProgram.words(home)));
             case INIT -> print(InitCommand.run(commandContext.resolve(line.word("")), home));
             case FLIGHT_RECORDER ->

@@ -182,6 +182,9 @@ final class RendezvousHost {
         boolean elastic = job.nodes().isElastic();
         if (!elastic) {
             arrivals.shut("job '" + settings.job() + "' runs already, with " + here.size() + " nodes");
+            if (job.workers().masterPort() == settings.port()) {
+                arrivals.releasePort(); // --master-port is the port of the rendezvous, and then of the workers
+            }
         }
         return run.run(new JobRun.RunContext() {
             @Override

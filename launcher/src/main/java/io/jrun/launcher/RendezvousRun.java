@@ -8,6 +8,7 @@ import io.jrun.agent.node.NodeProbe;
 import io.jrun.agent.proto.LogChunk;
 import io.jrun.agent.worker.AgentOptions;
 import io.jrun.launcher.console.LogMultiplexer;
+import io.jrun.launcher.console.WorkerPlace;
 import io.jrun.launcher.job.ExitCode;
 import io.jrun.launcher.job.JobSpec;
 import io.jrun.launcher.job.RendezvousSettings;
@@ -90,7 +91,7 @@ final class RendezvousRun {
             if (settings.hosting() == Hosting.FIRST_TO_LISTEN) {
                 return Optional.empty();
             }
-            throw new UsageException("--rdzv-endpoint: this node hosts the job, and cannot listen on port "
+            throw new UsageException("the rendezvous: this node hosts the job, and cannot listen on port "
                     + settings.port() + ": " + e.getMessage() + ". Does another job use this port? Use another port.");
         }
     }
@@ -135,7 +136,7 @@ final class RendezvousRun {
     private static void print(LogMultiplexer console, String host, LogChunk chunk) {
         console.print(
                 new LogMultiplexer.LogSource(chunk.getRound(), chunk.getRank(), chunk.getStderr()),
-                host,
+                new WorkerPlace(host, chunk.getLocalRank()),
                 chunk.getData().toByteArray(),
                 chunk.getLast());
     }

@@ -51,7 +51,14 @@ record Terminal(OutputStream out, OutputStream err, boolean outColoured, boolean
         return new LogMultiplexer(
                 job.json() ? err : out,
                 err,
-                new RankPrefix(job.console().prefixed(), outColoured && !job.json(), errColoured),
+                new RankPrefix(
+                        job.console().prefixed(),
+                        job.console()
+                                .prefixTemplate()
+                                .map(text -> new RankPrefix.Template(
+                                        text, job.workers().role())),
+                        outColoured && !job.json(),
+                        errColoured),
                 job.console().terminals());
     }
 

@@ -115,13 +115,15 @@ class JRunCommandTest {
 
     @Test
     void placeholdersAreOfTheProgramsArgumentsAndCanBeEscaped() {
-        assertThat(run("--dry-run", "--role=${rank}", "/bin/echo", "${rank}-${local_rank}", "$${rank}", "${other}"))
+        assertThat(run("--dry-run", "--role=${rank}", "/bin/echo", "$local_rank-${rank}", "$$${rank}", "${other}"))
                 .isZero();
-        assertThat(out.toString(StandardCharsets.UTF_8)).contains("/bin/echo 0-0 '${rank}' '${other}'\n");
+        assertThat(out.toString(StandardCharsets.UTF_8)).contains("/bin/echo 0-0 '$0' '${other}'\n");
         out.reset();
         assertThat(run("--help")).isZero();
         assertThat(out.toString(StandardCharsets.UTF_8).replaceAll("\\s+", " "))
-                .contains("${rank} and ${local_rank} stand for the worker's numbers; $${rank} gives the text ${rank}.");
+                .contains(
+                        "${rank} and ${local_rank} stand for the worker's numbers; $$ gives a dollar sign (after -c and"
+                                + " -e, where a shell reads $$, only before {rank}).");
     }
 
     @Test

@@ -64,6 +64,7 @@ final class Job {
     private final JobEventLoop mailbox;
     private final LauncherLiveness launcher;
     private final FileStaging staging;
+    private final WorkerInput input = new WorkerInput();
     private final JobContainers containers;
 
     private @Nullable Resources resources;
@@ -129,7 +130,7 @@ final class Job {
                 guard,
                 masterPort,
                 new NodeRound.RoundContext(
-                        context, containers, secret, parentDeath, guard, feed, mailbox, out, notices));
+                        context, containers, secret, parentDeath, guard, feed, input, mailbox, out, notices));
         log = new AgentLog(logDir, node.host(), notices);
         socket.start(new SocketEvents());
         staging.begin(node.host());
@@ -174,6 +175,10 @@ final class Job {
 
     ConsoleFeed feed() {
         return feed;
+    }
+
+    WorkerInput input() {
+        return input;
     }
 
     FileStaging staging() {
@@ -349,6 +354,7 @@ final class Job {
         staging.close();
         containers.close();
         feed.close();
+        input.close();
         if (round != null) {
             round.closeConnections();
             if (resources != null && !round.isReaped()) {

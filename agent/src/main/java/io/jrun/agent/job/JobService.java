@@ -12,6 +12,8 @@ import io.jrun.agent.proto.ControlRequest;
 import io.jrun.agent.proto.ControlResponse;
 import io.jrun.agent.proto.FileChunk;
 import io.jrun.agent.proto.FileRequest;
+import io.jrun.agent.proto.InputCredit;
+import io.jrun.agent.proto.InputPiece;
 import io.jrun.agent.proto.JobClaim;
 import io.jrun.agent.proto.LogChunk;
 import io.jrun.agent.proto.LogCredit;
@@ -42,6 +44,11 @@ public final class JobService extends AgentGrpc.AgentImplBase implements AutoClo
     @Override
     public StreamObserver<LogCredit> logs(StreamObserver<LogChunk> toConsole) {
         return new LogStream((ServerCallStreamObserver<LogChunk>) toConsole);
+    }
+
+    @Override
+    public StreamObserver<InputPiece> input(StreamObserver<InputCredit> toLauncher) {
+        return new InputCall((ServerCallStreamObserver<InputCredit>) toLauncher, this::claimed);
     }
 
     @Override

@@ -46,6 +46,7 @@ final class NodeRound {
             ParentDeath parentDeath,
             Guard guard,
             ConsoleFeed feed,
+            WorkerInput input,
             JobEventLoop mailbox,
             ResponseStream<ControlResponse> out,
             UserNotices notices) {}
@@ -141,6 +142,12 @@ final class NodeRound {
         started = true;
         if (!killed) {
             mark = roundContext.guard().beginRound(launch.getRound());
+            roundContext
+                    .input()
+                    .expect(launch.getWorkersList().stream()
+                            .filter(WorkerSpec::getStdin)
+                            .map(WorkerSpec::getRank)
+                            .collect(Collectors.toSet()));
             launch.getWorkersList().forEach(this::start);
             marked = true;
         }
@@ -328,6 +335,7 @@ final class NodeRound {
     void exited(int rank, String logFolder, WorkerExit end) {
         living.remove(rank);
         liveness.remove(rank);
+        roundContext.input().ended(rank);
         lastFrames.after(rank, () -> report(rank, logFolder, end));
     }
 

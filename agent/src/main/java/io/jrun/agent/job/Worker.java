@@ -3,6 +3,7 @@ package io.jrun.agent.job;
 import io.jrun.agent.container.ContainerException;
 import io.jrun.agent.container.NodeContainers;
 import io.jrun.agent.files.PrivateFolder;
+import io.jrun.agent.log.ConsoleFeed;
 import io.jrun.agent.proto.LaunchRound;
 import io.jrun.agent.proto.WorkerSpec;
 import io.jrun.agent.worker.ContainedWorker;
@@ -42,7 +43,13 @@ final class Worker implements WorkerProcess.Listener {
         this.round = round;
         this.spec = spec;
         this.roundContext = roundContext;
-        this.logs = new WorkerLogs(plan, roundContext.feed()::changed, roundContext.notices());
+        this.logs = new WorkerLogs(
+                plan,
+                roundContext.feed()::changed,
+                spec.getStdin()
+                        ? Optional.of(stdin -> roundContext.input().started(spec.getRank(), stdin))
+                        : Optional.empty(),
+                roundContext.notices());
         this.logFolder =
                 roundContext.context().runLogDir().relativize(plan.logDir()).toString();
         this.process = new WorkerProcess(plan, logs, roundContext.parentDeath(), roundContext.guard(), this);
@@ -110,11 +117,13 @@ final class Worker implements WorkerProcess.Listener {
     }
 
     private void openOnConsole(int number) {
+        ConsoleFeed feed = roundContext.feed();
+        int localRank = spec.getLocalRank();
         if (spec.getConsoleStdout()) {
-            roundContext.feed().add(spec.getRank(), number, false, spec.getTerminalStdout(), logs.stdout());
+            feed.add(spec.getRank(), localRank, number, false, spec.getTerminalStdout(), logs.stdout());
         }
         if (spec.getConsoleStderr()) {
-            roundContext.feed().add(spec.getRank(), number, true, spec.getTerminalStderr(), logs.stderr());
+            feed.add(spec.getRank(), localRank, number, true, spec.getTerminalStderr(), logs.stderr());
         }
     }
 

@@ -37,9 +37,10 @@ public final class ConsoleFeed implements AutoCloseable {
      *
      * @param onTerminal whether the console is a terminal, on which lines can be overwritten
      */
-    public synchronized void add(int rank, int round, boolean stderr, boolean onTerminal, LogFile file) {
+    public synchronized void add(int rank, int localRank, int round, boolean stderr, boolean onTerminal, LogFile file) {
         LogChunk header = LogChunk.newBuilder()
                 .setRank(rank)
+                .setLocalRank(localRank)
                 .setRound(round)
                 .setStderr(stderr)
                 .build();

@@ -33,6 +33,9 @@ public final class JvmDefaults {
     /** The class of the runtime that {@code WorkerMain} runs before the program. */
     static final String NATIVE_SETUP = "-D" + WorkerSetup.PROPERTY + "=io.jrun.train.NativeSetup";
 
+    /** Big models fail with the default limit of JavaCPP. */
+    private static final String MEMORY_CHECK = "-Dorg.bytedeco.javacpp.maxphysicalbytes=0";
+
     private static final List<String> ACCESS_OPTIONS =
             List.of("--enable-native-access=ALL-UNNAMED", "--sun-misc-unsafe-memory-access=allow");
 
@@ -42,6 +45,11 @@ public final class JvmDefaults {
             .toList();
 
     private JvmDefaults() {}
+
+    /** The options of each worker that do not depend on the job or on the machine. */
+    public static List<String> ofEachWorker() {
+        return Stream.concat(MODULE_OPTIONS.stream(), Stream.of(MEMORY_CHECK)).toList();
+    }
 
     static List<String> compose(LaunchRound launch, WorkerSpec worker, LaunchContext context) {
         int workers = Math.max(1, launch.getWorkersCount());
@@ -54,7 +62,7 @@ public final class JvmDefaults {
         }
         options.addAll(lacksVectorModule(WorkerCommand.javaHome(launch)) ? ACCESS_OPTIONS : MODULE_OPTIONS);
         options.add("-XX:-UsePerfData");
-        options.add("-Dorg.bytedeco.javacpp.maxphysicalbytes=0"); // big models fail with the default limit
+        options.add(MEMORY_CHECK);
         options.add(NATIVE_SETUP);
         String logDir = literal(context.rankLogDir(launch, worker.getRank()));
         options.add("-XX:ErrorFile=" + logDir + "/hs_err_pid%p.log");

@@ -22,7 +22,7 @@ public final class WorkerCommand {
 
     private WorkerCommand() {}
 
-    /** Returns program and arguments of one worker, with {@code ${rank}} and {@code ${local_rank}} replaced. */
+    /** Returns program and arguments of one worker, with its placeholders replaced. */
     public static List<String> compose(LaunchRound launch, WorkerSpec worker, LaunchContext context) {
         List<String> command = new ArrayList<>(binding(launch, worker));
         command.addAll(program(launch, worker, context));
@@ -40,9 +40,7 @@ public final class WorkerCommand {
                         throw new IllegalArgumentException("the launch of round " + launch.getRound()
                                 + " names neither a Java program nor an executable");
                 });
-        for (String argument : program.getArgsList()) {
-            command.add(Placeholders.expand(argument, worker.getRank(), worker.getLocalRank()));
-        }
+        command.addAll(Placeholders.expand(program.getArgsList(), worker.getRank(), worker.getLocalRank()));
         return command;
     }
 

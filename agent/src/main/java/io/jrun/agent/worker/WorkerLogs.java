@@ -11,12 +11,14 @@ import java.nio.file.attribute.FileAttribute;
 import java.nio.file.attribute.PosixFilePermissions;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Optional;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
 import org.apache.commons.exec.ExecuteStreamHandler;
 
 /**
- * Both output streams of one worker, as the stream handler of Commons Exec. stdin is empty, and each output has a pump.
+ * The streams of one worker, as the stream handler of Commons Exec. stdin is empty unless the worker reads the
+ * launcher's standard input, and each output has a pump.
  * After the exit of the worker the pumps have one second to drain the pipes. Only another process, such as a daemon of
  * the worker, holds a pipe open for longer.
  */
@@ -28,15 +30,23 @@ public final class WorkerLogs implements ExecuteStreamHandler {
     private static final long DRAIN_NANOS = TimeUnit.SECONDS.toNanos(1);
 
     private final WorkerPlan plan;
+    private final Optional<Consumer<OutputStream>> input;
     private final Consumer<String> notice;
     private final LogFile stdout;
     private final LogFile stderr;
     private final List<LogPump> pumps = new ArrayList<>();
     private Runnable onExit = () -> {};
 
-    /** Makes the log folder and both files, which only their user can read. */
-    public WorkerLogs(WorkerPlan plan, Runnable onChange, Consumer<String> notice) throws IOException {
+    /**
+     * Makes the log folder and both files, which only their user can read.
+     *
+     * @param input receives the stdin of the worker, and closes it; empty for an empty stdin
+     */
+    public WorkerLogs(
+            WorkerPlan plan, Runnable onChange, Optional<Consumer<OutputStream>> input, Consumer<String> notice)
+            throws IOException {
         this.plan = plan;
+        this.input = input;
         this.notice = notice;
         Path folder = Files.createDirectories(plan.logDir(), OWNER_ONLY);
         WorkerPostMortem.clear(folder);
@@ -66,7 +76,11 @@ public final class WorkerLogs implements ExecuteStreamHandler {
 
     @Override
     public void setProcessInputStream(OutputStream stdin) throws IOException {
-        stdin.close();
+        if (input.isPresent()) {
+            input.get().accept(stdin);
+        } else {
+            stdin.close();
+        }
     }
 
     @Override

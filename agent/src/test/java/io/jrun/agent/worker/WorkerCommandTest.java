@@ -39,7 +39,7 @@ class WorkerCommandTest {
                         "com.example.Train",
                         "--out=3-1",
                         "${other}",
-                        "${rank} $${local_rank} $rank");
+                        "${rank} $1 $rank");
     }
 
     @Test

@@ -19,7 +19,7 @@ import picocli.CommandLine.UnmatchedArgumentException;
  * lambdas, because picocli has an old class format.
  */
 final class CommandLineParser {
-    private final List<String> args;
+    private List<String> args;
     private final Optional<SubCommand> command;
     private final Map<CommandLineOption, List<String>> options = new LinkedHashMap<>();
 
@@ -35,11 +35,29 @@ final class CommandLineParser {
         try {
             jrun.parseArgs(args.toArray(String[]::new));
         } catch (UnmatchedArgumentException e) {
-            refuseUnknown(e.getUnmatched().getFirst());
+            String unmatched = e.getUnmatched().getFirst();
+            Optional<String> whole = isOfJob() ? Abbreviation.expand(unmatched) : Optional.empty();
+            if (whole.isPresent()) {
+                args = replaced(unmatched, whole.get());
+                options.clear();
+                return parse(); // ends, because each call replaces one word by the name of an option
+            }
+            refuseUnknown(unmatched);
         } catch (ParameterException e) {
             throw e.getCause() instanceof UsageException refusal ? refusal : new UsageException(e.getMessage() + ".");
         }
         return parsed(words(called.getCommandSpec()));
+    }
+
+    /** Whether the line has the options of a job and not those of a benchmark, which has options of its own. */
+    private boolean isOfJob() {
+        return command.isEmpty() || command.get() == SubCommand.SUBMIT;
+    }
+
+    private List<String> replaced(String word, String whole) {
+        List<String> line = new ArrayList<>(args);
+        line.set(line.indexOf(word), whole);
+        return List.copyOf(line);
     }
 
     private ParsedCommand parsed(List<String> words) {
@@ -80,7 +98,7 @@ final class CommandLineParser {
             return;
         }
         String word = isWhole ? unmatched : wordWithEnd(unmatched.substring(1));
-        if (command.isEmpty() || command.get() == SubCommand.SUBMIT) {
+        if (isOfJob()) {
             var _ = ResolvedOptions.ofCommandLine(new ParsedCommand(command, options, List.of(), args));
             throw UnknownOption.refused(word, args);
         }

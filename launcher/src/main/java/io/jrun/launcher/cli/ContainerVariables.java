@@ -1,5 +1,6 @@
 package io.jrun.launcher.cli;
 
+import io.jrun.comm.spelling.SimilarName;
 import io.jrun.launcher.job.UsageException;
 import java.util.Arrays;
 import java.util.List;
@@ -42,6 +43,11 @@ final class ContainerVariables {
     private static boolean isMeant(String name, List<String> known) {
         return TOOLS.stream().anyMatch(name::startsWith)
                 && (TOOLS.stream().anyMatch(tool -> name.startsWith(tool + "CONTAINER_"))
-                        || Suggestion.nearest(name, known, EDITS).isPresent());
+                        || known.stream().anyMatch(each -> isNear(name, each)));
+    }
+
+    /** Compares only names of a similar length, because a variable may have a very long name. */
+    private static boolean isNear(String name, String known) {
+        return Math.abs(name.length() - known.length()) <= EDITS && SimilarName.distance(name, known) <= EDITS;
     }
 }

@@ -67,8 +67,8 @@ enum ForeignOption implements CommandLineOption {
             "the GPUs that a job requests from Slurm",
             "use --nproc-per-node=gpu for a worker on each GPU; 'jrun submit --gpus-per-node=N' asks Slurm for GPUs"),
     BOUND(
-            "--cpu-bind --mem-bind --numa-binding --binding-args --bind-cores-to-rank --thread-affinity",
-            "the binding to cores and memory in srun, torchrun and Horovod",
+            "--cpu-bind --mem-bind --binding-args --bind-cores-to-rank --thread-affinity",
+            "the binding to cores and memory in srun and Horovod",
             "use --bind-to=core or --bind-to=numa"),
     GPU_BOUND(
             "--gpu-bind",
@@ -91,9 +91,10 @@ enum ForeignOption implements CommandLineOption {
             "srun's copy of the program to the nodes",
             "leave it out: hosts that lack the files get them from jrun"),
     TERMINAL(
-            "--pty --input",
-            "the terminal or the input of the tasks in srun",
-            "leave it out: workers have no terminal and no input; for a shell use 'srun --pty bash' without jrun"),
+            "--pty",
+            "the terminal of the tasks in srun",
+            "leave it out: workers have no terminal; for a shell use 'srun --pty bash' without jrun"),
+    INPUT("--input", "the tasks that read the standard input in srun", "use --stdin={RANK}"),
     SHARED_STEP(
             "--overlap --exact --overlap-step --het-group --pack-group --relative",
             "the choice of an allocation's resources for a step in srun",
@@ -136,15 +137,14 @@ enum ForeignOption implements CommandLineOption {
             "-K --kill-on-bad-exit -W --wait -k --no-kill",
             "what srun does after a failure",
             "leave it out: the first failure stops the job, and --nnodes=MIN:MAX outlives lost hosts"),
-    MODULE("-m --module", "a Python module in torchrun", "write 'python3 -m MODULE' as PROGRAM"),
     SCRIPT(
-            "--run-path --use-env --start-method",
-            "how torchrun starts Python",
-            "leave it out: PROGRAM is 'python3 SCRIPT'"),
-    EVENTS(
-            "--event-log-handler --logs-specs --duplicate-stdout-filters --duplicate-stderr-filters",
-            "torchrun's logging",
-            "leave it out: files go to --log-dir, and --json prints the result"),
+            "--use-env",
+            "how torch.distributed.launch names the local rank",
+            "leave it out: workers have the variable LOCAL_RANK"),
+    LINE_FILTERS(
+            "--duplicate-stdout-filters --duplicate-stderr-filters",
+            "files of the matching lines in torchrun",
+            "leave it out: search the files of --log-dir with grep"),
     MAIN_ADDRESS("--main-process-ip", "the address of node 0 in accelerate", "use --master-addr={HOST}"),
     MAIN_PORT("--main-process-port", "the port of node 0 in accelerate", "use --master-port={PORT}"),
     SSH(

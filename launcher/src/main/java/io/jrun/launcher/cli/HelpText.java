@@ -6,6 +6,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import java.util.Optional;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 
@@ -79,7 +80,8 @@ public final class HelpText {
                                 + " The first failure stops the job on all hosts; jrun reports the cause and ends with"
                                 + " the exit code of the rank that failed. Everything after PROGRAM belongs to the"
                                 + " program. In these words ${rank} and ${local_rank} stand for the worker's numbers;"
-                                + " $${rank} gives the text ${rank}.",
+                                + " $$ gives a dollar sign (after -c and -e, where a shell reads $$, only before"
+                                + " {rank}).",
                         "",
                         "Options may be written with - or _ inside their names, and with = or a blank before their"
                                 + " values. A TIME is in seconds or has a unit: 500ms, 90s, 10m, 2h.");
@@ -103,9 +105,7 @@ public final class HelpText {
     public static String brief() {
         HelpPage page = new HelpPage("jrun [options] PROGRAM [args...]", "jrun COMMAND [options]")
                 .about(
-                        "Starts PROGRAM, a runnable jar or any executable, once for each rank.",
-                        "",
-                        "Examples:",
+                        "Starts PROGRAM, a runnable jar or any executable, once for each rank. Examples:",
                         "  jrun --nproc-per-node=2 train.jar --epochs 3      two workers on this machine",
                         "  jrun --nproc-per-node=gpu python3 train.py        a worker for each GPU, torchrun's"
                                 + " environment",
@@ -217,7 +217,8 @@ public final class HelpText {
     }
 
     private static String description(LaunchOption option) {
-        String variables = Stream.concat(option.jrunVariable().stream(), option.torchVariable().stream())
+        String variables = Stream.of(option.jrunVariable(), option.torchVariable(), option.elasticVariable())
+                .flatMap(Optional::stream)
                 .collect(Collectors.joining(", "));
         return option.description() + (variables.isEmpty() ? "" : " Env: " + variables + ".");
     }

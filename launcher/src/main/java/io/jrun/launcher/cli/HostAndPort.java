@@ -31,6 +31,18 @@ final class HostAndPort {
         }
     }
 
+    /** The host in {@code text}, without the brackets of an IPv6 address. */
+    static String host(String text, String option) {
+        String stripped = text.strip();
+        boolean inBrackets = stripped.startsWith("[") && stripped.endsWith("]");
+        String host = inBrackets ? stripped.substring(1, stripped.length() - 1) : stripped;
+        if (!inBrackets && host.indexOf(':') >= 0 && host.indexOf(':') == host.lastIndexOf(':')) {
+            throw OptionValues.refused(option, text, "a host without a port; the port is an option of its own");
+        }
+        checkHost(host, text, option);
+        return host;
+    }
+
     /**
      * The address in {@code text}; its host may be empty.
      *

@@ -10,6 +10,7 @@ import io.jrun.launcher.job.LivenessSettings;
 import io.jrun.launcher.job.NodePolicy;
 import io.jrun.launcher.job.PlacementRules;
 import io.jrun.launcher.job.Program;
+import io.jrun.launcher.job.StdinChoice;
 import io.jrun.launcher.job.StopSignal;
 import io.jrun.launcher.job.TerminalStreams;
 import io.jrun.launcher.job.UsageException;
@@ -33,7 +34,6 @@ import java.util.stream.Stream;
 final class JobSpecBuilder {
     private static final String DEFAULT_SIGNALS = "SIGTERM,SIGINT,SIGHUP,SIGUSR1,SIGUSR2";
     private static final String OWN_BACKEND = "jrun";
-    private static final int MAX_PORT = 65535;
 
     private final ResolvedOptions settings;
     private final CommandContext commandContext;
@@ -71,6 +71,8 @@ final class JobSpecBuilder {
         ProgramFinder programs = new ProgramFinder(settings, commandContext);
         WorkerSettings workers = workers(
                 programs.isJava(word),
+                new RendezvousOptionsReader(settings, commandContext, placement).master(cluster, nodes.isElastic()),
+                nodes.isElastic() || stopPolicy.maxRestarts() > 0,
                 new ContainerOptions(settings, commandContext)
                         .read(nodes.isElastic()
                                 || cluster.filter(named -> named.hosts().size() != 1)
@@ -104,7 +106,8 @@ final class JobSpecBuilder {
         return settings.text(LaunchOption.RUN_ID, RunId.isUsable(rendezvousId) ? rendezvousId : RunId.generate());
     }
 
-    private WorkerSettings workers(boolean isJava, Optional<ContainerSpec> container) {
+    private WorkerSettings workers(
+            boolean isJava, LauncherAddress master, boolean mayRestart, Optional<ContainerSpec> container) {
         Path directory = commandContext.resolve(settings.text(LaunchOption.WORKDIR, "."));
         if (!Files.isDirectory(directory)) {
             throw new UsageException(settings.name(LaunchOption.WORKDIR) + ": "
@@ -120,15 +123,32 @@ final class JobSpecBuilder {
                 gpuVisibility(isJava),
                 settings.isOn(LaunchOption.VIRTUAL_LOCAL_RANK),
                 settings.text(LaunchOption.ROLE, "default"),
-                settings.has(LaunchOption.MASTER_PORT) && !settings.has(LaunchOption.MASTER_ADDR)
-                        ? OptionValues.count(
-                                settings.text(LaunchOption.MASTER_PORT, ""),
-                                settings.name(LaunchOption.MASTER_PORT),
-                                0,
-                                MAX_PORT)
-                        : 0,
+                master.host(),
+                master.port(),
+                stdin(mayRestart),
                 staged(directory),
                 container);
+    }
+
+    private StdinChoice stdin(boolean mayRestart) {
+        String name = settings.name(LaunchOption.STDIN);
+        StdinChoice choice = OptionValues.stdin(settings.text(LaunchOption.STDIN, "none"), name);
+        if (choice.isNone()) {
+            return choice;
+        }
+        if (mayRestart) {
+            throw new UsageException(
+                    name + " is for jobs that do not restart, because no worker can read the same input"
+                            + " twice. Leave out --max-restarts and MIN:MAX, or give the input as a file.");
+        }
+        if (settings.isOn(LaunchOption.DETACH)) {
+            throw new UsageException(name + ": a job of --detach has no standard input. Leave one of the two out.");
+        }
+        if (settings.text(LaunchOption.FILE, "").equals(JobFile.STDIN)) {
+            throw new UsageException(name + ": --file=" + JobFile.STDIN + " reads the standard input too. Give the job"
+                    + " file by its name.");
+        }
+        return choice;
     }
 
     private List<Path> staged(Path workingDirectory) {
@@ -198,6 +218,7 @@ final class JobSpecBuilder {
                 ranks(LaunchOption.LOCAL_RANKS_FILTER),
                 ranks(LaunchOption.RANKS_FILTER),
                 prefixed && !settings.isOn(LaunchOption.NO_PREFIX),
+                settings.get(LaunchOption.LOG_LINE_PREFIX_TEMPLATE).map(ResolvedOptions.Setting::last),
                 terminals());
     }
 

@@ -103,8 +103,8 @@ public enum LaunchOption implements CommandLineOption {
             "",
             Kind.TORCHRUN,
             OptionGroup.RENDEZVOUS,
-            "Static rendezvous of torchrun: the same as --rdzv-endpoint=HOST:PORT, where PORT is --master-port "
-                    + "(default: 29500)."),
+            "Static rendezvous of torchrun: the nodes meet at HOST:PORT, where PORT is --master-port (default: 29500). "
+                    + "HOST and PORT are also MASTER_ADDR and MASTER_PORT of the workers."),
     LOCAL_ADDR(
             "--local-addr",
             "ADDRESS",
@@ -172,6 +172,13 @@ public enum LaunchOption implements CommandLineOption {
             OptionGroup.PROGRAM,
             "Bind each worker to CPUs. core: an equal part of the node's usable cores. numa: a NUMA domain. none: "
                     + "no binding. --dry-run shows the CPUs."),
+    NUMA_BINDING(
+            "--numa-binding",
+            "MODE",
+            "",
+            Kind.TORCHRUN,
+            OptionGroup.PROGRAM,
+            "torchrun's name for --bind-to: node means numa, exclusive means core."),
     AGENT_PORT(
             "--agent-port",
             "PORT",
@@ -311,13 +318,28 @@ public enum LaunchOption implements CommandLineOption {
             OptionGroup.PROGRAM,
             "File or folder below the working folder that workers need besides the program and its class path. "
                     + "jrun copies the file or folder to hosts that lack it (docs/operations.md). Repeatable."),
+    MODULE(
+            "-m --module",
+            "",
+            "",
+            Kind.TORCHRUN,
+            OptionGroup.PROGRAM,
+            "PROGRAM is the name of a Python module: run 'python3 -u -m PROGRAM'. The variable PYTHON_EXEC names "
+                    + "another interpreter."),
+    RUN_PATH(
+            "--run-path",
+            "",
+            "",
+            Kind.TORCHRUN,
+            OptionGroup.PROGRAM,
+            "PROGRAM is a Python script: run 'python3 -u PROGRAM', as for each .py file that is not executable."),
     NO_JAVA(
             "--no-java --no-python",
             "",
             "",
             Kind.TORCHRUN,
             OptionGroup.PROGRAM,
-            "Run PROGRAM as an executable, even if it looks like a jar."),
+            "Run PROGRAM as an executable, even if it looks like a jar or a Python script."),
     GPU_VISIBILITY(
             "--gpu-visibility",
             "one|all",
@@ -340,8 +362,8 @@ public enum LaunchOption implements CommandLineOption {
             "a free port",
             Kind.TORCHRUN,
             OptionGroup.PROGRAM,
-            "MASTER_PORT of the workers, for programs with their own rendezvous. jrun reserves the port for the "
-                    + "job."),
+            "MASTER_PORT of the workers, for programs with their own rendezvous. jrun reserves the port on node 0 for "
+                    + "the job."),
     CONTAINER_IMAGE(
             "--container-image",
             "IMAGE",
@@ -509,6 +531,22 @@ public enum LaunchOption implements CommandLineOption {
             Kind.OWN,
             OptionGroup.OUTPUT,
             "Global ranks whose output the console shows: 0,2-5. All ranks have log files."),
+    LOG_LINE_PREFIX_TEMPLATE(
+            "--log-line-prefix-template",
+            "TEXT",
+            "rank and host",
+            Kind.TORCHRUN,
+            OptionGroup.OUTPUT,
+            "Prefix of the lines of the workers, in which ${rank}, ${local_rank}, ${role_name} and ${hostname} stand "
+                    + "for those of the worker."),
+    STDIN(
+            "--stdin",
+            "RANK|all|none",
+            "none",
+            Kind.OWN,
+            OptionGroup.PROGRAM,
+            "Workers that read the standard input of jrun: one rank, or all, each with a copy. With none, jrun leaves "
+                    + "its standard input to the commands after it. Not for jobs that restart."),
     NO_PREFIX(
             "--no-prefix",
             "",
@@ -574,6 +612,27 @@ public enum LaunchOption implements CommandLineOption {
             Kind.TORCHRUN,
             OptionGroup.STOPPING,
             "jrun accepts this option of torchrun and ignores the value: jrun sees the exit of a worker at once."),
+    START_METHOD(
+            "--start-method",
+            "spawn|fork|forkserver",
+            "",
+            Kind.TORCHRUN,
+            OptionGroup.OTHER,
+            "jrun accepts this option of torchrun and ignores the value: each worker is a program of its own."),
+    EVENT_LOG_HANDLER(
+            "--event-log-handler",
+            "null",
+            "null",
+            Kind.TORCHRUN,
+            OptionGroup.OTHER,
+            "jrun accepts torchrun's default. The events of a job are in its log folder (docs/job-events.md)."),
+    LOGS_SPECS(
+            "--logs-specs",
+            "default",
+            "default",
+            Kind.TORCHRUN,
+            OptionGroup.OTHER,
+            "jrun accepts torchrun's default. A Python class cannot replace jrun's log files."),
     DETACH(
             "--detach",
             "",
@@ -671,6 +730,21 @@ public enum LaunchOption implements CommandLineOption {
         return known && !longName().startsWith("--no-")
                 ? Optional.of(variable("PYXIS_", longName()))
                 : Optional.empty();
+    }
+
+    /** A further variable of torchrun that sets the default, without the prefix of the others. */
+    Optional<String> elasticVariable() {
+        return switch (this) {
+            case SIGNALS_TO_HANDLE -> Optional.of("TORCHELASTIC_SIGNALS_TO_HANDLE");
+            case LOG_LINE_PREFIX_TEMPLATE -> Optional.of("TORCHELASTIC_LOG_LINE_PREFIX_TEMPLATE");
+            case SHUTDOWN_TIMEOUT -> Optional.of("TORCH_ELASTIC_SHUTDOWN_TIMEOUT");
+            default -> Optional.empty();
+        };
+    }
+
+    /** Whether the option is one of torchrun. torchrun accepts the beginning of a name. */
+    boolean isOfTorchrun() {
+        return kind == Kind.TORCHRUN;
     }
 
     private static String variable(String prefix, String name) {

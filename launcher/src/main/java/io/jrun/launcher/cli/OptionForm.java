@@ -51,13 +51,22 @@ final class OptionForm {
             case WORKER_TIMEOUT, PROGRESS_TIMEOUT -> checkSilence(text, name);
             case REDIRECTS -> OptionValues.redirects(text, name);
             case TEE -> OptionValues.tee(text, name);
+            case STDIN -> OptionValues.stdin(text, name);
+            case NUMA_BINDING -> PlacementOptions.numaBinding(text, name);
+            case EVENT_LOG_HANDLER ->
+                checkDefault(
+                        text,
+                        "null",
+                        name,
+                        "leave it out: --json prints the result, and docs/job-events.md names the events");
+            case LOGS_SPECS -> checkDefault(text, "default", name, "leave it out: files go to --log-dir");
             case LOCAL_RANKS_FILTER, RANKS_FILTER -> OptionValues.ranks(text, name);
             case RDZV_ENDPOINT -> {
                 if (!text.isEmpty()) { // the default of torchrun is an empty text
                     HostAndPort.parse(text, name, OptionalInt.of(0));
                 }
             }
-            case MASTER_ADDR -> HostAndPort.checkHost(text, text, name);
+            case MASTER_ADDR -> HostAndPort.host(text, name);
             case LOCAL_ADDR -> {
                 if (!text.isEmpty()) {
                     HostAndPort.checkHost(text, text, name);
@@ -77,6 +86,8 @@ final class OptionForm {
             }
             case STANDALONE,
                     ENCRYPT,
+                    MODULE,
+                    RUN_PATH,
                     NO_JAVA,
                     NO_PREFIX,
                     VIRTUAL_LOCAL_RANK,
@@ -98,11 +109,18 @@ final class OptionForm {
                     CONTAINER_NAME,
                     CONTAINER_ENV,
                     CONTAINER_UNSHARE -> ContainerOptions.checkForm(option, text, name);
-            case LAUNCH, BLAS, BIND_TO, GPU_VISIBILITY, RDZV_BACKEND, CONTAINER_RUNTIME, CONTAINER_JAVA -> {
+            case LAUNCH,
+                    BLAS,
+                    BIND_TO,
+                    START_METHOD,
+                    GPU_VISIBILITY,
+                    RDZV_BACKEND,
+                    CONTAINER_RUNTIME,
+                    CONTAINER_JAVA -> {
                 // the test of the choices below checks the value
             }
-            case CLASSPATH, ENV -> {
-                // every job reads all values of these lists
+            case CLASSPATH, ENV, LOG_LINE_PREFIX_TEMPLATE -> {
+                // every job reads all values of these lists; a prefix may be any text
             }
         }
         if (!option.choices().isEmpty() && !option.choices().contains(text)) {
@@ -127,6 +145,13 @@ final class OptionForm {
             throw new UsageException(
                     name + ": mpi works only in ranks that MPI has started: JRUN_BACKEND=mpi mpirun -n 2"
                             + " java ..., or 'jrun bench --backend mpi'.");
+        }
+    }
+
+    private static void checkDefault(String text, String standard, String name, String advice) {
+        if (!text.isEmpty() && !text.equals(standard)) {
+            throw new UsageException(
+                    name + ": '" + text + "' is Python code, which jrun does not run; " + advice + ".");
         }
     }
 

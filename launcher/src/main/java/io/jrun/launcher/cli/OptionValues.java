@@ -1,5 +1,6 @@
 package io.jrun.launcher.cli;
 
+import io.jrun.launcher.job.StdinChoice;
 import io.jrun.launcher.job.StreamChoice;
 import io.jrun.launcher.job.UsageException;
 import java.time.Duration;
@@ -175,6 +176,22 @@ final class OptionValues {
 
     private static UsageException streamsRefused(String name, String text) {
         return refused(name, text, "0, 1, 2 or 3, or such numbers by local rank: 0:3,11:1");
+    }
+
+    /** Reads the workers that read the standard input: a rank, all or none. */
+    static StdinChoice stdin(String text, String name) {
+        if (text.equals("none")) {
+            return StdinChoice.NONE;
+        }
+        if (text.equals("all")) {
+            return StdinChoice.ALL;
+        }
+        refuseLeadingZeros(text, name);
+        OptionalInt rank = wholeNumber(text);
+        if (rank.isEmpty() || rank.getAsInt() < 0) {
+            throw refused(name, text, "a rank, all or none");
+        }
+        return StdinChoice.of(rank.getAsInt());
     }
 
     /** Splits a text like a POSIX shell: blanks separate, quotes and backslashes protect. Expands nothing. */

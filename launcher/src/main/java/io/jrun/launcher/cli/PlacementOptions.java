@@ -91,7 +91,21 @@ final class PlacementOptions {
         return OptionalInt.of(Integer.parseInt(matcher.group(1)));
     }
 
+    /** Reads torchrun's name of a binding. */
+    static BindTo numaBinding(String text, String name) {
+        return switch (text) {
+            case "node" -> BindTo.NUMA;
+            case "exclusive" -> BindTo.CORE;
+            default ->
+                throw OptionValues.refused(
+                        name, text, "node (--bind-to=numa) or exclusive (--bind-to=core); jrun has no other binding");
+        };
+    }
+
     private BindTo bindTo() {
+        if (settings.has(LaunchOption.NUMA_BINDING) && !settings.has(LaunchOption.BIND_TO)) {
+            return numaBinding(settings.text(LaunchOption.NUMA_BINDING, ""), settings.name(LaunchOption.NUMA_BINDING));
+        }
         return BindTo.valueOf(settings.text(LaunchOption.BIND_TO, "none").toUpperCase(Locale.ROOT));
     }
 

@@ -37,6 +37,46 @@ final class ProgramFinder {
         if (isJava(word)) {
             return java(word, args);
         }
+        refuseOptionsOfJava(word);
+        Optional<List<String>> python = python(word);
+        return python.isPresent()
+                ? new Program.Executable(
+                        executable(commandContext.variable("PYTHON_EXEC", "python3")),
+                        Stream.concat(python.get().stream(), args.stream()).toList())
+                : new Program.Executable(executable(word), args);
+    }
+
+    /** The words with which Python runs {@code word}, empty if {@code word} is no Python program. */
+    private Optional<List<String>> python(String word) {
+        boolean isScript = settings.isOn(LaunchOption.RUN_PATH); // as in torchrun, stronger than the others
+        boolean isModule = !isScript && settings.isOn(LaunchOption.MODULE);
+        if (isModule && settings.isOn(LaunchOption.NO_JAVA)) {
+            throw new UsageException(settings.name(LaunchOption.MODULE) + " and " + settings.name(LaunchOption.NO_JAVA)
+                    + " exclude each other: one runs PROGRAM with Python, one without. Leave one of them out.");
+        }
+        if ((isScript || isModule) && word.endsWith(".jar")) {
+            throw new UsageException(settings.name(isScript ? LaunchOption.RUN_PATH : LaunchOption.MODULE)
+                    + " is for Python programs, but '" + word + "' is a jar. Leave it out.");
+        }
+        if (isModule) {
+            return Optional.of(List.of("-u", "-m", word));
+        }
+        Path path = commandContext.resolve(word);
+        boolean isOfImage = isOfImage(word, path);
+        boolean isPlainScript = word.endsWith(".py")
+                && Files.isRegularFile(path)
+                && !Files.isExecutable(path)
+                && !settings.isOn(LaunchOption.NO_JAVA);
+        if (!isScript && !isPlainScript) {
+            return Optional.empty();
+        }
+        if (!isOfImage && !Files.isRegularFile(path)) {
+            throw missing(word, path);
+        }
+        return Optional.of(List.of("-u", settings.has(LaunchOption.WORKDIR) ? path.toString() : word));
+    }
+
+    private void refuseOptionsOfJava(String word) {
         for (LaunchOption option : List.of(
                 LaunchOption.MAIN_CLASS,
                 LaunchOption.CLASSPATH,
@@ -48,12 +88,13 @@ final class ProgramFinder {
                         + "' is run as an executable. Leave it out, or name a jar.");
             }
         }
-        return new Program.Executable(executable(word), args);
     }
 
     /** Whether a JVM runs {@code word}, judged by the name and the options. The file may be missing. */
     boolean isJava(String word) {
-        if (settings.isOn(LaunchOption.NO_JAVA)) {
+        if (settings.isOn(LaunchOption.NO_JAVA)
+                || settings.isOn(LaunchOption.MODULE)
+                || settings.isOn(LaunchOption.RUN_PATH)) {
             return false;
         }
         Path path = commandContext.resolve(word);

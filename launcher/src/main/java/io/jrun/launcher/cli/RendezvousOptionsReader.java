@@ -28,6 +28,7 @@ final class RendezvousOptionsReader {
     private static final int RENDEZVOUS_PORT = 29_400;
     private static final int MASTER_PORT = 29_500;
     private static final int MOST_NODES = 65_536;
+    private static final int MAX_PORT = 65_535;
 
     /** The keys of torchrun. jrun uses some keys and ignores the others. */
     private static final Set<String> CONF = Set.of(
@@ -60,6 +61,39 @@ final class RendezvousOptionsReader {
     /** Whether an option names the address of the rendezvous. */
     static boolean namesEndpoint(ResolvedOptions settings) {
         return settings.has(LaunchOption.RDZV_ENDPOINT) || settings.has(LaunchOption.MASTER_ADDR);
+    }
+
+    /**
+     * MASTER_ADDR and MASTER_PORT of the workers: host and port as the user named them. The host is empty for the
+     * address of node 0, the port is 0 for any free port. In a job of a fixed number of nodes, jrun's own rendezvous
+     * leaves the port before the workers start. A job of MIN:MAX nodes needs the port for late nodes.
+     */
+    LauncherAddress master(Optional<Cluster> cluster, boolean isElastic) {
+        Optional<RendezvousSettings> rendezvous = cluster.map(Cluster::reach)
+                .filter(Cluster.ByRendezvous.class::isInstance)
+                .map(reach -> ((Cluster.ByRendezvous) reach).rendezvous());
+        boolean isStatic = settings.has(LaunchOption.MASTER_ADDR)
+                && settings.text(LaunchOption.RDZV_ENDPOINT, "").isEmpty()
+                && (rendezvous.isPresent() || (cluster.isEmpty() && !settings.isOn(LaunchOption.STANDALONE)));
+        String standard = isStatic && rendezvous.isPresent() ? Integer.toString(MASTER_PORT) : "0";
+        int port = OptionValues.count(
+                settings.text(LaunchOption.MASTER_PORT, standard),
+                settings.name(LaunchOption.MASTER_PORT),
+                0,
+                MAX_PORT);
+        if (isElastic
+                && rendezvous
+                        .map(RendezvousSettings::port)
+                        .filter(own -> own == port)
+                        .isPresent()) {
+            return new LauncherAddress("", 0);
+        }
+        boolean isOfNode0 = rendezvous.stream().noneMatch(own -> own.nodeRank().orElse(0) != 0);
+        return new LauncherAddress(isStatic && isOfNode0 ? masterHost() : "", port);
+    }
+
+    private String masterHost() {
+        return HostAndPort.host(settings.text(LaunchOption.MASTER_ADDR, ""), settings.name(LaunchOption.MASTER_ADDR));
     }
 
     /**
@@ -168,8 +202,8 @@ final class RendezvousOptionsReader {
                 settings.text(LaunchOption.MASTER_PORT, Integer.toString(MASTER_PORT)),
                 settings.name(LaunchOption.MASTER_PORT),
                 1,
-                65535);
-        return new LauncherAddress(settings.text(LaunchOption.MASTER_ADDR, ""), port);
+                MAX_PORT);
+        return new LauncherAddress(masterHost(), port);
     }
 
     private LauncherAddress named(LauncherAddress address) {

@@ -126,6 +126,7 @@ final class ResolvedOptions {
     /** Adds the variables JRUN_*, and then PET_* and PYXIS_*, of {@code environment}. */
     void addEnvironment(Map<String, String> environment) {
         ContainerVariables.check(environment);
+        UnknownOption.refuseFilters(environment);
         for (LaunchOption option : LaunchOption.values()) {
             for (String variable : variables(option, environment)) {
                 String value = environment.get(variable);
@@ -147,6 +148,7 @@ final class ResolvedOptions {
         List<String> names = new ArrayList<>();
         option.jrunVariable().ifPresent(names::add);
         option.torchVariable().ifPresent(names::add);
+        option.elasticVariable().ifPresent(names::add);
         option.pyxisVariable().ifPresent(names::add);
         // A worker that starts jrun inherits these variables from its job. The inner job must not use them.
         boolean insideWorker = isInsideWorker(environment);

@@ -1,5 +1,6 @@
 package io.jrun.launcher.cli;
 
+import io.jrun.comm.spelling.SimilarName;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Locale;
@@ -95,6 +96,12 @@ public enum SubCommand {
             Operand.AUTHORITY,
             CommandOption.DIR,
             CommandOption.DAYS),
+    /** Prints the class path of the workers. */
+    CLASSPATH(
+            "print the class path of the workers, for IDEs, jshell and plain java",
+            "cp class-path",
+            Operand.NONE,
+            CommandOption.JSON),
     /** Prints the completion script. */
     COMPLETION("print a completion script for bash and zsh: source <(jrun completion)", "complete", Operand.NONE),
     /** Prints the version. */
@@ -133,8 +140,7 @@ public enum SubCommand {
         return Arrays.stream(values())
                 .filter(command -> List.of(command.otherNames.split(" ", -1)).contains(word))
                 .findFirst()
-                .or(() -> Suggestion.nearest(word, names(), Math.max(1, word.length() / 3))
-                        .flatMap(SubCommand::of));
+                .or(() -> SimilarName.of(word, names()).flatMap(SubCommand::of));
     }
 
     static List<String> names() {

@@ -1,5 +1,6 @@
 package io.jrun.launcher.cli;
 
+import io.jrun.comm.spelling.SimilarName;
 import io.jrun.launcher.hostlist.HostList;
 import io.jrun.launcher.hostlist.HostSyntaxException;
 import io.jrun.launcher.job.Cluster.Host;
@@ -7,6 +8,7 @@ import io.jrun.launcher.job.UsageException;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 import java.util.Optional;
 import java.util.regex.Matcher;
@@ -60,11 +62,22 @@ final class UnknownOption {
         List<String> known = CommandModel.ofJobs().stream()
                 .flatMap(option -> option.names().stream())
                 .toList();
-        String longName = dashed.startsWith("--") ? dashed : "-" + dashed;
-        boolean isWord = longName.length() > "--x".length(); // every other single letter is similar
-        Optional<String> near = isWord ? Suggestion.nearest(longName, known) : Optional.empty();
         return new UsageException(what
-                + near.map(option -> "; did you mean '" + option + "'?").orElse("; 'jrun --help' lists the options."));
+                + SimilarName.of(dashed, known)
+                        .map(option -> "; did you mean '" + option + "'?")
+                        .orElse("; 'jrun --help' lists the options."));
+    }
+
+    /** Refuses the variables of torchrun's options that jrun lacks. An empty list is torchrun's default. */
+    static void refuseFilters(Map<String, String> environment) {
+        for (String name : ForeignOption.LINE_FILTERS.names()) {
+            String variable = "PET_" + name.substring(2).replace('-', '_').toUpperCase(Locale.ROOT);
+            String value = environment.getOrDefault(variable, "");
+            if (!value.isEmpty() && !value.equals("[]")) {
+                throw new UsageException("no option has the environment variable '" + variable + "' ("
+                        + ForeignOption.LINE_FILTERS.description() + "); " + ForeignOption.LINE_FILTERS.advice() + ".");
+            }
+        }
     }
 
     /** Reads the options of jrun and of other launchers in the line. */

@@ -12,7 +12,7 @@ import java.util.Set;
 
 /**
  * Shows the output of the workers. Chunks hold whole lines, so lines of different workers never mix. A terminal also
- * shows a {@link ProgressLine}. Thread-safe. A blocked terminal blocks {@link #print(LogSource, String, byte[],
+ * shows a {@link ProgressLine}. Thread-safe. A blocked terminal blocks {@link #print(LogSource, WorkerPlace, byte[],
  * boolean)}, its caller and the agent of the worker. {@link #printLine} never blocks.
  */
 public final class LogMultiplexer {
@@ -61,20 +61,20 @@ public final class LogMultiplexer {
      *
      * @param last whether the stream has ended
      */
-    public void print(LogSource source, String host, byte[] data, boolean last) {
+    public void print(LogSource source, WorkerPlace place, byte[] data, boolean last) {
         synchronized (this) {
             writing++;
         }
         try {
             synchronized (screen) {
-                put(source, host, data, last);
+                put(source, place, data, last);
             }
         } finally {
             chunkDone(source, last);
         }
     }
 
-    private void put(LogSource source, String host, byte[] data, boolean last) {
+    private void put(LogSource source, WorkerPlace place, byte[] data, boolean last) {
         boolean terminal = isTerminal(source.stderr());
         boolean continued = cut.remove(source);
         if (!last && (data.length == 0 ? continued : endsInsideLine(data, terminal))) {
@@ -85,9 +85,9 @@ public final class LogMultiplexer {
         boolean inside = continued && rest.length == data.length;
         if (terminal) {
             byte[] clear = live.clear();
-            aboveLiveLine(source.stderr(), clear, live.take(source, host, rest, inside, last));
+            aboveLiveLine(source.stderr(), clear, live.take(source, place, rest, inside, last));
         } else {
-            write(source.stderr() ? err : out, prefix.apply(source.rank(), host, source.stderr(), rest, inside));
+            write(source.stderr() ? err : out, prefix.apply(source.rank(), place, source.stderr(), rest, inside));
         }
     }
 

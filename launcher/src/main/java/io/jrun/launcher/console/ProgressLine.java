@@ -48,23 +48,23 @@ final class ProgressLine {
      * @param continued whether {@code data} begins inside a line
      * @param last whether {@code data} is the last chunk of its stream
      */
-    byte[] take(LogSource source, String host, byte[] data, boolean continued, boolean last) {
+    byte[] take(LogSource source, WorkerPlace place, byte[] data, boolean continued, boolean last) {
         ByteArrayOutputStream lines = new ByteArrayOutputStream(data.length);
         int start = 0;
         for (int end = 0; end < data.length; end++) {
             if (data[end] == '\n') {
-                line(source, labelled(source, host, data, start, end, continued), end == start, lines);
+                line(source, labelled(source, place, data, start, end, continued), end == start, lines);
                 start = end + 1;
             } else if (data[end] == '\r') {
                 if (end > start) {
                     owner = source;
-                    text = labelled(source, host, data, start, end, continued);
+                    text = labelled(source, place, data, start, end, continued);
                 }
                 start = end + 1;
             }
         }
         if (start < data.length) {
-            line(source, labelled(source, host, data, start, data.length, continued), false, lines);
+            line(source, labelled(source, place, data, start, data.length, continued), false, lines);
         }
         if (last && source.equals(owner)) {
             line(source, text, true, lines);
@@ -82,9 +82,9 @@ final class ProgressLine {
         }
     }
 
-    private byte[] labelled(LogSource source, String host, byte[] data, int start, int end, boolean continued) {
+    private byte[] labelled(LogSource source, WorkerPlace place, byte[] data, int start, int end, boolean continued) {
         ByteArrayOutputStream line = new ByteArrayOutputStream();
-        line.writeBytes(prefix.label(source.rank(), host, source.stderr(), start == 0 && continued));
+        line.writeBytes(prefix.label(source.rank(), place, source.stderr(), start == 0 && continued));
         line.write(data, start, end - start);
         return line.toByteArray();
     }

@@ -10,6 +10,8 @@ import io.jrun.agent.proto.AgentGrpc;
 import io.jrun.agent.proto.ControlRequest;
 import io.jrun.agent.proto.ControlResponse;
 import io.jrun.agent.proto.FileChunk;
+import io.jrun.agent.proto.InputCredit;
+import io.jrun.agent.proto.InputPiece;
 import io.jrun.agent.proto.JobClaim;
 import io.jrun.agent.proto.LogChunk;
 import io.jrun.agent.proto.LogCredit;
@@ -204,6 +206,11 @@ final class AgentConnection {
         FileServer.AgentTransfer transfer = fileServer.beginTransfer();
         StreamObserver<FileChunk> _ = opened().files(transfer);
         transfer.begin(job);
+    }
+
+    /** Opens the call that carries the launcher's standard input. */
+    StreamObserver<InputPiece> openInput(StreamObserver<InputCredit> credits) {
+        return opened().input(credits);
     }
 
     /** Ends both calls; the agent then kills the workers of its node. */

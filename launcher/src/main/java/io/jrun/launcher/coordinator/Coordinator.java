@@ -14,6 +14,8 @@ import io.jrun.launcher.layout.Layout;
 import io.jrun.launcher.layout.LayoutRules;
 import io.jrun.launcher.layout.Node;
 import io.jrun.launcher.layout.Placement;
+import java.io.FileDescriptor;
+import java.io.FileInputStream;
 import java.time.Duration;
 import java.util.List;
 import java.util.Optional;
@@ -47,6 +49,7 @@ public final class Coordinator {
     private final AgentEventReader responses;
     private final WorkerOutput output;
     private final RankDepartures rankDepartures;
+    private final StandardInput input = new StandardInput(new FileInputStream(FileDescriptor.in));
     private volatile boolean finished;
 
     /**
@@ -104,7 +107,8 @@ public final class Coordinator {
      * @throws io.jrun.launcher.layout.LayoutException if the nodes cannot hold the workers of the job
      */
     public JobOutcome run(List<Agent> agents, List<Agent> late) throws InterruptedException {
-        try (links) {
+        try (links;
+                input) {
             job.timeout().ifPresent(time -> timers.start(new CoordinatorInput.JobTimeout(), time.toMillis()));
             agents.forEach(links::call);
             SortedMap<Integer, String> called = links.names();
@@ -247,5 +251,19 @@ public final class Coordinator {
                     AgentMessages.launch(
                             JobMessages.launch(job, membership.ranks(), node, round, restartCount, membership.kept())));
         }
+        if (round == 1 && !job.workers().stdin().isNone()) {
+            sendInput(membership);
+        }
+    }
+
+    /** Begins to send the standard input to the nodes of the workers that read it. */
+    private void sendInput(Membership membership) {
+        membership.ranks().placements().stream()
+                .map(Placement::rank)
+                .filter(job.workers().stdin()::reaches)
+                .map(membership::idOf)
+                .distinct()
+                .forEach(id -> input.add(links.get(id)::openInput, JobMessages.claim(job, options.secret())));
+        input.start();
     }
 }

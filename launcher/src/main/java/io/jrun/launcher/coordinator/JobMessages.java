@@ -108,7 +108,7 @@ public final class JobMessages {
                 .setWorldSize(ranks.worldSize())
                 .setNodeRank(node.nodeRank())
                 .setNodeCount(ranks.nodes().size())
-                .setMasterAddress(first.address())
+                .setMasterAddress(settings.masterAddress().isEmpty() ? first.address() : settings.masterAddress())
                 .setMasterPort(first.masterPort())
                 .setRole(settings.role())
                 .setProgram(program(job.program()))
@@ -121,7 +121,7 @@ public final class JobMessages {
                 .forEach((name, value) ->
                         launch.addEnv(Variable.newBuilder().setName(name).setValue(value)));
         for (Placement place : ranks.onNode(node.nodeRank())) {
-            launch.addWorkers(worker(place, job.console(), kept.getOrDefault(place.rank(), 0L)));
+            launch.addWorkers(worker(place, job, kept.getOrDefault(place.rank(), 0L)));
         }
         return launch.build();
     }
@@ -139,13 +139,15 @@ public final class JobMessages {
         };
     }
 
-    private static WorkerSpec worker(Placement place, ConsoleSettings console, long keptPid) {
+    private static WorkerSpec worker(Placement place, JobSpec job, long keptPid) {
+        ConsoleSettings console = job.console();
         return WorkerSpec.newBuilder()
                 .setRank(place.rank())
                 .setLocalRank(place.localRank())
                 .setConsoleStdout(console.printsStdout(place.rank(), place.localRank()))
                 .setConsoleStderr(console.printsStderr(place.rank(), place.localRank()))
                 .setGpu(place.gpu())
+                .setStdin(job.workers().stdin().reaches(place.rank()))
                 .setKeepPid(keptPid)
                 .setTerminalStdout(console.terminals().stdout())
                 .setTerminalStderr(console.terminals().stderr())

@@ -4,6 +4,7 @@ import io.jrun.agent.proto.JobClaim;
 import io.jrun.agent.proto.LogChunk;
 import io.jrun.launcher.console.LogMultiplexer;
 import io.jrun.launcher.console.LogMultiplexer.LogSource;
+import io.jrun.launcher.console.WorkerPlace;
 import io.jrun.launcher.job.ConsoleSettings;
 import io.jrun.launcher.layout.Placement;
 import java.util.Map;
@@ -35,7 +36,11 @@ final class WorkerOutput {
 
     private void print(LogChunk chunk, String host) {
         LogSource source = new LogSource(chunk.getRound(), chunk.getRank(), chunk.getStderr());
-        console.print(source, host, chunk.getData().toByteArray(), chunk.getLast());
+        console.print(
+                source,
+                new WorkerPlace(host, chunk.getLocalRank()),
+                chunk.getData().toByteArray(),
+                chunk.getLast());
     }
 
     /** A worker starts on the node with this id. */

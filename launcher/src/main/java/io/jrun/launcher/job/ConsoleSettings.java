@@ -11,6 +11,7 @@ import java.util.Set;
  * @param localRanks the local ranks shown, empty for all
  * @param ranks the global ranks shown, empty for all
  * @param prefixed whether lines carry rank and host
+ * @param prefixTemplate the form of the prefix, with placeholders; empty for rank and host
  * @param terminals which of jrun's streams are terminals
  */
 public record ConsoleSettings(
@@ -19,6 +20,7 @@ public record ConsoleSettings(
         Optional<Set<Integer>> localRanks,
         Optional<Set<Integer>> ranks,
         boolean prefixed,
+        Optional<String> prefixTemplate,
         TerminalStreams terminals) {
     /** Whether the console shows the stdout of this worker. */
     public boolean printsStdout(int rank, int localRank) {

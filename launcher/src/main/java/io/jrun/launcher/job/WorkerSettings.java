@@ -11,7 +11,9 @@ import java.util.Optional;
  *
  * @param environment the user's environment variables
  * @param workingDirectory absolute path
+ * @param masterAddress the MASTER_ADDR of the workers, empty for the address of node 0
  * @param masterPort the port to reserve, 0 for any
+ * @param stdin the workers that read jrun's standard input
  * @param staged files and folders below the working directory, which jrun sends to nodes that lack them
  * @param container in which each worker runs; empty for none
  */
@@ -21,7 +23,9 @@ public record WorkerSettings(
         GpuVisibility gpuVisibility,
         boolean virtualLocalRank,
         String role,
+        String masterAddress,
         int masterPort,
+        StdinChoice stdin,
         List<Path> staged,
         Optional<ContainerSpec> container) {
     public WorkerSettings {

@@ -2,6 +2,7 @@ package io.jrun.launcher.jobs;
 
 import io.jrun.launcher.console.LogMultiplexer;
 import io.jrun.launcher.console.RankPrefix;
+import io.jrun.launcher.console.WorkerPlace;
 import io.jrun.launcher.job.TerminalStreams;
 import io.jrun.launcher.record.JobIndex.IndexedJob;
 import io.jrun.launcher.record.JobRecord;
@@ -40,7 +41,7 @@ final class LogReader {
         this.mux = new LogMultiplexer(
                 out,
                 out,
-                new RankPrefix(ranks.isEmpty() || ranks.get().size() > 1, false, false),
+                new RankPrefix(ranks.isEmpty() || ranks.get().size() > 1, Optional.empty(), false, false),
                 TerminalStreams.NONE);
     }
 
@@ -116,13 +117,13 @@ final class LogReader {
 
         private final FileTail fileTail;
         private final LogMultiplexer.LogSource source;
-        private final String host;
+        private final WorkerPlace place;
         private final ByteArrayOutputStream pending = new ByteArrayOutputStream();
 
         Lines(Path file, int attempt, RecordedWorker worker, boolean stderr) {
             this.fileTail = new FileTail(file);
             this.source = new LogMultiplexer.LogSource(attempt, worker.rank(), stderr);
-            this.host = worker.host();
+            this.place = new WorkerPlace(worker.host(), worker.localRank());
         }
 
         void print(boolean last) throws IOException {
@@ -154,7 +155,7 @@ final class LogReader {
 
         private void put(byte[] bytes, int end) {
             if (end > 0) {
-                mux.print(source, host, Arrays.copyOf(bytes, end), false);
+                mux.print(source, place, Arrays.copyOf(bytes, end), false);
                 pending.reset();
                 pending.write(bytes, end, bytes.length - end);
             }

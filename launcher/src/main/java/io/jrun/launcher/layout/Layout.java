@@ -9,6 +9,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Comparator;
 import java.util.List;
+import java.util.OptionalInt;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
 
@@ -62,6 +63,11 @@ public final class Layout {
      * @throws LayoutException if the filters select no rank of the job
      */
     public static void checkFilters(RankMap ranks, JobSpec job) {
+        OptionalInt reader = job.workers().stdin().rank();
+        if (reader.isPresent() && reader.getAsInt() >= ranks.worldSize()) {
+            throw new LayoutException("--stdin: the job has no rank " + reader.getAsInt() + "; its ranks are 0 to "
+                    + (ranks.worldSize() - 1) + ".");
+        }
         if (job.nodes().isElastic()) {
             checkFiltersOfLargestWorld(job);
             return;

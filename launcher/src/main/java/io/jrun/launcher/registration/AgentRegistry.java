@@ -92,6 +92,11 @@ public final class AgentRegistry implements AutoCloseable {
         shut = why;
     }
 
+    /** Stops listening, and keeps the agents that have arrived. Other programs may then listen on the port. */
+    public void releasePort() {
+        listener.stopListening();
+    }
+
     /**
      * Refuses, from now on, an agent without a name if an agent of its machine, or this process, takes part already.
      * Jobs of the same command line without a name share one generated name.

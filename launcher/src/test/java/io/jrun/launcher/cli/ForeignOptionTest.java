@@ -57,7 +57,8 @@ class ForeignOptionTest {
         -N1-4                        | use --nnodes=1:4.
         -N 2-4                       | use --nnodes=2:4.
         --nodes=1-4                  | use --nnodes=1:4.
-        --pty                        | leave it out: workers have no terminal and no input; for a shell use 'srun --pty bash' without jrun.
+        --pty                        | leave it out: workers have no terminal; for a shell use 'srun --pty bash' without jrun.
+        --input=3                    | use --stdin=3.
         --overlap                    | leave it out: jrun uses the whole allocation; --include=HOSTS chooses among its nodes.
         --het-group=0,1              | leave it out: jrun uses the whole allocation; --include=HOSTS chooses among its nodes.
         --gpu-bind=closest           | leave it out: each worker gets a GPU of its own, and --gpu-visibility=all shows all of them.
@@ -92,7 +93,8 @@ class ForeignOptionTest {
         --report-bindings            | use --dry-run.
         --tag-output                 | leave it out: each line carries its rank and host, and files go to --log-dir.
         --output-filename=out        | use --log-dir=out, which gets a folder for each rank.
-        -m pkg.train                 | write 'python3 -m MODULE' as PROGRAM.
+        --duplicate-stdout-filters=x | leave it out: search the files of --log-dir with grep.
+        --use_env                    | leave it out: workers have the variable LOCAL_RANK.
         --machine_rank=1             | use --node-rank=1.
         --main_process_ip=a          | use --master-addr=a.
         --launcher=slurm             | use --launch=ssh or --launch=slurm.
@@ -115,7 +117,9 @@ class ForeignOptionTest {
                 "--nnodes=2 --node_rank=0 --master_addr=localhost --master_port=29501",
                 "--rdzv_backend=c10d --rdzv_endpoint=localhost:29401 --nnodes=2",
                 "--standalone --nproc_per_node=2 --log_dir=logs --redirects=3 --tee=3",
-                "--hosts=a:2,b:2 --map-by=ppr:2:node --bind-to=core"
+                "--hosts=a:2,b:2 --map-by=ppr:2:node --bind-to=core",
+                "--start-method=spawn --monitor-interval=1 --event-log-handler=null --logs_specs=default",
+                "--nnode=1 --nproc=2 --max-rest 1 --redirect=3 --te=3 --rdzv_b=c10d --rdzv-i x --standalon"
             })
     void namesOfTorchrunAndMpirunThatJrunSharesAreTaken(String options) {
         assertThat(requests.job(options.split(" "))).isNotNull();

@@ -7,6 +7,7 @@ import io.jrun.launcher.job.Program.Executable;
 import io.jrun.launcher.job.Program.JavaProgram;
 import io.jrun.launcher.job.StopSignal;
 import io.jrun.launcher.job.TerminalStreams;
+import io.jrun.launcher.job.WorkerSettings;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -100,9 +101,39 @@ class JobRequestTest {
     }
 
     @Test
+    void workersFindTheAddressOfTheStaticRendezvous() {
+        WorkerSettings alone =
+                requests.job("--master-addr=[::1]", "--master-port=29501").workers();
+        assertThat(alone.masterAddress() + " " + alone.masterPort()).isEqualTo("::1 29501");
+        WorkerSettings fixed = requests.job("--nnodes=2", "--master-addr=localhost", "--node-rank=0")
+                .workers();
+        assertThat(fixed.masterAddress() + " " + fixed.masterPort()).isEqualTo("localhost 29500");
+        WorkerSettings elastic =
+                requests.job("--nnodes=1:2", "--master-addr=localhost").workers();
+        assertThat(elastic.masterAddress() + " " + elastic.masterPort()).isEqualTo(" 0");
+    }
+
+    @Test
     void jarIsKnownByItsContentToo() throws IOException {
         Files.copy(folder.resolve("train.jar"), folder.resolve("train"));
         assertThat(requests.run("./train").program()).isInstanceOf(JavaProgram.class);
+    }
+
+    @Test
+    void pythonRunsModulesAndScriptsThatAreNotExecutable() throws IOException {
+        Files.writeString(folder.resolve("train.py"), "print()");
+        requests.with("PYTHON_EXEC", "/bin/sh");
+        for (List<String> words : List.of(List.of("train.py", "-m"), List.of("--run-path", "train.py", "-m"))) {
+            JobSpec job = requests.run(words.toArray(String[]::new));
+            assertThat(job.program().path()).isEqualTo("/bin/sh");
+            assertThat(job.program().args()).containsExactly("-u", "train.py", "-m");
+        }
+        assertThat(requests.run("-m", "app.train", "--x").program().args())
+                .containsExactly("-u", "-m", "app.train", "--x");
+        requests.with("PET_MODULE", "1");
+        assertThat(requests.run("app.train").program().args()).containsExactly("-u", "-m", "app.train");
+        requests.with("PET_MODULE", "0");
+        assertThat(requests.run("train.jar").program()).isInstanceOf(JavaProgram.class);
     }
 
     @Test

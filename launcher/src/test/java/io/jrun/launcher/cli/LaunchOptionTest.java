@@ -12,6 +12,7 @@ import io.jrun.launcher.job.JobSpec;
 import io.jrun.launcher.job.MapBy;
 import io.jrun.launcher.job.Program.JavaProgram;
 import io.jrun.launcher.job.RendezvousSettings;
+import io.jrun.launcher.job.StdinChoice;
 import io.jrun.launcher.job.StopSignal;
 import io.jrun.launcher.job.StreamChoice;
 import io.jrun.launcher.job.WorkerCount;
@@ -46,8 +47,9 @@ class LaunchOptionTest {
         }
     }
 
-    /** They say how a description is found, and where it runs from. */
-    private static final Set<LaunchOption> NOT_OF_THE_JOB = EnumSet.of(LaunchOption.FILE, LaunchOption.DETACH);
+    /** They say how a description is found, where it runs from, and what a program other than train.jar is. */
+    private static final Set<LaunchOption> NOT_OF_THE_JOB =
+            EnumSet.of(LaunchOption.FILE, LaunchOption.DETACH, LaunchOption.MODULE, LaunchOption.RUN_PATH);
 
     @TempDir
     private Path folder;
@@ -196,6 +198,12 @@ class LaunchOptionTest {
                         "actor",
                         job -> job.workers().role()),
                 new Case(
+                        LaunchOption.STDIN,
+                        StdinChoice.NONE,
+                        "3",
+                        StdinChoice.of(3),
+                        job -> job.workers().stdin()),
+                new Case(
                         LaunchOption.MASTER_PORT,
                         0,
                         "29500",
@@ -269,6 +277,26 @@ class LaunchOptionTest {
                         EnumSet.of(StopSignal.TERM, StopSignal.USR1),
                         job -> job.stop().signals()),
                 new Case(LaunchOption.MONITOR_INTERVAL, "train.jar", "5", "train.jar", LaunchOptionTest::programName),
+                new Case(LaunchOption.START_METHOD, "train.jar", "fork", "train.jar", LaunchOptionTest::programName),
+                new Case(
+                        LaunchOption.EVENT_LOG_HANDLER,
+                        "train.jar",
+                        "null",
+                        "train.jar",
+                        LaunchOptionTest::programName),
+                new Case(LaunchOption.LOGS_SPECS, "train.jar", "default", "train.jar", LaunchOptionTest::programName),
+                new Case(
+                        LaunchOption.NUMA_BINDING,
+                        BindTo.NONE,
+                        "exclusive",
+                        BindTo.CORE,
+                        job -> job.placement().bindTo()),
+                new Case(
+                        LaunchOption.LOG_LINE_PREFIX_TEMPLATE,
+                        Optional.empty(),
+                        "[${rank}]",
+                        Optional.of("[${rank}]"),
+                        job -> job.console().prefixTemplate()),
                 new Case(LaunchOption.DRY_RUN, false, "true", true, JobSpec::dryRun),
                 new Case(
                         LaunchOption.HOSTS,

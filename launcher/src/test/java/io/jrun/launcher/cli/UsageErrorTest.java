@@ -42,13 +42,22 @@ class UsageErrorTest {
 
     @ParameterizedTest
     @CsvSource(delimiter = '|', textBlock = """
-        --nproc-per-nod=2 train.jar      | unknown option '--nproc-per-nod'; did you mean '--nproc-per-node'?
-        --nproc_per_nod=2 train.jar      | unknown option '--nproc_per_nod'; did you mean '--nproc-per-node'?
+        --nproc-per-ndoe=2 train.jar     | unknown option '--nproc-per-ndoe'; did you mean '--nproc-per-node'?
+        --nproc_per_ndoe=2 train.jar     | unknown option '--nproc_per_ndoe'; did you mean '--nproc-per-node'?
         --zzzzzzzzzz train.jar           | unknown option '--zzzzzzzzzz'; 'jrun --help' lists the options.
         -z train.jar                     | unknown option '-z'; 'jrun --help' lists the options.
-        --nproc train.jar                | unknown option '--nproc'; did you mean '--nproc-per-node'?
+        --nproc train.jar                | --nproc-per-node: 'train.jar' is not usable; give auto, cpu, gpu, or a number of workers from 1 to 4096.
+        --no-p train.jar                 | unknown option '--no-p'; 'jrun --help' lists the options.
+        --r=3 train.jar                  | unknown option '--r'; 'jrun --help' lists the options.
+        -m --no-python app               | --module and --no-python exclude each other: one runs PROGRAM with Python, one without. Leave one of them out.
+        --run-path train.jar             | --run-path is for Python programs, but 'train.jar' is a jar. Leave it out.
+        --run-path no.py                 | no.py: no such file.
+        --no-python train.py             | train.py: not executable; run it with 'python3 train.py'.
+        --logs-specs=mine train.jar      | --logs-specs: 'mine' is Python code, which jrun does not run; leave it out: files go to --log-dir.
+        --event-log-handler=console train.jar | --event-log-handler: 'console' is Python code, which jrun does not run; leave it out: --json prints the result, and docs/job-events.md names the events.
+        --numa-binding=socket train.jar  | --numa-binding: 'socket' is not usable; give node (--bind-to=numa) or exclusive (--bind-to=core); jrun has no other binding.
         --nporc-per-node=2 train.jar     | unknown option '--nporc-per-node'; did you mean '--nproc-per-node'?
-        --max=3 train.jar                | unknown option '--max'; did you mean '--max-restarts'?
+        --shard=1 train.jar              | unknown option '--shard'; 'jrun --help' lists the options.
         -help                            | unknown option '-help'; did you mean '--help'?
         --timeot=9 no-such.jar           | unknown option '--timeot'; did you mean '--timeout'?
         --timeout=x no-such.jar          | --timeout: 'x' is not usable; give seconds, or a number with ms, s, m or h: 90, 90s, 10m, 2h.
@@ -95,6 +104,10 @@ class UsageErrorTest {
         --ranks-filter=5-2 train.jar     | --ranks-filter: '5-2' is not usable; give ranks like 0,2-5.
         --metrics-port=70000 train.jar   | --metrics-port: '70000' is not usable; give a whole number from 0 to 65535.
         --metrics-port=here train.jar    | --metrics-port: 'here' is not usable; give a whole number from 0 to 65535.
+        --master-addr=a:29500 train.jar  | --master-addr: 'a:29500' is not usable; give a host without a port; the port is an option of its own.
+        --stdin=first train.jar          | --stdin: 'first' is not usable; give a rank, all or none.
+        --stdin=0 --max-restarts=1 train.jar | --stdin is for jobs that do not restart, because no worker can read the same input twice. Leave out --max-restarts and MIN:MAX, or give the input as a file.
+        --stdin=0 --detach train.jar     | --stdin: a job of --detach has no standard input. Leave one of the two out.
         --master-port=70000 train.jar    | --master-port: '70000' is not usable; give a whole number from 0 to 65535.
         --signals-to-handle=QUIT train.jar  | --signals-to-handle: SIGQUIT alone cannot be handled, since a JVM prints its threads on it and takes no handler. Give some of SIGTERM,SIGINT,SIGHUP,SIGUSR1,SIGUSR2 too.
         --signals-to-handle=SEGV train.jar  | --signals-to-handle: 'SEGV' is not usable; give some of SIGTERM,SIGINT,SIGHUP,SIGUSR1,SIGUSR2.
@@ -187,8 +200,6 @@ class UsageErrorTest {
         abort job                        | abort: no such program on PATH and no such file here; did you mean 'jrun cancel'?
         --json doctor                    | doctor: no such program on PATH and no such file here; the command 'doctor' comes first: jrun doctor [options].
         launch train.jar                 | launch: no such program on PATH and no such file here; leave 'launch' out: jrun [options] PROGRAM [args...].
-        train.py                         | train.py: not executable; run it with 'python3 train.py'.
-        ./train.py                       | ./train.py: not executable; run it with 'python3 ./train.py'.
         --main-class=app.Nope train.jar  | train.jar: the main class 'app.Nope' is neither in the jar nor on the class path. Name one with --main-class, or add its jar with --classpath.
         --main-class=A sh                | --main-class is for jars, but 'sh' is run as an executable. Leave it out, or name a jar.
         --jvm-opts=-Xmx1g sh             | --jvm-opts is for jars, but 'sh' is run as an executable. Leave it out, or name a jar.
@@ -246,7 +257,7 @@ class UsageErrorTest {
     @ParameterizedTest
     @CsvSource(delimiter = '|', textBlock = """
         nproc_per_nod: 2                 | job.yaml, line 1: unknown key 'nproc_per_nod'; did you mean 'nproc-per-node'?
-        file: other.yaml                 | job.yaml, line 1: unknown key 'file'; did you mean 'role'?
+        file: other.yaml                 | job.yaml, line 1: unknown key 'file'.
         nproc-per-node: [2]              | job.yaml, line 1: key 'nproc-per-node' must be a single value, not a list.
         nproc-per-node: {a: 1}           | job.yaml, line 1: key 'nproc-per-node' must be a single value, not a map.
         json: perhaps                    | job.yaml, line 1: key 'json' must be true or false, not 'perhaps'.

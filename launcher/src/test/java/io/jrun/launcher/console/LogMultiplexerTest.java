@@ -10,6 +10,7 @@ import java.io.OutputStream;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.List;
+import java.util.Optional;
 import java.util.concurrent.CountDownLatch;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -23,51 +24,64 @@ class LogMultiplexerTest {
     private final ByteArrayOutputStream err = new ByteArrayOutputStream();
 
     @Test
+    void aTemplateNamesTheWorkerAsTorchrunDoes() {
+        var template = new RankPrefix.Template("[${role_name}$local_rank|${rank}@${hostname} $$$other]:", "actor");
+        new LogMultiplexer(out, err, new RankPrefix(true, Optional.of(template), false, false), TerminalStreams.NONE)
+                .print(OUT, new WorkerPlace("node1", 1), bytes("a\nb\n"), false);
+        assertThat(out).hasToString("[actor1|3@node1 $$other]:a\n[actor1|3@node1 $$other]:b\n");
+    }
+
+    @Test
     void everyLineCarriesRankAndHost() {
-        LogMultiplexer mux = new LogMultiplexer(out, err, new RankPrefix(true, false, false), TerminalStreams.NONE);
-        mux.print(OUT, "node1", bytes("a\n\nlast"), false);
-        mux.print(ERR, "node1", bytes("e\n"), false);
+        LogMultiplexer mux = new LogMultiplexer(
+                out, err, new RankPrefix(true, Optional.empty(), false, false), TerminalStreams.NONE);
+        mux.print(OUT, new WorkerPlace("node1", 0), bytes("a\n\nlast"), false);
+        mux.print(ERR, new WorkerPlace("node1", 0), bytes("e\n"), false);
         assertThat(out).hasToString("[3@node1] a\n[3@node1] \n[3@node1] last\n");
         assertThat(err).hasToString("[3@node1] e\n");
     }
 
     @Test
     void furtherPiecesOfALongLineAreMarkedAndOthersLinesComeBetween() {
-        LogMultiplexer mux = new LogMultiplexer(out, err, new RankPrefix(true, false, false), TerminalStreams.NONE);
-        mux.print(OUT, "n", bytes("aa"), false);
-        mux.print(new LogSource(1, 4, false), "n", bytes("other\n"), false);
-        mux.print(OUT, "n", bytes("bb"), false);
-        mux.print(OUT, "n", bytes("cc\ndd\n"), false);
-        mux.print(OUT, "n", bytes("ee"), false);
-        mux.print(OUT, "n", bytes("\nff\n"), false);
+        LogMultiplexer mux = new LogMultiplexer(
+                out, err, new RankPrefix(true, Optional.empty(), false, false), TerminalStreams.NONE);
+        mux.print(OUT, new WorkerPlace("n", 0), bytes("aa"), false);
+        mux.print(new LogSource(1, 4, false), new WorkerPlace("n", 0), bytes("other\n"), false);
+        mux.print(OUT, new WorkerPlace("n", 0), bytes("bb"), false);
+        mux.print(OUT, new WorkerPlace("n", 0), bytes("cc\ndd\n"), false);
+        mux.print(OUT, new WorkerPlace("n", 0), bytes("ee"), false);
+        mux.print(OUT, new WorkerPlace("n", 0), bytes("\nff\n"), false);
         assertThat(out).hasToString("[3@n] aa\n[4@n] other\n[3@n+] bb\n[3@n+] cc\n[3@n] dd\n[3@n] ee\n[3@n] ff\n");
     }
 
     @Test
     void bytesThatAreNoTextPassUnchanged() {
-        LogMultiplexer mux = new LogMultiplexer(out, err, new RankPrefix(false, false, false), TerminalStreams.NONE);
+        LogMultiplexer mux = new LogMultiplexer(
+                out, err, new RankPrefix(false, Optional.empty(), false, false), TerminalStreams.NONE);
         byte[] odd = {(byte) 0xff, 0, (byte) 0xc3, '\r', '\n'};
-        mux.print(OUT, "node1", odd, false);
+        mux.print(OUT, new WorkerPlace("node1", 0), odd, false);
         assertThat(out.toByteArray()).isEqualTo(odd);
     }
 
     @Test
     void coloursOnlyOnRequest() {
-        LogMultiplexer mux = new LogMultiplexer(out, err, new RankPrefix(true, true, false), TerminalStreams.NONE);
-        mux.print(OUT, "n", bytes("x\n"), false);
-        mux.print(ERR, "n", bytes("x\n"), false);
+        LogMultiplexer mux =
+                new LogMultiplexer(out, err, new RankPrefix(true, Optional.empty(), true, false), TerminalStreams.NONE);
+        mux.print(OUT, new WorkerPlace("n", 0), bytes("x\n"), false);
+        mux.print(ERR, new WorkerPlace("n", 0), bytes("x\n"), false);
         assertThat(out.toString(StandardCharsets.UTF_8)).startsWith("\033[35m[3@n]\033[0m x");
         assertThat(err).hasToString("[3@n] x\n");
     }
 
     @Test
     void drainedMeansThatEveryExpectedStreamHasEnded() throws InterruptedException {
-        LogMultiplexer mux = new LogMultiplexer(out, err, new RankPrefix(true, false, false), TerminalStreams.NONE);
+        LogMultiplexer mux = new LogMultiplexer(
+                out, err, new RankPrefix(true, Optional.empty(), false, false), TerminalStreams.NONE);
         mux.expect(OUT);
         mux.expect(ERR);
         Thread feeder = Thread.ofPlatform().start(() -> {
-            mux.print(OUT, "n", bytes("late\n"), true);
-            mux.print(ERR, "n", bytes(""), true);
+            mux.print(OUT, new WorkerPlace("n", 0), bytes("late\n"), true);
+            mux.print(ERR, new WorkerPlace("n", 0), bytes(""), true);
         });
         mux.awaitDrained(Duration.ofSeconds(20));
         assertThat(out).hasToString("[3@n] late\n");
@@ -76,7 +90,8 @@ class LogMultiplexerTest {
 
     @Test
     void drainingGivesUpOnSilenceAndOnRequest() throws InterruptedException {
-        LogMultiplexer mux = new LogMultiplexer(out, err, new RankPrefix(true, false, false), TerminalStreams.NONE);
+        LogMultiplexer mux = new LogMultiplexer(
+                out, err, new RankPrefix(true, Optional.empty(), false, false), TerminalStreams.NONE);
         mux.expect(OUT);
         mux.awaitDrained(Duration.ofMillis(10));
         mux.giveUp();
@@ -86,7 +101,8 @@ class LogMultiplexerTest {
 
     @Test
     void workerThatNeverStartedIsNotWaitedFor() throws InterruptedException {
-        LogMultiplexer mux = new LogMultiplexer(out, err, new RankPrefix(true, false, false), TerminalStreams.NONE);
+        LogMultiplexer mux = new LogMultiplexer(
+                out, err, new RankPrefix(true, Optional.empty(), false, false), TerminalStreams.NONE);
         mux.expect(OUT);
         mux.expect(ERR);
         mux.forget(1, 3);
@@ -102,18 +118,19 @@ class LogMultiplexerTest {
                 throw new IOException("Broken pipe");
             }
         };
-        LogMultiplexer mux = new LogMultiplexer(broken, err, new RankPrefix(true, false, false), TerminalStreams.NONE);
-        mux.print(OUT, "n", bytes("x\n"), false);
-        mux.print(ERR, "n", bytes("y\n"), false);
+        LogMultiplexer mux = new LogMultiplexer(
+                broken, err, new RankPrefix(true, Optional.empty(), false, false), TerminalStreams.NONE);
+        mux.print(OUT, new WorkerPlace("n", 0), bytes("x\n"), false);
+        mux.print(ERR, new WorkerPlace("n", 0), bytes("y\n"), false);
         assertThat(err).hasToString("[3@n] y\n");
     }
 
     @Test
     void messagesOfJrunDoNotWaitForTheTerminalAndKeepTheirOrder() throws InterruptedException {
         StoppedTerminal terminal = new StoppedTerminal();
-        LogMultiplexer mux =
-                new LogMultiplexer(terminal, terminal, new RankPrefix(true, false, false), TerminalStreams.NONE);
-        Thread feeder = Thread.ofPlatform().start(() -> mux.print(OUT, "n", bytes("x\n"), false));
+        LogMultiplexer mux = new LogMultiplexer(
+                terminal, terminal, new RankPrefix(true, Optional.empty(), false, false), TerminalStreams.NONE);
+        Thread feeder = Thread.ofPlatform().start(() -> mux.print(OUT, new WorkerPlace("n", 0), bytes("x\n"), false));
         terminal.stopped.await();
         mux.printLine("one");
         mux.printLine("two");
@@ -126,8 +143,8 @@ class LogMultiplexerTest {
     @Test
     void messagesOfJrunTakeBoundedMemoryAndDroppedLinesAreCounted() throws InterruptedException {
         StoppedTerminal terminal = new StoppedTerminal();
-        LogMultiplexer mux =
-                new LogMultiplexer(terminal, terminal, new RankPrefix(true, false, false), TerminalStreams.NONE);
+        LogMultiplexer mux = new LogMultiplexer(
+                terminal, terminal, new RankPrefix(true, Optional.empty(), false, false), TerminalStreams.NONE);
         for (int line = 0; line < 100; line++) {
             mux.printLine("x".repeat(100_000));
         }
@@ -148,8 +165,8 @@ class LogMultiplexerTest {
     @Test
     void aCallerThatGivesUpDoesNotWaitForTheTerminal() throws InterruptedException {
         StoppedTerminal terminal = new StoppedTerminal();
-        LogMultiplexer mux =
-                new LogMultiplexer(terminal, terminal, new RankPrefix(true, false, false), TerminalStreams.NONE);
+        LogMultiplexer mux = new LogMultiplexer(
+                terminal, terminal, new RankPrefix(true, Optional.empty(), false, false), TerminalStreams.NONE);
         mux.printLine("x");
         mux.giveUp();
         mux.awaitPrinted();

@@ -6,6 +6,7 @@ import io.jrun.launcher.console.LogMultiplexer.LogSource;
 import io.jrun.launcher.job.TerminalStreams;
 import java.io.ByteArrayOutputStream;
 import java.nio.charset.StandardCharsets;
+import java.util.Optional;
 import org.junit.jupiter.api.Test;
 
 /** Progress bars on a terminal; {@code CLEAR} and {@code bar} are what the terminal is sent. */
@@ -16,8 +17,8 @@ class ProgressLineTest {
 
     private final ByteArrayOutputStream out = new ByteArrayOutputStream();
     private final ByteArrayOutputStream err = new ByteArrayOutputStream();
-    private final LogMultiplexer mux =
-            new LogMultiplexer(out, err, new RankPrefix(true, false, false), new TerminalStreams(true, true));
+    private final LogMultiplexer mux = new LogMultiplexer(
+            out, err, new RankPrefix(true, Optional.empty(), false, false), new TerminalStreams(true, true));
 
     @Test
     void onlyTheLatestOfAChunkIsShown() {
@@ -52,7 +53,7 @@ class ProgressLineTest {
     void endOfItsStreamLeavesIt() {
         shown(RANK_0, "50%\r");
         out.reset();
-        mux.print(RANK_0, "n", new byte[0], true);
+        mux.print(RANK_0, new WorkerPlace("n", 0), new byte[0], true);
         assertThat(out).hasToString(CLEAR + "[0@n] 50%\n");
     }
 
@@ -66,10 +67,10 @@ class ProgressLineTest {
 
     @Test
     void returnsGoUnchangedWhereThereIsNoTerminal() throws InterruptedException {
-        LogMultiplexer half =
-                new LogMultiplexer(out, err, new RankPrefix(true, false, false), new TerminalStreams(true, false));
-        half.print(RANK_1, "n", bytes("1%\r"), false);
-        half.print(new LogSource(1, 0, true), "n", bytes("10%\r20%\r\n"), false);
+        LogMultiplexer half = new LogMultiplexer(
+                out, err, new RankPrefix(true, Optional.empty(), false, false), new TerminalStreams(true, false));
+        half.print(RANK_1, new WorkerPlace("n", 0), bytes("1%\r"), false);
+        half.print(new LogSource(1, 0, true), new WorkerPlace("n", 0), bytes("10%\r20%\r\n"), false);
         half.printLine("jrun: word");
         half.awaitPrinted();
         assertThat(err).hasToString("[0@n] 10%\r20%\r\njrun: word\n");
@@ -77,7 +78,7 @@ class ProgressLineTest {
 
     private String shown(LogSource source, String data) {
         out.reset();
-        mux.print(source, "n", bytes(data), false);
+        mux.print(source, new WorkerPlace("n", 0), bytes(data), false);
         return out.toString(StandardCharsets.UTF_8);
     }
 

@@ -134,10 +134,10 @@ class ExitIT extends RealJobs {
 
     @Test
     void usageErrorIsOneLineAndStartsNothing() {
-        Result result = jrun.run("--nproc-per-nod=2", "sh", "-c", "echo never");
+        Result result = jrun.run("--nproc-per-ndoe=2", "sh", "-c", "echo never");
         assertThat(result.exitCode()).isEqualTo(2);
         assertThat(result.err())
-                .isEqualTo("jrun: unknown option '--nproc-per-nod'; did you mean '--nproc-per-node'?\n");
+                .isEqualTo("jrun: unknown option '--nproc-per-ndoe'; did you mean '--nproc-per-node'?\n");
         assertThat(result.out()).isEmpty();
         assertThat(folder.resolve("logs")).doesNotExist();
     }

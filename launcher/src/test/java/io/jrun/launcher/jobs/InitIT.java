@@ -37,6 +37,7 @@ class InitIT extends RealJobs {
                     .containsExactly(project.resolve("target/my-model.jar"));
         }
 
+        assertAWorldOfOneTrainsUnderPlainJava(project);
         Result trained = jrun.run("--nproc-per-node=2", "my model/target/my-model.jar");
         assertThat(trained.exitCode()).as(trained.err()).isZero();
         List<Double> losses = new ArrayList<>();
@@ -46,6 +47,28 @@ class InitIT extends RealJobs {
         }
         assertThat(losses).as(trained.out()).hasSize(5);
         assertThat(losses.getLast()).isLessThan(losses.getFirst() / 2);
+    }
+
+    /** As README says, with the class path on a command line of a shell. */
+    private void assertAWorldOfOneTrainsUnderPlainJava(Path project) throws Exception {
+        Path out = folder.resolve("plain");
+        ProcessBuilder plain = new ProcessBuilder(
+                        "bash",
+                        "-c",
+                        "exec \"$0\" -cp \"$(\"$1\" classpath):target/my-model.jar\" com.example.Train",
+                        Path.of(System.getProperty("java.home"), "bin", "java").toString(),
+                        JRun.SCRIPTS.resolve("jrun").toString())
+                .directory(project.toFile())
+                .redirectErrorStream(true)
+                .redirectOutput(out.toFile());
+        plain.environment().put("JRUN_HOME", Objects.requireNonNull(System.getProperty("jrun.home")));
+        plain.environment().put("XDG_CACHE_HOME", folder.resolve("cache").toString());
+        plain.environment().put("JRUN_NO_ARCHIVE", "1");
+        Process java = plain.start();
+        boolean ended = java.waitFor(BUILD_SECONDS, TimeUnit.SECONDS);
+        java.destroyForcibly();
+        assertThat(ended && java.exitValue() == 0).as(Files.readString(out)).isTrue();
+        assertThat(out).content().contains("epoch 50 loss ");
     }
 
     /** So a build of jrun leaves all that a project needs in Maven's cache. */

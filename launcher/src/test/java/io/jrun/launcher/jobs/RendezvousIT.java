@@ -22,13 +22,17 @@ class RendezvousIT extends RealJobs {
 
     private int port;
 
-    /** Below the ports that the kernel gives to those who name none. */
     @BeforeEach
     void findPort() {
+        port = freePort();
+    }
+
+    /** Below the ports that the kernel gives to those who name none. */
+    static int freePort() {
         for (int attempt = 0; attempt < 100; attempt++) {
-            port = ThreadLocalRandom.current().nextInt(20_000, 29_000);
+            int port = ThreadLocalRandom.current().nextInt(20_000, 29_000);
             try (ServerSocket _ = new ServerSocket(port, 1, InetAddress.getLoopbackAddress())) {
-                return;
+                return port;
             } catch (IOException e) {
                 // another process has the port
             }
@@ -62,6 +66,53 @@ class RendezvousIT extends RealJobs {
                 .containsExactly("0 of 4 on 0 of 2", "1 of 4 on 0 of 2");
         assertThat(joined.sortedOut().stream().map(RendezvousIT::withoutPrefix))
                 .containsExactly("2 of 4 on 1 of 2", "3 of 4 on 1 of 2");
+    }
+
+    /** As torch's TCPStore: rank 0 listens at MASTER_ADDR:MASTER_PORT, and the other ranks connect. */
+    private static final String STORE = """
+            import os, socket, time
+            rank, address = int(os.environ['RANK']), (os.environ['MASTER_ADDR'], int(os.environ['MASTER_PORT']))
+            family = socket.getaddrinfo(*address)[0][0]
+            if rank == 0:
+                server = socket.socket(family)
+                server.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                server.bind(address)
+                server.listen(9)
+                for other in range(1, int(os.environ['WORLD_SIZE'])):
+                    server.accept()[0].sendall(b'stored')
+                print('served')
+            while rank > 0:
+                try:
+                    with socket.create_connection(address) as store:
+                        print(*address, store.recv(9).decode())
+                        break
+                except ConnectionRefusedError:
+                    time.sleep(0.01)
+            """;
+
+    private Running storing(String address, String... words) {
+        List<String> line =
+                new ArrayList<>(List.of("--master-addr=" + address, "--master-port=" + port, "--rdzv-id=storing"));
+        line.addAll(List.of(words));
+        line.addAll(List.of("python3", "-uc", STORE));
+        return jrun.start(line.toArray(String[]::new));
+    }
+
+    @Test
+    void workersListenAtTheAddressThatTheUserNamesAlsoWhereTheNodesMet() {
+        Result alone = storing("[::1]", "--nproc-per-node=2").await();
+        assertThat(alone.exitCode()).as(alone.err()).isZero();
+        assertThat(alone.sortedOut().stream().map(RendezvousIT::withoutPrefix))
+                .containsExactly("served", "::1 " + port + " stored");
+        Running second = storing("localhost", "--nnodes=2", "--node-rank=1", "--nproc-per-node=2");
+        Running first = storing("localhost", "--nnodes=2", "--node-rank=0");
+        Result hosting = first.await();
+        assertThat(hosting.exitCode()).as(hosting.err()).isZero();
+        assertThat(withoutPrefix(hosting.out())).isEqualTo("served\n");
+        Result joined = second.await();
+        assertThat(joined.exitCode()).as(joined.err()).isZero();
+        assertThat(joined.out().lines().map(RendezvousIT::withoutPrefix))
+                .containsExactly("localhost " + port + " stored", "localhost " + port + " stored");
     }
 
     @Test

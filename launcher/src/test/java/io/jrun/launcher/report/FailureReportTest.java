@@ -118,6 +118,7 @@ class FailureReportTest {
                 Optional.empty(),
                 showsRank0 ? Optional.empty() : Optional.of(Set.of(1)),
                 true,
+                Optional.empty(),
                 TerminalStreams.NONE);
     }
 

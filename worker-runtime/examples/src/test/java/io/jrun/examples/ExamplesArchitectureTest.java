@@ -19,6 +19,7 @@ class ExamplesArchitectureTest {
                     "io.jrun.comm",
                     "io.jrun.comm.elastic",
                     "io.jrun.comm.file",
+                    "io.jrun.comm.spelling",
                     "io.jrun.train..",
                     "io.jrun.models..",
                     "org.bytedeco..",

@@ -1,6 +1,6 @@
 package io.jrun.examples.gpt;
 
-import io.jrun.examples.options.CommandLineArguments;
+import io.jrun.comm.spelling.SimilarName;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
@@ -103,7 +103,7 @@ record DeepSpeedKey(Treatment treatment, String words, Set<Object> defaults) {
         known.addAll(SECTIONS);
         known.removeIf(each -> each.endsWith(".*"));
         return "this program does not know the key"
-                + CommandLineArguments.nearest(path, known)
+                + SimilarName.of(path, known)
                         .map(near -> ". Did you mean " + near + "?")
                         .orElse("");
     }

@@ -1,9 +1,8 @@
 package io.jrun.examples.options;
 
+import io.jrun.comm.spelling.SimilarName;
 import java.util.ArrayList;
 import java.util.Arrays;
-import java.util.Collection;
-import java.util.Comparator;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Locale;
@@ -146,31 +145,8 @@ public final class CommandLineArguments {
         List<String> all = new ArrayList<>(valued);
         all.addAll(flags);
         return "unknown option '" + given + "'. "
-                + nearest(name, all).map(near -> "Did you mean '" + near + "'?").orElse("See --help.");
-    }
-
-    /** The name that differs least from {@code name}, in at most 3 letters. */
-    public static Optional<String> nearest(String name, Collection<String> names) {
-        return names.stream()
-                .min(Comparator.comparingInt(candidate -> distance(name, candidate)))
-                .filter(candidate -> distance(name, candidate) <= 3);
-    }
-
-    /** Levenshtein's edit distance. */
-    private static int distance(String a, String b) {
-        int[] row = new int[b.length() + 1];
-        for (int j = 0; j <= b.length(); j++) {
-            row[j] = j;
-        }
-        for (int i = 1; i <= a.length(); i++) {
-            int diagonal = row[0];
-            row[0] = i;
-            for (int j = 1; j <= b.length(); j++) {
-                int substituted = diagonal + (a.charAt(i - 1) == b.charAt(j - 1) ? 0 : 1);
-                diagonal = row[j];
-                row[j] = Math.min(substituted, Math.min(row[j], row[j - 1]) + 1);
-            }
-        }
-        return row[b.length()];
+                + SimilarName.of(name, all)
+                        .map(near -> "Did you mean '" + near + "'?")
+                        .orElse("See --help.");
     }
 }
