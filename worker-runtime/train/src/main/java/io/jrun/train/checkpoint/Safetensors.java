@@ -138,7 +138,7 @@ public final class Safetensors {
         ByteBuffer header = read(channel, SafetensorsHeader.LENGTH_BYTES, Math.toIntExact(headerBytes));
         SafetensorsHeader decoded = SafetensorsHeader.decode(text(header), fileBytes - dataStart);
         return new TensorFile.Content(
-                stored(decoded.entries(), dataStart), decoded.metadata(), ByteOrder.LITTLE_ENDIAN);
+                stored(decoded.entries(), dataStart), decoded.metadata(), Map.of(), ByteOrder.LITTLE_ENDIAN);
     }
 
     private static List<StoredTensor> stored(List<TensorEntry> entries, long dataStart) {

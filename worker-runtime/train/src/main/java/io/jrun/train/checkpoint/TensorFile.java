@@ -40,22 +40,28 @@ public final class TensorFile implements AutoCloseable {
     private final FileChannel channel;
     private final Map<String, StoredTensor> tensors = new LinkedHashMap<>();
     private final Map<String, String> metadata;
+    private final Map<String, String> objects;
     private final ByteOrder order;
     private final Arena arena = Arena.ofShared();
     private final AtomicLong bytesRead = new AtomicLong();
     private @Nullable MemorySegment mapped;
 
-    private TensorFile(
-            Path path, FileChannel channel, List<StoredTensor> stored, Map<String, String> metadata, ByteOrder order) {
+    private TensorFile(Path path, FileChannel channel, Content content) {
         this.path = path;
         this.channel = channel;
-        stored.forEach(tensor -> tensors.put(tensor.name(), tensor));
-        this.metadata = Map.copyOf(metadata);
-        this.order = order;
+        content.tensors().forEach(tensor -> tensors.put(tensor.name(), tensor));
+        metadata = Map.copyOf(content.metadata());
+        objects = Map.copyOf(content.objects());
+        order = content.order();
     }
 
-    /** The content of a file. The reader of the format makes this record. Names of tensors are unique. */
-    public record Content(List<StoredTensor> tensors, Map<String, String> metadata, ByteOrder order) {}
+    /**
+     * The content of a file. The reader of the format makes this record. Names of tensors are unique.
+     *
+     * @param objects the class of each object that the reader does not make, by the key of the object
+     */
+    public record Content(
+            List<StoredTensor> tensors, Map<String, String> metadata, Map<String, String> objects, ByteOrder order) {}
 
     /** Reads a file's description of its tensors. */
     @FunctionalInterface
@@ -83,7 +89,7 @@ public final class TensorFile implements AutoCloseable {
             Content content = format.describe(channel);
             long fileBytes = channel.size();
             content.tensors().forEach(tensor -> checkInside(tensor, fileBytes));
-            TensorFile file = new TensorFile(path, channel, content.tensors(), content.metadata(), content.order());
+            TensorFile file = new TensorFile(path, channel, content);
             channel = null;
             return file;
         } catch (IOException e) {
@@ -115,6 +121,11 @@ public final class TensorFile implements AutoCloseable {
     /** The other entries of the file, as text. */
     public Map<String, String> metadata() {
         return metadata;
+    }
+
+    /** The classes of the objects in the file that jrun does not make, by their keys. */
+    public Map<String, String> objects() {
+        return objects;
     }
 
     /** Bytes that {@link #read} and {@link #load} have read so far. */

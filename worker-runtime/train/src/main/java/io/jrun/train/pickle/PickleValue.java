@@ -20,6 +20,8 @@ sealed interface PickleValue {
     /** A string, a number, a truth value, or None. The value of None is the text "None". */
     record Scalar(Object value) implements PickleValue {
         static final Scalar NONE = new Scalar("None");
+        static final Scalar TRUE = new Scalar(true);
+        static final Scalar FALSE = new Scalar(false);
     }
 
     record Tuple(List<PickleValue> items) implements PickleValue {}
@@ -36,6 +38,22 @@ sealed interface PickleValue {
 
     /** The name of a class or function, from the list of allowed names. */
     record Global(AllowedGlobal global) implements PickleValue {}
+
+    /** The name of any other class or function, as {@code module.name}. jrun never looks the name up. */
+    record Unknown(String name) implements PickleValue {}
+
+    /** A value that jrun does not make, with the name of its class or function. */
+    record Foreign(String name, Kind kind) implements PickleValue {
+        /** What jrun does with the value. */
+        enum Kind {
+            /** A plain value beside the weights, such as a date. */
+            VALUE,
+            /** An object with attributes, or a tensor of a form that jrun lacks. */
+            OBJECT,
+            /** The result of a call of an unknown function. */
+            REFUSED
+        }
+    }
 
     /** A storage: an entry of the zip file. The type is empty for a storage of plain bytes. */
     record Storage(String key, Optional<ElementType> type) implements PickleValue {}

@@ -3,6 +3,7 @@ package io.jrun.train.pickle;
 import io.jrun.train.checkpoint.StoredTensor;
 import io.jrun.train.checkpoint.TensorFile;
 import io.jrun.train.pickle.PickleValue.Dictionary;
+import io.jrun.train.pickle.PickleValue.Foreign;
 import io.jrun.train.pickle.PickleValue.PickledTensor;
 import io.jrun.train.pickle.PickleValue.Scalar;
 import io.jrun.train.pickle.PickleValue.Sequence;
@@ -21,7 +22,7 @@ import java.util.Map;
 /**
  * Opens files of {@code torch.save} from torch 1.6 (2020) on: a zip file with a pickle and one entry for each storage.
  * Tensors in nested dictionaries, lists and tuples get dotted names: {@code model.layer.weight}, {@code list.0}.
- * Numbers, strings and truth values become {@link TensorFile#metadata()}. The CRC of entries is not checked.
+ * Numbers, strings and truth values become {@link TensorFile#metadata()}, objects {@link TensorFile#objects()}. The CRC of entries is not checked.
  */
 public final class TorchFile {
     private static final String PICKLE = "data.pkl";
@@ -54,6 +55,7 @@ public final class TorchFile {
     private final String prefix;
     private final Map<String, StoredTensor> tensors = new LinkedHashMap<>();
     private final Map<String, String> metadata = new LinkedHashMap<>();
+    private final Map<String, String> objects = new LinkedHashMap<>();
     private long charactersLeft;
 
     private TorchFile(Map<String, ZipIndex.Entry> entries, String prefix, long pickleBytes) {
@@ -90,10 +92,14 @@ public final class TorchFile {
         byte[] content = bytes(channel, require(entries, pickle), MAX_PICKLE_BYTES);
         TorchFile file = new TorchFile(entries, prefix, content.length);
         file.visit("", Unpickler.read(content), 0);
+        if (file.tensors.isEmpty() && !file.objects.isEmpty()) {
+            Map.Entry<String, String> first = file.objects.entrySet().iterator().next();
+            throw refers(first.getValue(), first.getKey());
+        }
         List<StoredTensor> inOrder = file.tensors.values().stream()
                 .sorted(Comparator.comparingLong(StoredTensor::position))
                 .toList();
-        return new TensorFile.Content(inOrder, file.metadata, file.order(channel));
+        return new TensorFile.Content(inOrder, file.metadata, file.objects, file.order(channel));
     }
 
     private static void refuseLegacy(FileChannel channel) throws IOException {
@@ -136,8 +142,24 @@ public final class TorchFile {
                 dictionary.items.forEach((key, item) -> visit(join(name, String.valueOf(key)), item, depth + 1));
             case Sequence sequence -> visitAll(name, sequence.items, depth);
             case Tuple tuple -> visitAll(name, tuple.items(), depth);
+            case Foreign(String made, Foreign.Kind kind) -> visitForeign(name, made, kind);
+            case PickleValue.Unknown(String type) -> visitForeign(name, type, Foreign.Kind.OBJECT);
             case PickleValue.Global _, PickleValue.Storage _, PickleValue.Mark _ -> {}
         }
+    }
+
+    private void visitForeign(String name, String made, Foreign.Kind kind) {
+        if (name.isEmpty() || kind == Foreign.Kind.REFUSED) {
+            throw refers(made, name);
+        }
+        (kind == Foreign.Kind.OBJECT ? objects : metadata).put(name, made);
+    }
+
+    private static IllegalArgumentException refers(String made, String key) {
+        return new IllegalArgumentException("the file refers to '" + made + "'"
+                + (key.isEmpty() ? "" : " under the key '" + key + "'")
+                + ". jrun reads tensors, numbers, strings, dicts, tuples, lists and sets only, and executes nothing."
+                + " Save model.state_dict() instead of the object");
     }
 
     private void visitAll(String name, List<PickleValue> items, int depth) {

@@ -3,12 +3,14 @@ package io.jrun.train.pickle;
 import io.jrun.train.pickle.AllowedGlobal.Function;
 import io.jrun.train.pickle.AllowedGlobal.StorageClass;
 import io.jrun.train.pickle.PickleValue.Dictionary;
+import io.jrun.train.pickle.PickleValue.Foreign;
 import io.jrun.train.pickle.PickleValue.Global;
 import io.jrun.train.pickle.PickleValue.Mark;
 import io.jrun.train.pickle.PickleValue.Scalar;
 import io.jrun.train.pickle.PickleValue.Sequence;
 import io.jrun.train.pickle.PickleValue.Storage;
 import io.jrun.train.pickle.PickleValue.Tuple;
+import io.jrun.train.pickle.PickleValue.Unknown;
 import java.math.BigInteger;
 import java.nio.BufferUnderflowException;
 import java.nio.ByteBuffer;
@@ -22,11 +24,13 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Reads a pickle of protocol 2 to 5 that contains data only. A name outside {@link AllowedGlobal} or any other
- * operation is an error. The reader needs memory in proportion to the bytes of the pickle. Source: CPython's
+ * Reads a pickle of protocol 2 to 5 as data. An object or a call of a name outside {@link AllowedGlobal} becomes a
+ * {@link Foreign} value; the reader executes nothing. An operation that data does not need is an error. The reader needs memory in proportion to the bytes of the pickle. Source: CPython's
  * {@code pickletools.py}.
  */
 final class Unpickler {
+    private static final String NO_STORAGE = "a persistent id that is not a storage";
+
     private final ByteBuffer bytes;
     private final List<PickleValue> stack = new ArrayList<>();
     private final Map<Integer, PickleValue> memo = new HashMap<>();
@@ -70,18 +74,23 @@ final class Unpickler {
         return switch (operation) {
             case '(' -> Mark.MARK;
             case 'N' -> Scalar.NONE;
-            case 0x88 -> new Scalar(true);
-            case 0x89 -> new Scalar(false);
+            case 0x88 -> Scalar.TRUE;
+            case 0x89 -> Scalar.FALSE;
             case 'J' -> new Scalar((long) bytes.getInt());
             case 'K' -> new Scalar((long) next());
             case 'M' -> new Scalar((long) Short.toUnsignedInt(bytes.getShort()));
             case 0x8a -> new Scalar(integer(next()));
+            case 0x8b -> new Scalar(integer(bytes.getInt()));
             case 'G' ->
                 new Scalar(ByteBuffer.allocate(8)
                         .putLong(Long.reverseBytes(bytes.getLong()))
                         .getDouble(0));
             case 'X' -> new Scalar(text(bytes.getInt()));
             case 0x8c -> new Scalar(text(next()));
+            case 0x8d -> new Scalar(text(count(bytes.getLong())));
+            case 'C' -> plainBytes(next());
+            case 'B' -> plainBytes(bytes.getInt());
+            case 0x8e, 0x96 -> plainBytes(count(bytes.getLong()));
             case 'c' -> AllowedGlobal.find(line(), line());
             case 0x93 -> {
                 String name = string();
@@ -94,10 +103,16 @@ final class Unpickler {
             case 0x86 -> new Tuple(popLast(2));
             case 0x87 -> new Tuple(popLast(3));
             case 't' -> new Tuple(popToMark());
-            case ']' -> new Sequence();
+            case ']', 0x8f -> new Sequence();
+            case 0x91 -> new Tuple(popToMark());
             case '}' -> new Dictionary();
             case 'Q' -> storage(pop(Tuple.class).items());
             case 'R' -> reduce();
+            case 0x81 -> instance(pop(Tuple.class));
+            case 0x92 -> {
+                Dictionary _ = pop(Dictionary.class);
+                yield instance(pop(Tuple.class));
+            }
             default -> null;
         };
     }
@@ -113,20 +128,16 @@ final class Unpickler {
             case 'q' -> memo.put(next(), peek());
             case 'r' -> memo.put(bytes.getInt(), peek());
             case 0x94 -> memo.put(memo.size(), peek());
-            case 'a' -> {
-                PickleValue item = pop(PickleValue.class);
-                peek(Sequence.class).items.add(item);
-            }
-            case 'e' -> {
-                List<PickleValue> items = popToMark();
-                peek(Sequence.class).items.addAll(items);
-            }
+            case 'a' -> append(popLast(1));
+            case 'e', 0x90 -> append(popToMark());
             case 's' -> put(popLast(2));
             case 'u' -> put(popToMark());
-            // The attributes of an OrderedDict. torch stores the versions of modules in these attributes.
+            // The attributes of an OrderedDict, in which torch stores the versions of modules, or of an object.
             case 'b' -> {
-                Dictionary _ = pop(Dictionary.class);
-                Dictionary _ = peek(Dictionary.class);
+                PickleValue _ = pop(PickleValue.class);
+                if (!isForeign()) {
+                    Dictionary _ = peek(Dictionary.class);
+                }
             }
             default -> {
                 return false;
@@ -135,22 +146,48 @@ final class Unpickler {
         return true;
     }
 
+    private boolean isForeign() {
+        return peek() instanceof Foreign;
+    }
+
+    /** Adds items to a list or a set. An object stays without its items. */
+    private void append(List<PickleValue> items) {
+        if (!isForeign()) {
+            peek(Sequence.class).items.addAll(items);
+        }
+    }
+
+    /** Adds members to a dictionary. A key that is neither a text nor a number gets a number. */
     private void put(List<PickleValue> keysAndValues) {
         require(keysAndValues.size() % 2 == 0, "a dict with a key without a value");
+        if (isForeign()) {
+            return;
+        }
         Dictionary target = peek(Dictionary.class);
         for (int i = 0; i < keysAndValues.size(); i += 2) {
-            require(keysAndValues.get(i) instanceof Scalar, "a dict whose key is neither a string nor a number");
-            target.items.put(((Scalar) keysAndValues.get(i)).value(), keysAndValues.get(i + 1));
+            Object key = keysAndValues.get(i) instanceof Scalar(Object value) ? value : "#" + target.items.size();
+            target.items.put(key, keysAndValues.get(i + 1));
         }
     }
 
     private PickleValue reduce() {
         Tuple arguments = pop(Tuple.class);
-        Global callee = pop(Global.class);
-        if (callee.global() instanceof Function function) {
-            return AllowedGlobal.call(function, arguments.items());
-        }
-        throw new IllegalArgumentException("the pickle calls an element type");
+        return switch (pop(PickleValue.class)) {
+            case Global(Function function) -> AllowedGlobal.call(function, arguments.items());
+            case Global _ -> throw new IllegalArgumentException("the pickle calls an element type");
+            case Unknown(String name) -> AllowedGlobal.callUnknown(name);
+            case Foreign(String name, Foreign.Kind _) -> new Foreign(name, Foreign.Kind.REFUSED);
+            default -> throw new IllegalArgumentException("the pickle calls a value that is no function");
+        };
+    }
+
+    /** An object of a class, without a call of a function of the file. */
+    private PickleValue instance(Tuple arguments) {
+        return switch (pop(PickleValue.class)) {
+            case Global(Function function) -> AllowedGlobal.call(function, arguments.items());
+            case Unknown(String name) -> new Foreign(name, Foreign.Kind.OBJECT);
+            default -> throw new IllegalArgumentException("the pickle has an object without a class");
+        };
     }
 
     /** The value of one of torch's persistent ids: ('storage', class, key, device, elements). */
@@ -159,12 +196,13 @@ final class Unpickler {
                 id.size() == 5
                         && id.get(0) instanceof Scalar(Object kind)
                         && kind.equals("storage")
-                        && id.get(1) instanceof Global(AllowedGlobal named)
-                        && named instanceof StorageClass
                         && id.get(2) instanceof Scalar,
-                "a persistent id that is not a storage");
-        StorageClass type = (StorageClass) ((Global) id.get(1)).global();
-        return new Storage(String.valueOf(((Scalar) id.get(2)).value()), type.type());
+                NO_STORAGE);
+        return switch (id.get(1)) {
+            case Global(StorageClass type) -> new Storage(String.valueOf(((Scalar) id.get(2)).value()), type.type());
+            case Unknown(String name) -> new Foreign(name, Foreign.Kind.OBJECT);
+            default -> throw new IllegalArgumentException("the pickle has " + NO_STORAGE);
+        };
     }
 
     private PickleValue recall(int index) {
@@ -245,6 +283,17 @@ final class Unpickler {
             line.append((char) c);
         }
         return line.toString();
+    }
+
+    /** Bytes are not needed for weights. */
+    private PickleValue plainBytes(int count) {
+        byte[] _ = take(count);
+        return new Foreign("builtins.bytes", Foreign.Kind.VALUE);
+    }
+
+    private static int count(long count) {
+        require(count >= 0 && count <= Integer.MAX_VALUE, "a string of " + Long.toUnsignedString(count) + " bytes");
+        return (int) count;
     }
 
     private byte[] take(int count) {

@@ -1,6 +1,14 @@
-"""Makes the .pth files of this folder. They were made with torch 2.13.0 (CPU), Python 3.11: python3 make.py"""
+"""Makes the .pth files of this folder. They were made with torch 2.13.0 (CPU), Python 3.11: python3 make.py
+
+training.pth was made with torch 1.13.0 and numpy 1.24.2.
+"""
+import argparse
 import collections
+import datetime
 import os
+import pathlib
+import types
+import numpy
 import torch
 
 ramp = torch.arange(6, dtype=torch.float32).view(2, 3)
@@ -40,3 +48,22 @@ class Evil:
 torch.save({"weight": ramp, "evil": Evil()}, "evil.pth")
 torch.save(model, "object.pth")
 torch.jit.script(model).save("scripted.pth")
+
+
+# The state of a training loop: values and objects beside the weights.
+def write_training(path):
+    tagged = torch.ones(2)
+    tagged.tag = "attribute"
+    values = {
+        "model": {"weight": ramp, "parameter": torch.nn.Parameter(torch.ones(2)), "tagged": tagged},
+        "options": argparse.Namespace(lr=0.1, device=torch.device("cpu")), "device": torch.device("cuda", 1),
+        "seen": {1, 2}, "frozen": frozenset([3]), "loss": numpy.float64(0.25), "array": numpy.arange(3),
+        "history": collections.defaultdict(list, train=[0.5]), "counts": collections.Counter("aab"),
+        "when": datetime.datetime(2026, 1, 2), "path": pathlib.PosixPath("/tmp/x"), "complex": 1 + 2j, "raw": b"ab",
+        "keys": {(1, 2): ramp[0]}, "dtype": torch.complex128, "wide": torch.zeros(2, dtype=torch.complex128),
+        "plain": types.SimpleNamespace(a=1),
+        "sparse": torch.eye(2).to_sparse(), "rng": numpy.random.RandomState(1), "memory": [bytearray(b"c")]}
+    torch.save(values, path)
+
+
+write_training("training.pth")
