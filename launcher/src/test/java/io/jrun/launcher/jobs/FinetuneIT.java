@@ -29,7 +29,7 @@ class FinetuneIT extends RealJobs {
         weights = Files.copy(RESOURCES.resolve("bert-uncased.pth"), model.resolve("bert-base-uncased.pth"));
         Files.writeString(model.resolve("config.json"), """
                 {"model_type": "bert", "vocab_size": 61, "max_position_embeddings": 16, "hidden_size": 24,
-                 "num_hidden_layers": 2, "num_attention_heads": 3, "intermediate_size": 40}""");
+                 "num_hidden_layers": 2, "num_attention_heads": 3, "intermediate_size": 40, "new_field": 1}""");
         Files.writeString(model.resolve("tokenizer.json"), """
                 {"version": "1.0", "truncation": null, "padding": null, "added_tokens": [], "normalizer": null,
                  "pre_tokenizer": {"type": "Whitespace"}, "post_processor": null, "decoder": null,
@@ -61,6 +61,11 @@ class FinetuneIT extends RealJobs {
         Result first = finetune(StandingAgent.join(training, "--lora=2", "--out=" + adapters));
         assertThat(first.exitCode()).as(first.err()).isZero();
         assertThat(first.out()).contains("rank 0 has read ", "step 4/4 loss ", "saved " + adapters);
+        assertThat(first.err())
+                .containsOnlyOnce("jrun: note: config.json has fields that jrun's BERT does not know and does not use:"
+                        + " new_field")
+                .containsOnlyOnce("jrun: note: " + weights + " has tensors that the model does not use:"
+                        + " bert.pooler.dense.weight,");
         Result second = finetune(StandingAgent.join(training, "--adapters=" + adapters, "--merge", "--out=" + merged));
         assertThat(second.exitCode()).as(second.err()).isZero();
         assertThat(merged.resolve("tokenizer.json")).exists();

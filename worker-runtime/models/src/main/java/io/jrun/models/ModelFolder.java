@@ -130,7 +130,7 @@ public final class ModelFolder {
 
     private static LanguageModel build(JsonObject config) {
         String type = config.text("model_type").orElse("none").toLowerCase(Locale.ROOT);
-        return switch (type) {
+        LanguageModel model = switch (type) {
             case "bert" -> new Bert(BertConfig.of(config));
             case "gpt2" -> new Gpt2(Gpt2Config.of(config));
             case "llama" -> new Llama(LlamaConfig.of(config));
@@ -138,12 +138,21 @@ public final class ModelFolder {
                 throw new IllegalArgumentException(
                         "config.json has the model_type '" + type + "'; jrun has bert, gpt2 and llama");
         };
+        model.addNotes(
+                switch (model) {
+                    case Bert _ -> BertConfig.notes(config);
+                    case Gpt2 _ -> Gpt2Config.notes(config);
+                    default -> LlamaConfig.notes(config);
+                });
+        return model;
     }
 
     private static LanguageModel buildMeta(JsonObject params, Path path) {
         try (WeightFiles files = WeightFiles.open(path)) {
-            return new Llama(LlamaConfig.ofMeta(
+            Llama model = new Llama(LlamaConfig.ofMeta(
                     params, rows(files, "tok_embeddings.weight"), rows(files, "layers.0.feed_forward.w1.weight")));
+            model.addNotes(LlamaConfig.notesOfMeta(params));
+            return model;
         }
     }
 

@@ -3,6 +3,7 @@ package io.jrun.models;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.jrun.comm.local.LocalWorld;
 import io.jrun.models.llama.LlamaConfig;
 import io.jrun.models.transformer.LanguageModel;
 import io.jrun.models.transformer.RotaryScaling;
@@ -11,11 +12,14 @@ import io.jrun.train.checkpoint.Safetensors;
 import io.jrun.train.checkpoint.SafetensorsFolder;
 import io.jrun.train.json.JsonObject;
 import io.jrun.train.weights.WeightFiles;
+import io.jrun.train.weights.WeightLoader;
+import io.jrun.train.weights.WeightReaders;
 import java.io.IOException;
 import java.io.InputStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.LinkedHashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.StringJoiner;
@@ -52,6 +56,105 @@ class ModelFolderTest {
         assertThat(TinyModels.logits(again).equal(TinyModels.logits(model))).isTrue();
         assertThat(Safetensors.read(folder.resolve("out/model.safetensors")).tensors())
                 .containsOnlyKeys(TinyModels.tensors(model).keySet());
+    }
+
+    /** The saved folder, and the configuration that jrun writes by itself, have the fields too. */
+    @ParameterizedTest
+    @CsvSource(
+            delimiter = '|',
+            value = {
+                "gpt2  | 'scale_attn_weights': false                                             | gpt2-unscaled",
+                "gpt2  | 'scale_attn_by_inverse_layer_idx': true, 'activation_function': 'relu'  | gpt2-by-layer",
+                "gpt2  | 'tie_word_embeddings': false                                            | gpt2-untied",
+                "bert  | 'tie_word_embeddings': false, 'hidden_act': 'gelu_pytorch_tanh'         | bert-untied",
+                "llama | 'mlp_bias': true, 'hidden_act': 'relu2', 'rope_scaling': {'type': 'linear', 'factor': 4}"
+                        + " | llama-fields",
+                "llama | 'tie_word_embeddings': true                                             | llama-tied"
+            },
+            quoteCharacter = '`')
+    void fieldsOfTheConfigurationChangeTheLogitsAsInTheOracle(String name, String fields, String golden)
+            throws IOException {
+        LanguageModel described = TinyModels.describe(folder, name, fields.replace('\'', '"'));
+        SafetensorsFolder.write(folder, TinyModels.tensors(described), Map.of(), 1 << 20);
+        LanguageModel model = TinyModels.load(folder);
+        assertThat(TinyModels.difference(TinyModels.logits(model), TinyModels.golden(golden)))
+                .isLessThan(TOLERANCE);
+        assertThat(model.notes()).isEmpty();
+        ModelFolder.save(model, folder.resolve("saved"));
+        for (String config : List.of(model.givenConfigJson().orElseThrow(), model.configJson())) {
+            Files.writeString(folder.resolve("saved/config.json"), config);
+            LanguageModel again = TinyModels.load(folder.resolve("saved"));
+            assertThat(TinyModels.logits(again).equal(TinyModels.logits(model)))
+                    .as(config)
+                    .isTrue();
+        }
+    }
+
+    @Test
+    void unknownFieldsAreOneNoteAndKnownFieldsAreNone() throws IOException {
+        LanguageModel model = TinyModels.describe(
+                folder,
+                "gpt2",
+                "\"resid_pdrop\": 0.1, \"top_k\": 50, \"hidden_size\": 24, \"attention_multiplier\": 2, \"z\": null,"
+                        + " \"auto_map\": {}");
+        assertThat(model.notes())
+                .containsExactly("config.json has fields that jrun's GPT-2 does not know and does not use:"
+                        + " attention_multiplier, auto_map");
+    }
+
+    /** The files decide: one of two names, both names with one matrix, and both names with two matrices. */
+    @ParameterizedTest
+    @CsvSource({
+        "gpt2, transformer.wte.weight, lm_head.weight",
+        "bert, bert.embeddings.word_embeddings.weight, cls.predictions.decoder.weight",
+        "bert, cls.predictions.bias, cls.predictions.decoder.bias"
+    })
+    void tiedTensorsAreReadUnderEitherName(String name, String own, String other) throws IOException {
+        Map<String, Tensor> tensors = TinyModels.tensors(TinyModels.describe(folder, name));
+        Tensor matrix = Objects.requireNonNull(tensors.remove(own));
+        tensors.put(other, matrix);
+        for (boolean isTwice : new boolean[] {false, true}) {
+            SafetensorsFolder.write(folder, tensors, Map.of(), 1 << 20);
+            LanguageModel model = TinyModels.load(folder);
+            assertThat(TinyModels.difference(TinyModels.logits(model), TinyModels.golden(name)))
+                    .as("twice: %s", isTwice)
+                    .isLessThan(TOLERANCE);
+            assertThat(TinyModels.tensors(model)).doesNotContainKey(other);
+            tensors.put(own, matrix.clone());
+        }
+    }
+
+    @ParameterizedTest
+    @CsvSource({"gpt2, lm_head.weight, gpt2-untied", "bert, cls.predictions.decoder.weight, bert-untied"})
+    void twoDifferentMatricesAreUntied(String name, String other, String golden) throws IOException {
+        String fields = name.equals("bert") ? "\"hidden_act\": \"gelu_new\"" : "";
+        LanguageModel described = TinyModels.describe(folder, name, fields);
+        Map<String, Tensor> tensors = TinyModels.tensors(described);
+        tensors.put(other, TinyModels.tensor(other, 61, 24));
+        SafetensorsFolder.write(folder, tensors, Map.of(), 1 << 20);
+        LocalWorld.run(2, world -> {
+            LanguageModel model = ModelFolder.build(folder);
+            WeightLoader.load(model, folder, model.mapping(), world, WeightReaders.RANK_0);
+            assertThat(TinyModels.difference(TinyModels.logits(model), TinyModels.golden(golden)))
+                    .isLessThan(TOLERANCE);
+            if (world.rank() == 0) {
+                ModelFolder.save(model, folder.resolve("saved"));
+            }
+        });
+        assertThat(folder.resolve("saved/config.json")).content().contains("\"tie_word_embeddings\": false");
+        assertThat(TinyModels.difference(
+                        TinyModels.logits(TinyModels.load(folder.resolve("saved"))), TinyModels.golden(golden)))
+                .isLessThan(TOLERANCE);
+    }
+
+    @Test
+    void twoDifferentTensorsThatNoModelHasAreRefused() throws IOException {
+        Map<String, Tensor> tensors = TinyModels.tensors(TinyModels.describe(folder, "bert"));
+        tensors.put("cls.predictions.decoder.bias", torch.zeros(61));
+        SafetensorsFolder.write(folder, tensors, Map.of(), 1 << 20);
+        assertThatThrownBy(() -> TinyModels.load(folder))
+                .hasMessage(folder + ": the model has one tensor for 'cls.predictions.decoder.bias' and"
+                        + " 'cls.predictions.bias', but the file has two different tensors");
     }
 
     /**
@@ -105,26 +208,27 @@ class ModelFolderTest {
         old.put("bert.embeddings.position_ids", torch.zeros(1, 16));
         old.put("bert.pooler.dense.weight", torch.zeros(24, 24));
         old.put("cls.seq_relationship.weight", torch.zeros(2, 24));
-        old.put("cls.predictions.decoder.weight", torch.zeros(61, 24));
+        old.put("cls.predictions.decoder.weight", TinyModels.tensor("bert.embeddings.word_embeddings.weight", 61, 24));
+        old.put("classifier.weight", torch.zeros(2, 24));
         Safetensors.write(folder.resolve("model.safetensors"), old, Map.of());
         assertThat(TinyModels.difference(TinyModels.logits(TinyModels.load(folder)), TinyModels.golden("bert")))
                 .isLessThan(TOLERANCE);
 
-        old.keySet().removeIf(name -> name.startsWith("cls."));
+        old.keySet().removeIf(name -> name.startsWith("cl"));
         Safetensors.write(folder.resolve("model.safetensors"), old, Map.of());
         assertThatThrownBy(() -> TinyModels.load(folder))
                 .hasMessage(folder + " lacks [cls.predictions.bias, cls.predictions.transform.LayerNorm.bias,"
                         + " cls.predictions.transform.LayerNorm.weight, cls.predictions.transform.dense.bias,"
                         + " cls.predictions.transform.dense.weight], and the rest of its tensors fits. The file is of a"
                         + " part of the model, such as a BERT without the head for masked tokens (BertModel). Save the"
-                        + " whole model (BertForMaskedLM), or check config.json.");
+                        + " whole model (BertForMaskedLM), or check config.json, such as tie_word_embeddings.");
 
         Path gptFolder = folder.resolve("gpt2");
         LanguageModel gpt2 = TinyModels.describe(gptFolder, "gpt2");
         Map<String, Tensor> bare = new LinkedHashMap<>();
         TinyModels.tensors(gpt2).forEach((name, tensor) -> bare.put(name.replace("transformer.", ""), tensor));
         bare.put("h.0.attn.bias", torch.ones(1, 1, 16, 16));
-        bare.put("lm_head.weight", torch.zeros(61, 24));
+        bare.put("lm_head.weight", TinyModels.tensor("transformer.wte.weight", 61, 24));
         SafetensorsFolder.write(gptFolder, bare, Map.of(), 1 << 20);
         assertThat(TinyModels.difference(TinyModels.logits(TinyModels.load(gptFolder)), TinyModels.golden("gpt2")))
                 .isLessThan(TOLERANCE);
@@ -153,15 +257,54 @@ class ModelFolderTest {
                 .isLessThan(TOLERANCE);
     }
 
+    /** The words of wrappers and training loops before and inside of the names, with an optimizer beside. */
     @ParameterizedTest
-    @ValueSource(strings = {"module.", "state_dict.", "model_state_dict.module."})
+    @ValueSource(
+            strings = {
+                "module.",
+                "state_dict.",
+                "model.",
+                "model_state_dict.module.",
+                "_orig_mod.module.",
+                "module._orig_mod.",
+                "model._orig_mod.",
+                "state_dict.model.",
+                "generator.net.",
+                "_fsdp_wrapped_module."
+            })
     void theStateOfAWrappedModuleIsRead(String prefix) throws IOException {
-        LanguageModel model = TinyModels.describe(folder, "llama");
-        Map<String, Tensor> wrapped = new LinkedHashMap<>();
-        TinyModels.tensors(model).forEach((name, tensor) -> wrapped.put(prefix + name, tensor));
-        SafetensorsFolder.write(folder, wrapped, Map.of(), 1 << 20);
-        assertThat(TinyModels.difference(TinyModels.logits(TinyModels.load(folder)), TinyModels.golden("llama")))
+        for (String name : List.of("llama", "gpt2")) {
+            Path model = folder.resolve(name);
+            Map<String, Tensor> wrapped = new LinkedHashMap<>();
+            TinyModels.tensors(TinyModels.describe(model, name))
+                    .forEach((own, tensor) -> wrapped.put(
+                            prefix
+                                    + own.replace("layers.0.", "layers.0._fsdp_wrapped_module.")
+                                            .replace(".mlp.", "._checkpoint_wrapped_module.mlp."),
+                            tensor));
+            wrapped.put("optimizer.state.0.exp_avg", torch.zeros(3));
+            wrapped.put("step", torch.zeros(1));
+            SafetensorsFolder.write(model, wrapped, Map.of(), 1 << 20);
+            assertThat(TinyModels.difference(TinyModels.logits(TinyModels.load(model)), TinyModels.golden(name)))
+                    .isLessThan(TOLERANCE);
+        }
+    }
+
+    @Test
+    void oneOfSeveralSectionsHasTheUsualKeyOrTheFileIsRefused() throws IOException {
+        Map<String, Tensor> tensors = TinyModels.tensors(TinyModels.describe(folder, "gpt2"));
+        Map<String, Tensor> sections = new LinkedHashMap<>();
+        tensors.forEach((name, tensor) -> sections.put("ema." + name, torch.zeros_like(tensor)));
+        tensors.forEach((name, tensor) -> sections.put("model." + name, tensor));
+        SafetensorsFolder.write(folder, sections, Map.of(), 1 << 20);
+        assertThat(TinyModels.difference(TinyModels.logits(TinyModels.load(folder)), TinyModels.golden("gpt2")))
                 .isLessThan(TOLERANCE);
+        tensors.forEach((name, tensor) -> sections.put("net." + name, tensor));
+        sections.keySet().removeIf(name -> name.startsWith("model."));
+        SafetensorsFolder.write(folder, sections, Map.of(), 1 << 20);
+        assertThatThrownBy(() -> TinyModels.load(folder))
+                .hasMessage(folder + " has the weights of the model several times: under ema., net.. Save one of them"
+                        + " alone.");
     }
 
     @Test
@@ -178,7 +321,7 @@ class ModelFolderTest {
         JsonObject meta = JsonObject.parse(
                 "params.json",
                 "{\"dim\": 8, \"n_layers\": 1, \"n_heads\": 1, \"use_scaled_rope\": true, \"rope_scaling_factor\": 32}");
-        assertThat(LlamaConfig.ofMeta(meta, 10, 8).scaling()).hasValue(new RotaryScaling(32, 1, 4, 8192));
+        assertThat(LlamaConfig.ofMeta(meta, 10, 8).scaling()).hasValue(new RotaryScaling.Llama3(32, 1, 4, 8192));
         Files.writeString(path, Files.readString(path).replace("\"factor\": 8.0", "\"factor\": 1.0"));
         assertThat(TinyModels.difference(TinyModels.logits(TinyModels.load(folder)), TinyModels.golden("llama3")))
                 .as("without the scaling")
@@ -203,9 +346,22 @@ class ModelFolderTest {
                 "{\"model_type\": \"t5\"}            | config.json has the model_type 't5'; jrun has bert, gpt2 and llama",
                 "{\"model_type\": \"gpt2\"}          | config.json lacks 'n_embd'",
                 "{\"model_type\": \"gpt2\", \"n_embd\": 5, \"vocab_size\": 1, \"n_layer\": 1, \"n_head\": 2} | not a multiple",
-                "{\"model_type\": \"bert\", \"hidden_act\": \"relu\"} | hidden_act relu",
+                "{\"model_type\": \"bert\", \"position_embedding_type\": \"relative_key\"} | 'position_embedding_type' is"
+                        + " 'relative_key'; jrun's BERT supports 'absolute'",
+                "{\"model_type\": \"bert\", \"is_decoder\": true} | 'is_decoder' is true; jrun's BERT supports false",
+                "{\"model_type\": \"gpt2\", \"add_cross_attention\": true} | 'add_cross_attention' is true; jrun's GPT-2",
+                "{\"model_type\": \"gpt2\", \"pruned_heads\": {\"1\": [0]}} | 'pruned_heads' is present; jrun's GPT-2 supports"
+                        + " no such field",
+                "{\"model_type\": \"llama\", \"quantization_config\": {\"bits\": 4}} | 'quantization_config' is present;",
+                "{\"model_type\": \"llama\", \"partial_rotary_factor\": 0.5} | 'partial_rotary_factor' is 0.5; jrun's Llama"
+                        + " supports 1.0",
+                "{\"model_type\": \"llama\", \"rope_theta\": 0} | rope_theta is 0.0, expected a number above 0",
+                "{\"model_type\": \"gpt2\", \"n_embd\": 8, \"hidden_size\": 9} | 'n_embd' is 8 but 'hidden_size' is 9",
+                "{\"model_type\": \"bert\", \"vocab_size\": 9, \"hidden_size\": 8, \"num_hidden_layers\": 1,"
+                        + " \"num_attention_heads\": 2, \"intermediate_size\": 8, \"hidden_act\": \"mish\"} | 'hidden_act' is"
+                        + " 'mish'; jrun supports gelu, gelu_python, gelu_new,",
                 "{\"model_type\": \"llama\", \"rope_scaling\": {\"type\": \"yarn\"}} | rope_scaling of the type 'yarn'; jrun's"
-                        + " Llama has default and llama3",
+                        + " Llama has default, linear and llama3",
                 "{\"model_type\": \"llama\", \"rope_scaling\": {\"rope_type\": \"llama3\"}} | rope_scaling lacks 'factor'",
                 "{\"model_type\": \"llama\", \"rope_parameters\": {\"rope_type\": \"llama3\", \"factor\": 8, \"low_freq_factor\": 4,"
                         + " \"high_freq_factor\": 1, \"original_max_position_embeddings\": 8192}}"

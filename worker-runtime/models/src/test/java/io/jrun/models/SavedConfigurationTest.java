@@ -94,6 +94,7 @@ class SavedConfigurationTest {
         Path in = Files.createDirectories(folder.resolve("in"));
         Files.writeString(in.resolve("config.json"), config);
         LanguageModel model = ModelFolder.build(in);
+        assertThat(model.notes()).isEmpty();
         model.initialize(3);
         ModelFolder.save(model, folder.resolve("out"));
         assertThat(folder.resolve("out/config.json")).hasContent(config);

@@ -49,8 +49,20 @@ public final class TinyModels {
 
     /** Writes the configuration only. */
     public static LanguageModel describe(Path folder, String name) throws IOException {
+        return describe(folder, name, "");
+    }
+
+    /**
+     * Writes the configuration only.
+     *
+     * @param fields further fields of config.json: {@code "key": value}
+     */
+    public static LanguageModel describe(Path folder, String name, String fields) throws IOException {
         Files.createDirectories(folder);
-        Files.writeString(folder.resolve("config.json"), Objects.requireNonNull(CONFIGS.get(name)));
+        String config = Objects.requireNonNull(CONFIGS.get(name));
+        Files.writeString(
+                folder.resolve("config.json"),
+                fields.isEmpty() ? config : config.replaceFirst("\\{", "{" + fields + ", "));
         return ModelFolder.build(folder);
     }
 
@@ -141,7 +153,8 @@ public final class TinyModels {
         return a.sub(b).abs().max().item_double();
     }
 
-    private static Tensor tensor(String name, long[] shape) {
+    /** The values of make.py for the tensor with a name. */
+    public static Tensor tensor(String name, long... shape) {
         long seed = 0;
         for (byte c : name.getBytes(StandardCharsets.UTF_8)) {
             seed = seed * 31 + c;

@@ -1,7 +1,8 @@
 """Makes logits.txt: the logits of tiny models, computed here from the formulas of the papers, without any model library.
 
 The weights are not stored: value i of the tensor NAME is a function of NAME and i (see tensor), which TinyModels.java
-computes too. Made with torch 2.13.0 (CPU), Python 3.11: python3 make.py
+computes too. Made with torch 2.13.0 (CPU), Python 3.11: python3 make.py. The rows of the variants (GPT-2 with other scales,
+BERT and GPT-2 with a head of their own, Llama with other fields and with adapters) were made with torch 1.13.0.
 """
 import collections
 import math
@@ -36,8 +37,8 @@ def rms_norm(x, w, eps):
     return x / torch.sqrt((x * x).mean(-1, keepdim=True) + eps) * w
 
 
-def attention(q, k, v, causal):  # [H, S, E]
-    scores = q @ k.transpose(1, 2) / math.sqrt(q.shape[-1])
+def attention(q, k, v, causal, divisor=None):  # [H, S, E]
+    scores = q @ k.transpose(1, 2) / (divisor or math.sqrt(q.shape[-1]))
     if causal:
         s = scores.shape[-1]
         scores = scores.masked_fill(torch.ones(s, s, dtype=torch.bool).triu(1), -math.inf)
@@ -49,7 +50,12 @@ def heads(x, n):
     return x.view(x.shape[0], n, -1).transpose(0, 1)
 
 
-def gpt2(ids, V=61, P=16, D=24, L=2, H=3, eps=1e-5):
+def gelu_tanh(h):
+    return 0.5 * h * (1 + torch.tanh(math.sqrt(2 / math.pi) * (h + 0.044715 * h ** 3)))
+
+
+def gpt2(ids, V=61, P=16, D=24, L=2, H=3, eps=1e-5, act=gelu_tanh, divisor=lambda block: None,
+         head="transformer.wte.weight"):
     w = tensor
     p = "transformer."
     x = w(p + "wte.weight", V, D)[ids] + w(p + "wpe.weight", P, D)[: len(ids)]
@@ -58,20 +64,20 @@ def gpt2(ids, V=61, P=16, D=24, L=2, H=3, eps=1e-5):
         n = layer_norm(x, w(b + "ln_1.weight", D), w(b + "ln_1.bias", D), eps)
         qkv = n @ w(b + "attn.c_attn.weight", D, 3 * D) + w(b + "attn.c_attn.bias", 3 * D)
         q, k, v = (heads(t, H) for t in qkv.split(D, -1))
-        x = x + attention(q, k, v, True) @ w(b + "attn.c_proj.weight", D, D) + w(b + "attn.c_proj.bias", D)
+        x = x + attention(q, k, v, True, divisor(i)) @ w(b + "attn.c_proj.weight", D, D) + w(b + "attn.c_proj.bias", D)
         n = layer_norm(x, w(b + "ln_2.weight", D), w(b + "ln_2.bias", D), eps)
         h = n @ w(b + "mlp.c_fc.weight", D, 4 * D) + w(b + "mlp.c_fc.bias", 4 * D)
-        h = 0.5 * h * (1 + torch.tanh(math.sqrt(2 / math.pi) * (h + 0.044715 * h ** 3)))
+        h = act(h)
         x = x + h @ w(b + "mlp.c_proj.weight", 4 * D, D) + w(b + "mlp.c_proj.bias", D)
     x = layer_norm(x, w(p + "ln_f.weight", D), w(p + "ln_f.bias", D), eps)
-    return x @ w(p + "wte.weight", V, D).T
+    return x @ w(head, V, D).T
 
 
-def bert(ids, V=61, P=16, D=24, L=2, H=3, F=40, eps=1e-12):
+def bert(ids, V=61, P=16, D=24, L=2, H=3, F=40, eps=1e-12, act=None, head="bert.embeddings.word_embeddings.weight"):
     w = tensor
     linear = lambda x, name, o, i: x @ w(name + ".weight", o, i).T + w(name + ".bias", o)
     norm = lambda x, name: layer_norm(x, w(name + ".weight", D), w(name + ".bias", D), eps)
-    gelu = lambda x: 0.5 * x * (1 + torch.erf(x / math.sqrt(2)))
+    gelu = act or (lambda x: 0.5 * x * (1 + torch.erf(x / math.sqrt(2))))
     e = "bert.embeddings."
     x = w(e + "word_embeddings.weight", V, D)[ids] + w(e + "position_embeddings.weight", P, D)[: len(ids)]
     x = norm(x + w(e + "token_type_embeddings.weight", 2, D)[0], e + "LayerNorm")
@@ -84,7 +90,7 @@ def bert(ids, V=61, P=16, D=24, L=2, H=3, F=40, eps=1e-12):
         x = norm(linear(h, b + "output.dense", D, F) + x, b + "output.LayerNorm")
     c = "cls.predictions."
     x = norm(gelu(linear(x, c + "transform.dense", D, D)), c + "transform.LayerNorm")
-    return x @ w(e + "word_embeddings.weight", V, D).T + w(c + "bias", V)
+    return x @ w(head, V, D).T + w(c + "bias", V)
 
 
 def llama3_scaling(f, factor, low, high, context):  # the frequencies of Llama 3.1 and newer
@@ -101,13 +107,21 @@ def llama3_scaling(f, factor, low, high, context):  # the frequencies of Llama 3
     return torch.tensor(out, dtype=torch.float64)
 
 
-def llama(ids, interleaved=False, V=61, D=24, L=2, H=6, G=2, F=40, eps=1e-5, theta=10000.0, scaling=None):
+def llama(ids, interleaved=False, V=61, D=24, L=2, H=6, G=2, F=40, eps=1e-5, theta=10000.0, scaling=None, linear=1,
+          act=lambda g: g * torch.sigmoid(g), mlp_bias=False, adapters={}, head="lm_head.weight"):
     w = tensor
     E = D // H
 
+    def project(x, name, o, i, bias=False):  # adapters: name -> (rank, factor)
+        y = x @ w(name + ".weight", o, i).T + (w(name + ".bias", o) if bias else 0)
+        if name in adapters:
+            r, factor = adapters[name]
+            y = y + factor * (x @ w(name + ".lora_A.weight", r, i).T @ w(name + ".lora_B.weight", o, r).T)
+        return y
+
     def turn(x):  # [H, S, E]
         i = torch.arange(0, E, 2, dtype=torch.float64)
-        f = theta ** (-i / E)
+        f = theta ** (-i / E) / linear
         f = llama3_scaling(f, *scaling) if scaling else f
         a = torch.outer(torch.arange(x.shape[1], dtype=torch.float64), f)
         c, s = torch.cos(a).float(), torch.sin(a).float()
@@ -121,15 +135,14 @@ def llama(ids, interleaved=False, V=61, D=24, L=2, H=6, G=2, F=40, eps=1e-5, the
     for i in range(L):
         b = f"model.layers.{i}."
         n = rms_norm(x, w(b + "input_layernorm.weight", D), eps)
-        q = turn(heads(n @ w(b + "self_attn.q_proj.weight", D, D).T, H))
-        k = turn(heads(n @ w(b + "self_attn.k_proj.weight", G * E, D).T, G)).repeat_interleave(H // G, 0)
-        v = heads(n @ w(b + "self_attn.v_proj.weight", G * E, D).T, G).repeat_interleave(H // G, 0)
-        x = x + attention(q, k, v, True) @ w(b + "self_attn.o_proj.weight", D, D).T
+        q = turn(heads(project(n, b + "self_attn.q_proj", D, D), H))
+        k = turn(heads(project(n, b + "self_attn.k_proj", G * E, D), G)).repeat_interleave(H // G, 0)
+        v = heads(project(n, b + "self_attn.v_proj", G * E, D), G).repeat_interleave(H // G, 0)
+        x = x + project(attention(q, k, v, True), b + "self_attn.o_proj", D, D)
         n = rms_norm(x, w(b + "post_attention_layernorm.weight", D), eps)
-        g = n @ w(b + "mlp.gate_proj.weight", F, D).T
-        h = g * torch.sigmoid(g) * (n @ w(b + "mlp.up_proj.weight", F, D).T)
-        x = x + h @ w(b + "mlp.down_proj.weight", D, F).T
-    return rms_norm(x, w("model.norm.weight", D), eps) @ w("lm_head.weight", V, D).T
+        h = act(project(n, b + "mlp.gate_proj", F, D, mlp_bias)) * project(n, b + "mlp.up_proj", F, D, mlp_bias)
+        x = x + project(h, b + "mlp.down_proj", D, F, mlp_bias)
+    return rms_norm(x, w("model.norm.weight", D), eps) @ w(head, V, D).T
 
 
 def write_torch_file(path):  # BERT as in bert-base-uncased: old names of the norms, all heads
@@ -160,7 +173,19 @@ def write_torch_file(path):  # BERT as in bert-base-uncased: old names of the no
 
 ids = [1, 2, 3, 60, 0, 17, 42]
 rows = {"gpt2": gpt2(ids), "bert": bert(ids), "llama": llama(ids), "llama-meta": llama(ids, interleaved=True),
-        "llama3": llama(ids, H=3, G=1, scaling=(8.0, 1.0, 8.0, 200))}
+        "llama3": llama(ids, H=3, G=1, scaling=(8.0, 1.0, 8.0, 200)),
+        "gpt2-unscaled": gpt2(ids, divisor=lambda block: 1.0),
+        "gpt2-by-layer": gpt2(ids, divisor=lambda block: math.sqrt(8) * (block + 1), act=torch.relu),
+        "gpt2-untied": gpt2(ids, head="lm_head.weight"),
+        "bert-untied": bert(ids, head="cls.predictions.decoder.weight", act=gelu_tanh),
+        "llama-fields": llama(ids, linear=4.0, act=lambda g: torch.relu(g) ** 2, mlp_bias=True),
+        "llama-tied": llama(ids, head="model.embed_tokens.weight"),
+        # alpha 5 and rank 3; in layer 1 o_proj has rank 2 and alpha 7.
+        "llama-adapters": llama(ids, adapters={
+            "model.layers.0.self_attn.q_proj": (3, 5 / 3), "model.layers.0.mlp.down_proj": (3, 5 / 3),
+            "model.layers.1.self_attn.o_proj": (2, 7 / 2), "model.layers.1.self_attn.q_proj": (3, 5 / 3)}),
+        "llama-stabilized": llama(ids, adapters={
+            f"model.layers.1.self_attn.{n}_proj": (3, 5 / math.sqrt(3)) for n in "qk"})}
 with open("logits.txt", "w") as out:
     for name, logits in rows.items():
         for row in logits.tolist():

@@ -12,20 +12,25 @@ import io.jrun.train.tensor.TensorMemory;
 import io.jrun.train.tensorparallel.ParallelStyle;
 import io.jrun.train.weights.NameMapping;
 import java.util.ArrayList;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import org.bytedeco.pytorch.Scalar;
 import org.bytedeco.pytorch.Tensor;
 import org.bytedeco.pytorch.TensorOptions;
 import org.bytedeco.pytorch.global.torch;
+import org.jspecify.annotations.Nullable;
 
 /**
- * BERT with the head for masked tokens, tied to the embedding. All tokens are of segment 0, and none is padding.
+ * BERT with the head for masked tokens. The head has the matrix of the embedding, or a matrix of its own. All tokens are of segment 0, and none is padding.
  * Source: Devlin et al. 2018; names of the weights as in Hugging Face's {@code modeling_bert.py},
  * {@code BertForMaskedLM}. No dropout.
  */
 public final class Bert extends LanguageModel {
-    private final BertConfig config;
+    private static final String PREDICTIONS = "cls.predictions.";
+    private static final String WORDS = "bert.embeddings.word_embeddings.";
+
+    private BertConfig config;
     private final TokenEmbedding words;
     private final TokenEmbedding positions;
     private final TokenEmbedding segments;
@@ -34,6 +39,8 @@ public final class Bert extends LanguageModel {
     private final Projection headProjection;
     private final Norm headNorm;
     private final Tensor headBias;
+    private final CompositeModule predictions;
+    private @Nullable Projection decoder;
 
     /** A model whose parameters are zero. */
     public Bert(BertConfig config) {
@@ -47,11 +54,16 @@ public final class Bert extends LanguageModel {
         embeddingNorm = embeddings.add("LayerNorm", Norm.layer(width, config.epsilon()));
         layers = bert.add("encoder", new CompositeModule())
                 .add("layer", new ModuleSequence<>(config.layers(), () -> new BertLayer(config)));
-        CompositeModule predictions = add("cls", new CompositeModule()).add("predictions", new CompositeModule());
+        predictions = add("cls", new CompositeModule()).add("predictions", new CompositeModule());
         headBias = TensorMemory.own(predictions.register_parameter("bias", torch.zeros(config.vocabulary())));
         CompositeModule transform = predictions.add("transform", new CompositeModule());
         headProjection = transform.add("dense", new Projection(width, width, true, Layout.LINEAR));
         headNorm = transform.add("LayerNorm", Norm.layer(width, config.epsilon()));
+        decoder = config.isTied() ? null : addDecoder();
+    }
+
+    private Projection addDecoder() {
+        return predictions.add("decoder", new Projection(config.width(), config.vocabulary(), false, Layout.LINEAR));
     }
 
     @Override
@@ -71,8 +83,9 @@ public final class Bert extends LanguageModel {
     }
 
     private Tensor logits(Tensor x_BSD) {
-        Tensor head_BSD = headNorm.forward(torch.gelu(headProjection.forward(x_BSD)));
-        return words.logits(head_BSD).add(headBias);
+        Tensor head_BSD = headNorm.forward(config.activation().of(headProjection.forward(x_BSD)));
+        Projection own = decoder;
+        return (own == null ? words.logits(head_BSD) : own.forward(head_BSD)).add(headBias);
     }
 
     @Override
@@ -82,7 +95,8 @@ public final class Bert extends LanguageModel {
         for (int i = 0; i < layers.list().size(); i++) {
             all.add(pipelineLayer("layer" + i, layers.list().get(i)::forward, "bert.encoder.layer." + i + "."));
         }
-        all.add(pipelineLayer("head", this::logits, "cls.", "bert.embeddings.word_embeddings."));
+        String[] ofHead = config.isTied() ? new String[] {"cls.", WORDS} : new String[] {"cls."};
+        all.add(pipelineLayer("head", this::logits, ofHead));
         return all;
     }
 
@@ -129,16 +143,34 @@ public final class Bert extends LanguageModel {
     /** Files from TensorFlow call weight and bias of a norm gamma and beta. Heads of other tasks are not needed. */
     @Override
     public NameMapping mapping() {
-        Map<String, String> rules = rulesOfTorchFiles();
+        Map<String, String> rules = new LinkedHashMap<>();
         rules.put("LayerNorm\\.gamma$", "LayerNorm.weight");
         rules.put("LayerNorm\\.beta$", "LayerNorm.bias");
         rules.put("^(embeddings|encoder|pooler)\\.", "bert.$1.");
         return NameMapping.of(
                 rules,
-                List.of(
-                        "bert\\.embeddings\\.position_ids",
-                        "bert\\.pooler\\..*",
-                        "cls\\.seq_relationship\\..*",
-                        "cls\\.predictions\\.decoder\\.(weight|bias)"));
+                List.of("bert\\.embeddings\\.position_ids", "bert\\.pooler\\..*", "cls\\.seq_relationship\\..*"));
+    }
+
+    /** The bias of the head has two names. */
+    @Override
+    public Map<String, String> tiedNames() {
+        Map<String, String> tied = new LinkedHashMap<>();
+        tied.put(PREDICTIONS + "decoder.bias", PREDICTIONS + "bias");
+        if (config.isTied()) {
+            tied.put(PREDICTIONS + "decoder.weight", WORDS + "weight");
+        }
+        return tied;
+    }
+
+    @Override
+    public void untie(String name) {
+        if (!name.equals(PREDICTIONS + "decoder.weight")) {
+            throw new IllegalArgumentException("the model has one tensor for '" + name + "' and '"
+                    + tiedNames().get(name) + "', but the file has two different tensors");
+        }
+        config = config.untied();
+        decoder = addDecoder();
+        keepUntied();
     }
 }

@@ -1,5 +1,6 @@
 package io.jrun.models.bert;
 
+import io.jrun.models.transformer.Activation;
 import io.jrun.models.transformer.Projection;
 import io.jrun.train.layer.AttentionLayer;
 import io.jrun.train.layer.CompositeModule;
@@ -8,7 +9,6 @@ import io.jrun.train.layer.LinearLayer.Layout;
 import io.jrun.train.layer.Norm;
 import java.util.List;
 import org.bytedeco.pytorch.Tensor;
-import org.bytedeco.pytorch.global.torch;
 
 /** One layer of BERT's encoder: attention and feed-forward layer, each with a norm after its residual sum. */
 final class BertLayer extends CompositeModule {
@@ -21,9 +21,11 @@ final class BertLayer extends CompositeModule {
     private final Projection feedForwardIn;
     private final Projection feedForwardOut;
     private final Norm feedForwardNorm;
+    private final Activation activation;
 
     BertLayer(BertConfig config) {
         long width = config.width();
+        activation = config.activation();
         attend = add("attend", new AttentionLayer(width / config.heads()));
         CompositeModule attention = add("attention", new CompositeModule());
         CompositeModule self = attention.add("self", new CompositeModule());
@@ -48,7 +50,7 @@ final class BertLayer extends CompositeModule {
         Tensor attended =
                 attend.attend(attend.split(qkv.get(0)), attend.split(qkv.get(1)), attend.split(qkv.get(2)), false);
         Tensor y_BSD = attentionNorm.forward(attentionOut.forward(attended).add(x_BSD));
-        Tensor inner = torch.gelu(feedForwardIn.forward(y_BSD));
+        Tensor inner = activation.of(feedForwardIn.forward(y_BSD));
         return feedForwardNorm.forward(feedForwardOut.forward(inner).add(y_BSD));
     }
 }

@@ -1,5 +1,6 @@
 package io.jrun.models.gpt2;
 
+import io.jrun.models.transformer.Activation;
 import io.jrun.models.transformer.DecoderStack;
 import io.jrun.models.transformer.ExpertLayers;
 import io.jrun.models.transformer.LanguageModel;
@@ -17,11 +18,11 @@ import io.jrun.train.pipeline.PipelineLayer;
 import io.jrun.train.tensorparallel.ParallelStyle;
 import io.jrun.train.weights.NameMapping;
 import java.util.ArrayList;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.function.UnaryOperator;
 import org.bytedeco.pytorch.Tensor;
-import org.bytedeco.pytorch.global.torch;
 
 /**
  * GPT-2: a decoder with learned positions and norms before the sublayers. The output layer has the matrix of the
@@ -33,12 +34,12 @@ public final class Gpt2 extends LanguageModel {
     private static final DecoderStack.PartNames PARTS = new DecoderStack.PartNames(
             "transformer.wte", List.of("transformer.wpe"), "transformer.h", "transformer.ln_f", "lm_head");
 
-    private final Gpt2Config config;
+    private Gpt2Config config;
     private final ExpertLayers experts;
     private final TokenEmbedding tokens;
     private final TokenEmbedding positions;
     private final SequencePositions places = add("places", new SequencePositions());
-    private final DecoderStack stack;
+    private DecoderStack stack;
 
     /** A model whose parameters are zero. */
     public Gpt2(Gpt2Config config) {
@@ -62,13 +63,15 @@ public final class Gpt2 extends LanguageModel {
                 "h",
                 new ModuleSequence<>(
                         config.layers(),
-                        () -> new Block(config, experts.isAt(blocks.size()) ? experts : ExpertLayers.NONE),
+                        () -> new Block(
+                                config, blocks.size(), experts.isAt(blocks.size()) ? experts : ExpertLayers.NONE),
                         (name, block) -> blocks.add(wrapper.wrap("transformer.h." + name, block, block::forward))));
         Norm norm = transformer.add("ln_f", Norm.layer(config.width(), config.epsilon()));
-        Projection head = config.isTied()
-                ? null
-                : add("lm_head", new Projection(config.width(), config.vocabulary(), false, Layout.LINEAR));
-        stack = new DecoderStack(this::embed, blocks, norm, tokens, head);
+        stack = new DecoderStack(this::embed, blocks, norm, tokens, config.isTied() ? null : addHead());
+    }
+
+    private Projection addHead() {
+        return add(PARTS.head(), new Projection(config.width(), config.vocabulary(), false, Layout.LINEAR));
     }
 
     @Override
@@ -125,12 +128,21 @@ public final class Gpt2 extends LanguageModel {
     /** Files of OpenAI's sizes lack the prefix. Masks are buffers of older versions. */
     @Override
     public NameMapping mapping() {
-        Map<String, String> rules = rulesOfTorchFiles();
+        Map<String, String> rules = new LinkedHashMap<>();
         rules.put("^(wte|wpe|h|ln_f)\\.", "transformer.$1.");
-        List<String> unused = config.isTied()
-                ? List.of(".*\\.attn\\.(masked_)?bias", "lm_head\\.weight")
-                : List.of(".*\\.attn\\.(masked_)?bias");
-        return NameMapping.of(rules, unused);
+        return NameMapping.of(rules, List.of(".*\\.attn\\.(masked_)?bias"));
+    }
+
+    @Override
+    public Map<String, String> tiedNames() {
+        return config.isTied() ? Map.of("lm_head.weight", "transformer.wte.weight") : Map.of();
+    }
+
+    @Override
+    public void untie(String name) {
+        config = config.untied();
+        stack = stack.withHead(addHead());
+        keepUntied();
     }
 
     private static final class Block extends CompositeModule {
@@ -141,9 +153,9 @@ public final class Gpt2 extends LanguageModel {
         private final Norm feedForwardNorm;
         private final UnaryOperator<Tensor> feedForward;
 
-        Block(Gpt2Config config, ExpertLayers experts) {
+        Block(Gpt2Config config, long number, ExpertLayers experts) {
             long width = config.width();
-            attend = add("attend", new AttentionLayer(width / config.heads()));
+            attend = add("attend", new AttentionLayer(width / config.heads(), config.queryFactor(number)));
             attentionNorm = add("ln_1", Norm.layer(width, config.epsilon()));
             CompositeModule attention = add("attn", new CompositeModule());
             queriesKeysValues = attention.add("c_attn", new Projection(width, 3 * width, true, Layout.CONV1D));
@@ -165,14 +177,16 @@ public final class Gpt2 extends LanguageModel {
     private static final class FeedForward extends CompositeModule {
         private final Projection in;
         private final Projection out;
+        private final Activation activation;
 
         FeedForward(Gpt2Config config) {
+            activation = config.activation();
             in = add("c_fc", new Projection(config.width(), config.inner(), true, Layout.CONV1D));
             out = add("c_proj", new Projection(config.inner(), config.width(), true, Layout.CONV1D));
         }
 
         Tensor forward(Tensor x_BSD) {
-            return out.forward(torch.gelu(in.forward(x_BSD), "tanh"));
+            return out.forward(activation.of(in.forward(x_BSD)));
         }
     }
 }

@@ -1,9 +1,12 @@
 package io.jrun.models.gpt2;
 
+import io.jrun.models.transformer.Activation;
+import io.jrun.models.transformer.ConfigFields;
 import io.jrun.models.transformer.LanguageModel;
 import io.jrun.train.json.JsonObject;
 import io.jrun.train.tensorparallel.ParallelStyle;
 import java.util.LinkedHashMap;
+import java.util.List;
 import java.util.Map;
 
 /**
@@ -11,6 +14,9 @@ import java.util.Map;
  *
  * @param inner width of the feed-forward layer
  * @param isTied whether the output layer uses the matrix of the embedding
+ * @param activation of the feed-forward layer
+ * @param scalesAttention whether the products of queries and keys are divided by the root of the width of a head
+ * @param scalesByLayer whether the products are also divided by the number of the block, counted from 1
  */
 public record Gpt2Config(
         long vocabulary,
@@ -20,12 +26,33 @@ public record Gpt2Config(
         long heads,
         long inner,
         double epsilon,
-        boolean isTied) {
-    /** Checks that the heads divide the width. */
+        boolean isTied,
+        Activation activation,
+        boolean scalesAttention,
+        boolean scalesByLayer) {
+    private static final String ACTIVATION = "activation_function";
+
+    /** Checks that the heads divide the width, and the range of the epsilon. */
     public Gpt2Config {
         if (width % heads != 0) {
             throw new IllegalArgumentException("n_embd " + width + " is not a multiple of n_head " + heads);
         }
+        if (!(epsilon >= 0)) {
+            throw new IllegalArgumentException("layer_norm_epsilon is " + epsilon + ", expected at least 0");
+        }
+    }
+
+    /** With the activation and the scale of the published GPT-2. */
+    public Gpt2Config(
+            long vocabulary,
+            long context,
+            long width,
+            long layers,
+            long heads,
+            long inner,
+            double epsilon,
+            boolean isTied) {
+        this(vocabulary, context, width, layers, heads, inner, epsilon, isTied, Activation.GELU_TANH, true, false);
     }
 
     /**
@@ -33,21 +60,69 @@ public record Gpt2Config(
      * message names the value.
      */
     public static Gpt2Config of(JsonObject json) {
-        String activation = json.text("activation_function").orElse("gelu_new");
-        if (!activation.equals("gelu_new") || json.flag("scale_attn_by_inverse_layer_idx", false)) {
-            throw new IllegalArgumentException("config.json asks for activation_function " + activation
-                    + " or scale_attn_by_inverse_layer_idx; jrun's GPT-2 has gelu_new without that scale");
-        }
-        long width = json.count("n_embd");
+        fields(json);
+        long width = size(json, "n_embd", "hidden_size", Integer.MAX_VALUE);
         return new Gpt2Config(
                 json.count("vocab_size"),
-                json.countOr("n_positions", json.countOr("n_ctx", 1024)),
+                json.countOr("n_positions", json.countOr("max_position_embeddings", json.countOr("n_ctx", 1024))),
                 width,
-                json.count("n_layer", LanguageModel.MAX_LAYERS),
-                json.count("n_head"),
+                size(json, "n_layer", "num_hidden_layers", LanguageModel.MAX_LAYERS),
+                size(json, "n_head", "num_attention_heads", Integer.MAX_VALUE),
                 json.countOr("n_inner", 4 * width),
                 json.number("layer_norm_epsilon", 1e-5),
-                json.flag("tie_word_embeddings", true));
+                json.flag("tie_word_embeddings", true),
+                Activation.named(ACTIVATION, json.text(ACTIVATION).orElse("gelu_new")),
+                json.flag("scale_attn_weights", true),
+                json.flag("scale_attn_by_inverse_layer_idx", false));
+    }
+
+    /** One line about the fields that no GPT-2 has; empty if there are none. */
+    public static List<String> notes(JsonObject json) {
+        return fields(json).notes();
+    }
+
+    private static ConfigFields fields(JsonObject json) {
+        return ConfigFields.ofTransformers(json, "GPT-2")
+                .read("vocab_size", "n_positions", "max_position_embeddings", "n_ctx", "n_embd", "hidden_size")
+                .read("n_layer", "num_hidden_layers", "n_head", "num_attention_heads", "n_inner", ACTIVATION)
+                .read("layer_norm_epsilon", "tie_word_embeddings", "scale_attn_weights")
+                .read("scale_attn_by_inverse_layer_idx")
+                .flag("add_cross_attention", false)
+                // The order of the operations in mixed precision.
+                .withoutEffect("reorder_and_upcast_attn", "is_decoder")
+                .withoutEffect("resid_pdrop", "embd_pdrop", "attn_pdrop") // jrun trains without dropout.
+                .withoutEffect("summary_type", "summary_use_proj", "summary_activation", "summary_proj_to_labels")
+                .withoutEffect("summary_first_dropout");
+    }
+
+    /** The size of a field that has two names. */
+    private static long size(JsonObject json, String key, String otherKey, long max) {
+        if (json.has(key) && json.has(otherKey) && json.integer(key) != json.integer(otherKey)) {
+            throw new IllegalArgumentException("config.json: '" + key + "' is " + json.integer(key) + " but '"
+                    + otherKey + "' is " + json.integer(otherKey) + "; both are the same size");
+        }
+        return json.count(json.has(key) || !json.has(otherKey) ? key : otherKey, max);
+    }
+
+    /** The factor of the queries of a block, counted from 0: 1 for the published GPT-2. */
+    double queryFactor(long block) {
+        double unscaled = scalesAttention ? 1 : Math.sqrt((double) width / heads);
+        return scalesByLayer ? unscaled / (block + 1) : unscaled;
+    }
+
+    Gpt2Config untied() {
+        return new Gpt2Config(
+                vocabulary,
+                context,
+                width,
+                layers,
+                heads,
+                inner,
+                epsilon,
+                false,
+                activation,
+                scalesAttention,
+                scalesByLayer);
     }
 
     /** The plan by which tensor parallel ranks share the layers of a model without experts. */
@@ -73,7 +148,7 @@ public record Gpt2Config(
                 {
                   "architectures": ["GPT2LMHeadModel"],
                   "model_type": "gpt2",
-                  "activation_function": "gelu_new",
+                  "activation_function": "%s",
                   "vocab_size": %d,
                   "n_positions": %d,
                   "n_embd": %d,
@@ -81,8 +156,21 @@ public record Gpt2Config(
                   "n_head": %d,
                   "n_inner": %d,
                   "layer_norm_epsilon": %s,
-                  "tie_word_embeddings": %b
+                  "tie_word_embeddings": %b,
+                  "scale_attn_weights": %b,
+                  "scale_attn_by_inverse_layer_idx": %b
                 }
-                """.formatted(vocabulary, context, width, layers, heads, inner, epsilon, isTied);
+                """.formatted(
+                        activation.configName(),
+                        vocabulary,
+                        context,
+                        width,
+                        layers,
+                        heads,
+                        inner,
+                        epsilon,
+                        isTied,
+                        scalesAttention,
+                        scalesByLayer);
     }
 }

@@ -18,6 +18,7 @@ import io.jrun.train.tensor.TensorMemory;
 import io.jrun.train.tensorparallel.ParallelStyle;
 import io.jrun.train.weights.NameMapping;
 import java.util.ArrayList;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.function.UnaryOperator;
@@ -37,10 +38,10 @@ public final class Llama extends LanguageModel {
     private static final DecoderStack.PartNames PARTS =
             new DecoderStack.PartNames("model.embed_tokens", List.of(), "model.layers", "model.norm", "lm_head");
 
-    private final LlamaConfig config;
+    private LlamaConfig config;
     private final ExpertLayers experts;
     private final SequencePositions positions = add("positions", new SequencePositions());
-    private final DecoderStack stack;
+    private DecoderStack stack;
 
     /** A model whose parameters are zero. */
     public Llama(LlamaConfig config) {
@@ -67,10 +68,11 @@ public final class Llama extends LanguageModel {
                                 config, experts.isAt(layers.size()) ? experts : ExpertLayers.NONE, positions),
                         (name, layer) -> layers.add(wrapper.wrap("model.layers." + name, layer, layer::forward))));
         Norm norm = model.add("norm", Norm.rootMeanSquare(config.width(), config.epsilon()));
-        Projection head = config.isTied()
-                ? null
-                : add("lm_head", new Projection(config.width(), config.vocabulary(), false, Layout.LINEAR));
-        stack = new DecoderStack(tokens::forward, layers, norm, tokens, head);
+        stack = new DecoderStack(tokens::forward, layers, norm, tokens, config.isTied() ? null : addHead());
+    }
+
+    private Projection addHead() {
+        return add(PARTS.head(), new Projection(config.width(), config.vocabulary(), false, Layout.LINEAR));
     }
 
     @Override
@@ -145,8 +147,8 @@ public final class Llama extends LanguageModel {
 
     @Override
     public NameMapping mapping() {
-        Map<String, String> rules = rulesOfTorchFiles();
-        rules.put("^tok_embeddings\\.", "model.embed_tokens.");
+        Map<String, String> rules = new LinkedHashMap<>();
+        rules.put("^(tok_embeddings|embed_tokens)\\.", "model.embed_tokens.");
         rules.put("^norm\\.", "model.norm.");
         rules.put("^output\\.", "lm_head.");
         rules.put("^layers\\.", "model.layers.");
@@ -156,9 +158,18 @@ public final class Llama extends LanguageModel {
         rules.put("\\.feed_forward\\.w3\\.", ".mlp.up_proj.");
         rules.put("\\.attention_norm\\.", ".input_layernorm.");
         rules.put("\\.ffn_norm\\.", ".post_attention_layernorm.");
-        List<String> unused = config.isTied()
-                ? List.of(".*rotary_emb\\.inv_freq", "rope\\.freqs", "lm_head\\.weight")
-                : List.of(".*rotary_emb\\.inv_freq", "rope\\.freqs");
-        return NameMapping.of(rules, unused);
+        return NameMapping.of(rules, List.of(".*rotary_emb\\.inv_freq", "rope\\.freqs"));
+    }
+
+    @Override
+    public Map<String, String> tiedNames() {
+        return config.isTied() ? Map.of("lm_head.weight", "model.embed_tokens.weight") : Map.of();
+    }
+
+    @Override
+    public void untie(String name) {
+        config = config.untied();
+        stack = stack.withHead(addHead());
+        keepUntied();
     }
 }

@@ -1,5 +1,6 @@
 package io.jrun.models.llama;
 
+import io.jrun.models.transformer.Activation;
 import io.jrun.models.transformer.ExpertLayers;
 import io.jrun.models.transformer.Projection;
 import io.jrun.models.transformer.RotaryEmbedding;
@@ -13,7 +14,6 @@ import io.jrun.train.layer.SequencePositions;
 import java.util.List;
 import java.util.function.UnaryOperator;
 import org.bytedeco.pytorch.Tensor;
-import org.bytedeco.pytorch.global.torch;
 
 /** One layer of Llama: attention and a SwiGLU layer (Shazeer 2020), each with a norm before. */
 final class LlamaLayer extends CompositeModule {
@@ -44,7 +44,7 @@ final class LlamaLayer extends CompositeModule {
         attentionOut = attention.add("o_proj", new Projection(queryWidth, width, hasBias, Layout.LINEAR));
         feedForwardNorm = add("post_attention_layernorm", Norm.rootMeanSquare(width, config.epsilon()));
         feedForward = experts.equals(ExpertLayers.NONE)
-                ? add("mlp", new FeedForward(width, config.inner()))::forward
+                ? add("mlp", new FeedForward(config))::forward
                 : add("mlp", experts.layer(ExpertNetwork.Kind.SWIGLU, width, config.inner()))::forward;
     }
 
@@ -63,16 +63,21 @@ final class LlamaLayer extends CompositeModule {
         private final Projection gate;
         private final Projection up;
         private final Projection down;
+        private final Activation activation;
 
-        FeedForward(long width, long inner) {
-            gate = add("gate_proj", new Projection(width, inner, false, Layout.LINEAR));
-            up = add("up_proj", new Projection(width, inner, false, Layout.LINEAR));
-            down = add("down_proj", new Projection(inner, width, false, Layout.LINEAR));
+        FeedForward(LlamaConfig config) {
+            long width = config.width();
+            long inner = config.inner();
+            boolean hasBias = config.hasFeedForwardBias();
+            gate = add("gate_proj", new Projection(width, inner, hasBias, Layout.LINEAR));
+            up = add("up_proj", new Projection(width, inner, hasBias, Layout.LINEAR));
+            down = add("down_proj", new Projection(inner, width, hasBias, Layout.LINEAR));
+            activation = config.activation();
         }
 
         Tensor forward(Tensor x_BSD) {
             List<Tensor> gateAndUp = LinearLayer.forwardAll(x_BSD, List.of(gate, up));
-            return down.forward(torch.silu(gateAndUp.get(0)).mul(gateAndUp.get(1)));
+            return down.forward(activation.of(gateAndUp.get(0)).mul(gateAndUp.get(1)));
         }
     }
 }

@@ -29,6 +29,11 @@ public record DecoderStack(
         blocks = List.copyOf(blocks);
     }
 
+    /** The same computation with an output layer of its own. */
+    public DecoderStack withHead(Projection newHead) {
+        return new DecoderStack(embedding, blocks, norm, tokens, newHead);
+    }
+
     /** Logits [B, S, V] of token numbers [B, S]. */
     public Tensor forward(Tensor tokens_BS) {
         Tensor x_BSD = embedding.apply(tokens_BS);

@@ -7,11 +7,15 @@ import io.jrun.train.pipeline.PipelineLayer;
 import io.jrun.train.tensor.ModuleTensors;
 import io.jrun.train.tensorparallel.ParallelStyle;
 import io.jrun.train.weights.NameMapping;
+import io.jrun.train.weights.PretrainedModule;
+import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.function.UnaryOperator;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 import java.util.stream.Stream;
 import org.bytedeco.pytorch.Tensor;
 import org.jspecify.annotations.Nullable;
@@ -21,11 +25,14 @@ import org.jspecify.annotations.Nullable;
  * until the program loads or {@link #initialize initialises} the model. Shapes: B texts, S tokens, V vocabulary, D
  * width. Confined to one thread at a time.
  */
-public abstract class LanguageModel extends CompositeModule {
+public abstract class LanguageModel extends CompositeModule implements PretrainedModule {
     /** Deeper than each published model: a larger number in a file is an error of the file. */
     public static final long MAX_LAYERS = 4096;
 
+    private static final Pattern TIED = Pattern.compile("(\"tie_word_embeddings\"\\s*:\\s*)(true|null)");
+
     private final TokenLoss loss = add("loss", new TokenLoss());
+    private final List<String> notes = new ArrayList<>();
     private @Nullable String givenConfig;
 
     /** For subclasses. */
@@ -67,6 +74,27 @@ public abstract class LanguageModel extends CompositeModule {
         givenConfig = text;
     }
 
+    /** For subclasses that have untied their output layer: a saved config.json says so. */
+    protected final void keepUntied() {
+        String text = givenConfig;
+        if (text != null) {
+            Matcher tied = TIED.matcher(text);
+            givenConfig = tied.find()
+                    ? tied.replaceFirst("$1false")
+                    : text.replaceFirst("\\{", "{\n  \"tie_word_embeddings\": false,");
+        }
+    }
+
+    /** Adds lines for {@link #notes()}. */
+    public final void addNotes(List<String> lines) {
+        notes.addAll(lines);
+    }
+
+    @Override
+    public final List<String> notes() {
+        return List.copyOf(notes);
+    }
+
     /** Maps the names in files of Hugging Face and others to the names of this module. */
     public abstract NameMapping mapping();
 
@@ -87,14 +115,6 @@ public abstract class LanguageModel extends CompositeModule {
         Map<String, Tensor> used = new LinkedHashMap<>(ModuleTensors.parameters(this));
         used.keySet().removeIf(parameter -> Stream.of(prefixes).noneMatch(parameter::startsWith));
         return new PipelineLayer(name, used, forward);
-    }
-
-    /** Rules for files of {@code torch.save}: the state of a wrapped module, or of a dictionary of a training. */
-    protected static Map<String, String> rulesOfTorchFiles() {
-        Map<String, String> rules = new LinkedHashMap<>();
-        rules.put("^(state_dict|model_state_dict)\\.", "");
-        rules.put("^module\\.", "");
-        return rules;
     }
 
     /**

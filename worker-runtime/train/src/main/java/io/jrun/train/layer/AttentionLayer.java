@@ -1,6 +1,7 @@
 package io.jrun.train.layer;
 
 import org.bytedeco.pytorch.Module;
+import org.bytedeco.pytorch.Scalar;
 import org.bytedeco.pytorch.Tensor;
 
 /**
@@ -10,6 +11,7 @@ import org.bytedeco.pytorch.Tensor;
  */
 public final class AttentionLayer extends Module {
     private final long headWidth;
+    private final double queryFactor;
     private AttentionOperation operation = AttentionOperation.LOCAL;
 
     /**
@@ -18,7 +20,13 @@ public final class AttentionLayer extends Module {
      * @param headWidth E
      */
     public AttentionLayer(long headWidth) {
+        this(headWidth, 1);
+    }
+
+    /** As {@link #AttentionLayer(long)}, with queries that are multiplied by a factor. */
+    public AttentionLayer(long headWidth, double queryFactor) {
         this.headWidth = headWidth;
+        this.queryFactor = queryFactor;
     }
 
     /** [B, S, H * E] as [B, H, S, E]. */
@@ -36,8 +44,9 @@ public final class AttentionLayer extends Module {
      * @param isCausal whether a position sees only itself and the positions before
      */
     public Tensor attend(Tensor q_BHSE, Tensor k_BGSE, Tensor v_BGSE, boolean isCausal) {
+        Tensor queries = queryFactor == 1 ? q_BHSE : q_BHSE.mul(new Scalar(queryFactor));
         return operation
-                .apply(q_BHSE, k_BGSE, v_BGSE, isCausal)
+                .apply(queries, k_BGSE, v_BGSE, isCausal)
                 .transpose(1, 2)
                 .reshape(q_BHSE.size(0), q_BHSE.size(2), q_BHSE.size(1) * headWidth);
     }

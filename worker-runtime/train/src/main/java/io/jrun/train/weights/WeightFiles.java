@@ -17,6 +17,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.TreeMap;
 
 /**
  * The tensors of a model on disk, by name: one file, or several files with an index. Thread-safe.
@@ -76,6 +77,21 @@ public final class WeightFiles implements AutoCloseable {
             throw new CheckpointException(path + " lacks tensor '" + name + "'");
         }
         return file;
+    }
+
+    /** A sentence about the objects in the files, which jrun does not read; empty if there are none. */
+    String objects() {
+        Map<String, String> objects = new TreeMap<>();
+        open.forEach(file -> objects.putAll(file.objects()));
+        if (objects.isEmpty()) {
+            return "";
+        }
+        List<String> some = objects.entrySet().stream()
+                .limit(3)
+                .map(entry -> "'" + entry.getKey() + "' (" + entry.getValue() + ")")
+                .toList();
+        return " The file has objects, which jrun does not read: " + String.join(", ", some)
+                + ". Save model.state_dict() instead of an object.";
     }
 
     /** The bytes of tensors that were read from all files so far. */

@@ -4,13 +4,13 @@ import io.jrun.comm.ProcessGroup;
 import io.jrun.comm.Work;
 import io.jrun.comm.World;
 import io.jrun.train.checkpoint.CheckpointException;
+import io.jrun.train.json.OneLine;
 import io.jrun.train.tensor.ModuleTensors;
 import io.jrun.train.tensor.TensorCollectives;
 import java.nio.file.Path;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Deque;
-import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
@@ -30,24 +30,20 @@ public final class WeightLoader {
     private WeightLoader() {}
 
     /**
-     * Loads in a single process.
+     * Loads in a single process. Prints a line to standard error for the tensors of the files that the module does not
+     * use, and each of the module's {@link PretrainedModule#notes()}.
      *
      * @return bytes read from the files
      * @throws CheckpointException if a tensor is missing or a file is malformed; the message is one line with the name.
      *     The module may be changed only if a file cannot be read to its end
      */
     public static long load(Module module, Path path, NameMapping mapping) {
-        Map<String, Tensor> own = ModuleTensors.all(module);
-        try (WeightFiles files = WeightFiles.open(path)) {
-            WeightPlan.match(files, own, mapping, path.toString())
-                    .forEach((name, fileName) ->
-                            files.fileOf(fileName).read(fileName, Objects.requireNonNull(own.get(name))));
-            return files.bytesRead();
-        }
+        return loadAlone(module, path, mapping, true);
     }
 
     /**
-     * Loads on all ranks of a world. All ranks call this method with the same arguments.
+     * Loads on all ranks of a world. All ranks call this method with the same arguments. Rank 0 prints the lines of
+     * {@link #load(Module, Path, NameMapping)}.
      *
      * @param readers the ranks that read {@code path}; the other ranks need not see the files
      * @return bytes that this rank has read from the files
@@ -55,36 +51,51 @@ public final class WeightLoader {
      */
     public static long load(Module module, Path path, NameMapping mapping, World world, WeightReaders readers) {
         return switch (readers) {
-            case EVERY_RANK -> load(module, path, mapping);
-            case RANK_0 -> distribute(module, path, mapping, world.group());
+            case EVERY_RANK -> loadAlone(module, path, mapping, world.rank() == 0);
+            case RANK_0 -> distribute(module, path, mapping, world.group(), world.rank() == 0);
             case ONE_PER_NODE -> {
                 try (ProcessGroup node = world.group().split(world.nodeRank(), world.rank())) {
-                    yield distribute(module, path, mapping, node);
+                    yield distribute(module, path, mapping, node, world.rank() == 0);
                 }
             }
         };
     }
 
-    private static long distribute(Module module, Path path, NameMapping mapping, ProcessGroup group) {
-        Map<String, Tensor> own = ModuleTensors.all(module);
+    private static long loadAlone(Module module, Path path, NameMapping mapping, boolean isPrinting) {
+        try (WeightFiles files = WeightFiles.open(path)) {
+            WeightMatch match = match(files, module, mapping, path, isPrinting);
+            Map<String, Tensor> own = ModuleTensors.all(module);
+            match.fileNames()
+                    .forEach((name, fileName) ->
+                            files.fileOf(fileName).read(fileName, Objects.requireNonNull(own.get(name))));
+            return files.bytesRead();
+        }
+    }
+
+    private static long distribute(
+            Module module, Path path, NameMapping mapping, ProcessGroup group, boolean isPrinting) {
         if (group.groupRank() != 0) {
             WeightPlan plan = group.objects().broadcast(null, 0, WeightPlan.CODEC);
             plan.requirePossible();
-            transfer(group, plan.names(), own, _ -> {});
+            untie(module, plan.untied(), path);
+            transfer(group, plan.names(), ModuleTensors.all(module), _ -> {});
             return 0;
         }
         WeightFiles files;
-        Map<String, String> fileNames;
+        WeightMatch match;
         try {
             files = WeightFiles.open(path);
-            fileNames = match(files, own, mapping, path);
+            match = matchOrClose(files, module, mapping, path, isPrinting);
         } catch (CheckpointException e) {
             WeightPlan _ = group.objects().broadcast(WeightPlan.failed(e), 0, WeightPlan.CODEC);
             throw e;
         }
         try (files) {
+            Map<String, String> fileNames = match.fileNames();
+            Map<String, Tensor> own = ModuleTensors.all(module);
             List<String> names = new ArrayList<>(fileNames.keySet());
-            WeightPlan _ = group.objects().broadcast(new WeightPlan(Optional.empty(), names), 0, WeightPlan.CODEC);
+            WeightPlan _ = group.objects()
+                    .broadcast(new WeightPlan(Optional.empty(), match.untied(), names), 0, WeightPlan.CODEC);
             transfer(group, names, own, name -> {
                 String fileName = Objects.requireNonNull(fileNames.get(name));
                 files.fileOf(fileName).read(fileName, Objects.requireNonNull(own.get(name)));
@@ -96,13 +107,38 @@ public final class WeightLoader {
         }
     }
 
-    private static Map<String, String> match(
-            WeightFiles files, Map<String, Tensor> own, NameMapping mapping, Path path) {
+    private static WeightMatch matchOrClose(
+            WeightFiles files, Module module, NameMapping mapping, Path path, boolean isPrinting) {
         try {
-            return new LinkedHashMap<>(WeightPlan.match(files, own, mapping, path.toString()));
+            return match(files, module, mapping, path, isPrinting);
         } catch (CheckpointException e) {
             files.close();
             throw e;
+        }
+    }
+
+    /** Matches the names, unties what the files have twice, and prints the notes. */
+    private static WeightMatch match(
+            WeightFiles files, Module module, NameMapping mapping, Path path, boolean isPrinting) {
+        Map<String, String> tied = module instanceof PretrainedModule pretrained ? pretrained.tiedNames() : Map.of();
+        WeightMatch match = WeightMatch.of(files, ModuleTensors.all(module), tied, mapping, path.toString());
+        untie(module, match.untied(), path);
+        if (isPrinting) {
+            List<String> notes =
+                    new ArrayList<>(module instanceof PretrainedModule pretrained ? pretrained.notes() : List.of());
+            match.note(path.toString()).ifPresent(notes::add);
+            notes.forEach(note -> System.err.println("jrun: note: " + OneLine.of(note)));
+        }
+        return match;
+    }
+
+    private static void untie(Module module, List<String> names, Path path) {
+        try {
+            if (module instanceof PretrainedModule pretrained) {
+                names.forEach(pretrained::untie);
+            }
+        } catch (IllegalArgumentException e) {
+            throw new CheckpointException(path + ": " + e.getMessage(), e);
         }
     }
 
