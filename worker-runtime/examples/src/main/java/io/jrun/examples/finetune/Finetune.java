@@ -97,6 +97,9 @@ public final class Finetune {
         } catch (CheckpointException e) {
             throw new InvalidArgumentException(String.valueOf(e.getMessage()));
         }
+        if (world.rank() == 0) {
+            lora.ifPresent(adapters -> adapters.notes().forEach(note -> System.err.println("jrun: note: " + note)));
+        }
         if (!options.tokens().isEmpty()) {
             if (world.rank() == 0) {
                 System.out.println(logits(

@@ -21,6 +21,7 @@ import java.util.Objects;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.TreeSet;
+import java.util.function.Supplier;
 import org.bytedeco.pytorch.Generator;
 import org.bytedeco.pytorch.GeneratorOptional;
 import org.bytedeco.pytorch.NoGradGuard;
@@ -36,15 +37,18 @@ import org.bytedeco.pytorch.global.torch;
 public final class Lora {
     private static final String PEFT_PREFIX = "base_model.model.";
     private static final String WEIGHTS = "adapter_model.safetensors";
+    private static final String OLD_WEIGHTS = "adapter_model.bin";
     private static final String CONFIG = "adapter_config.json";
 
     private final LanguageModel model;
-    private final LoraOptions options;
+    private final Supplier<String> configJson;
+    private final List<String> notes;
     private final Map<String, Projection> adapted = new TreeMap<>();
 
-    private Lora(LanguageModel model, LoraOptions options) {
+    private Lora(LanguageModel model, Supplier<String> configJson, List<String> notes) {
         this.model = model;
-        this.options = options;
+        this.configJson = configJson;
+        this.notes = notes;
     }
 
     /**
@@ -55,34 +59,52 @@ public final class Lora {
      *     projections
      */
     public static Lora attach(LanguageModel model, LoraOptions options) {
-        Lora lora = new Lora(model, options);
-        Set<String> known = new TreeSet<>();
-        model.descendants(Projection.class).forEach((name, projection) -> {
-            known.add(lastWord(name));
-            if (options.targets().contains(lastWord(name))) {
-                lora.adapted.put(name, projection);
+        Map<String, Projection> projections = model.descendants(Projection.class);
+        List<String> unknown = new ArrayList<>(options.targets());
+        unknown.removeIf(target ->
+                projections.keySet().stream().anyMatch(name -> AdapterPlan.endsWithAny(name, List.of(target))));
+        if (options.targets().isEmpty() || !unknown.isEmpty()) {
+            throw lacksProjections(model, unknown.toString());
+        }
+        AdapterPlan plan = AdapterPlan.of(options);
+        List<Projection> chosen = new ArrayList<>();
+        projections.forEach((name, projection) -> {
+            if (plan.selects().test(name)) {
+                chosen.add(projection);
             }
         });
-        if (options.targets().isEmpty() || !known.containsAll(options.targets())) {
-            List<String> unknown = new ArrayList<>(options.targets());
-            unknown.removeAll(known);
-            throw new IllegalArgumentException(
-                    "the model has no projection named " + unknown + ". Its projections are " + known + ".");
-        }
+        boolean isTransposed = chosen.stream().anyMatch(projection -> projection.layout() == Layout.CONV1D);
+        Lora lora = new Lora(model, () -> options.toJson(model.isCausal(), isTransposed), List.of());
+        lora.addAdapters(plan, options.seed());
+        return lora;
+    }
+
+    private static IllegalArgumentException lacksProjections(LanguageModel model, String wanted) {
+        Set<String> known = new TreeSet<>();
+        model.descendants(Projection.class).keySet().forEach(name -> known.add(lastWord(name)));
+        return new IllegalArgumentException(
+                "the model has no projection named " + wanted + ". Its projections are " + known + ".");
+    }
+
+    private void addAdapters(AdapterPlan plan, long seed) {
+        model.descendants(Projection.class).forEach((name, projection) -> {
+            if (plan.selects().test(name)) {
+                adapted.put(name, projection);
+            }
+        });
         ModuleTensors.parameters(model).values().forEach(tensor -> tensor.requires_grad_(false));
         try (NoGradGuard _ = new NoGradGuard();
-                Generator generator = torch.createCPUGenerator(options.seed())) {
-            lora.adapted.values().forEach(projection -> {
-                LowRankAdapter adapter = projection.addAdapter(options.rank(), options.alpha() / options.rank());
+                Generator generator = torch.createCPUGenerator(seed)) {
+            adapted.forEach((name, projection) -> {
+                LowRankAdapter adapter = projection.addAdapter(plan.rank(name), plan.factor(name));
                 double bound = 1 / Math.sqrt((double) projection.inputs());
                 adapter.down().weight().uniform_(-bound, bound, new GeneratorOptional(generator));
             });
         }
-        return lora;
     }
 
     /**
-     * Attaches the adapters of a folder of PEFT.
+     * Attaches the adapters of a folder of PEFT. {@link #save} then writes the same {@code adapter_config.json}.
      *
      * @throws CheckpointException if the folder has no adapters, or adapters that jrun lacks or that do not fit the
      *     model; the message is one line
@@ -90,7 +112,12 @@ public final class Lora {
     public static Lora open(LanguageModel model, Path folder) {
         Lora lora;
         try {
-            lora = attach(model, LoraOptions.read(folder.resolve(CONFIG)));
+            AdapterPlan plan = AdapterPlan.read(folder.resolve(CONFIG));
+            if (model.descendants(Projection.class).keySet().stream().noneMatch(plan.selects())) {
+                throw lacksProjections(model, "by target_modules");
+            }
+            lora = new Lora(model, () -> plan.json().orElseThrow(), plan.notes());
+            lora.addAdapters(plan, 0);
         } catch (IOException e) {
             throw new CheckpointException(
                     "cannot read " + folder.resolve(CONFIG) + ": " + FileError.reason(e, folder.resolve(CONFIG)), e);
@@ -112,6 +139,11 @@ public final class Lora {
     /** Subtracts the adapters from the weights. The training can then continue. */
     public void unmerge() {
         adapted.values().forEach(projection -> projection.setMerged(false));
+    }
+
+    /** Lines about fields of the adapters' configuration that have no effect. */
+    public List<String> notes() {
+        return notes;
     }
 
     /** The parameters that are trained, by their names in the model. */
@@ -141,10 +173,9 @@ public final class Lora {
             }
             tensors.put(PEFT_PREFIX + name, model.toFileOrder(name, tensor));
         }
-        boolean isTransposed = adapted.values().stream().anyMatch(projection -> projection.layout() == Layout.CONV1D);
         Safetensors.write(folder.resolve(WEIGHTS), tensors, Map.of("format", "pt"));
         try {
-            Files.writeString(folder.resolve(CONFIG), options.toJson(model.isCausal(), isTransposed));
+            Files.writeString(folder.resolve(CONFIG), configJson.get());
         } catch (IOException e) {
             throw new CheckpointException(
                     "cannot write " + folder.resolve(CONFIG) + ": " + FileError.reason(e, folder.resolve(CONFIG)), e);
@@ -159,13 +190,14 @@ public final class Lora {
     public void load(Path folder) {
         NameMapping mapping = NameMapping.of(Map.of("^" + PEFT_PREFIX.replace(".", "\\."), ""), List.of());
         Map<String, Tensor> own = parameters();
-        try (WeightFiles files = WeightFiles.open(folder.resolve(WEIGHTS))) {
+        Path weights = folder.resolve(Files.exists(folder.resolve(WEIGHTS)) ? WEIGHTS : OLD_WEIGHTS);
+        try (WeightFiles files = WeightFiles.open(weights)) {
             Map<String, String> fileNames = new LinkedHashMap<>();
             files.names().forEach(name -> mapping.modelName(name).ifPresent(mapped -> fileNames.put(mapped, name)));
             if (!fileNames.keySet().equals(own.keySet())) {
-                throw new CheckpointException(folder + " has adapters for other projections: "
-                        + fileNames.keySet().stream().limit(3).toList() + ", expected "
-                        + own.keySet().stream().limit(3).toList());
+                throw new CheckpointException(folder + " has adapters for other projections: the file lacks "
+                        + without(own.keySet(), fileNames.keySet()) + " and has unknown "
+                        + without(fileNames.keySet(), own.keySet()));
             }
             own.forEach((name, tensor) -> {
                 String fileName = Objects.requireNonNull(fileNames.get(name));
@@ -175,6 +207,10 @@ public final class Lora {
                 }
             });
         }
+    }
+
+    private static List<String> without(Set<String> names, Set<String> others) {
+        return names.stream().filter(name -> !others.contains(name)).limit(3).toList();
     }
 
     /** The trained parameters in the form for libtorch's optimizers. */

@@ -15,6 +15,7 @@ import io.jrun.train.tensor.ModuleTensors;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
@@ -148,14 +149,20 @@ class LoraTest {
             value = {
                 "{\"peft_type\": \"IA3\"}                                | has the peft_type 'IA3'; jrun has LORA",
                 "{\"peft_type\": \"LORA\"}                               | lacks 'r'",
-                "{\"peft_type\": \"LORA\", \"r\": 0}                     | the rank of adapters is 0",
-                "{\"peft_type\": \"LORA\", \"r\": 4, \"use_dora\": true} | asks for use_dora, which jrun lacks",
-                "{\"peft_type\": \"LORA\", \"r\": 4, \"alpha_pattern\": {\"q_proj\": 2}} | asks for alpha_pattern",
-                "{\"peft_type\": \"LORA\", \"r\": 4, \"modules_to_save\": [\"head\"]}  | asks for modules_to_save",
-                "{\"peft_type\": \"LORA\", \"r\": 4, \"bias\": \"all\"}                | asks for trained biases",
-                "{\"peft_type\": \"LORA\", \"r\": 99999999}             | has the rank 99999999, expected at most 65536",
-                "{\"peft_type\": \"LORA\", \"r\": 4, \"target_modules\": \"all-linear\"} | expected a list of strings",
-                "{\"peft_type\": \"LORA\", \"r\": 4, \"target_modules\": [\"x\"]}  | the model has no projection named [x]"
+                "{\"peft_type\": \"LORA\", \"r\": 0}                     | 'r' has the rank 0, expected 1 to 65536",
+                "{\"peft_type\": \"LORA\", \"r\": 4, \"use_dora\": true} | 'use_dora' is true; jrun's LoRA supports false",
+                "{\"peft_type\": \"LORA\", \"r\": 4, \"rank_pattern\": {\"q_proj\": -2}} | 'q_proj' has the rank -2",
+                "{\"peft_type\": \"LORA\", \"r\": 4, \"modules_to_save\": [\"head\"]}  | 'modules_to_save' is present",
+                "{\"peft_type\": \"LORA\", \"r\": 4, \"bias\": \"all\"} | 'bias' is 'all'; jrun's LoRA supports 'none'",
+                "{\"peft_type\": \"LORA\", \"r\": 4, \"lora_bias\": true}               | 'lora_bias' is true",
+                "{\"peft_type\": \"LORA\", \"r\": 4, \"trainable_token_indices\": [1]}  | 'trainable_token_indices' is",
+                "{\"peft_type\": \"LORA\", \"r\": 4, \"init_lora_weights\": \"pissa\"}   | 'init_lora_weights' is 'pissa', which",
+                "{\"peft_type\": \"LORA\", \"r\": 4, \"init_lora_weights\": 3}           | 'init_lora_weights' is 3, expected",
+                "{\"peft_type\": \"LORA\", \"r\": 99999999}             | 'r' has the rank 99999999, expected 1 to 65536",
+                "{\"peft_type\": \"LORA\", \"r\": 4}                    | lacks 'target_modules'",
+                "{\"peft_type\": \"LORA\", \"r\": 4, \"target_modules\": \"(.*)(.*)(.*)(.*)(.*)(.*)(.*)!\"} | takes too long",
+                "{\"peft_type\": \"LORA\", \"r\": 4, \"target_modules\": \"(\"}        | the expression '(' is malformed",
+                "{\"peft_type\": \"LORA\", \"r\": 4, \"target_modules\": [\"x\"]}      | the model has no projection named by"
             })
     void adaptersThatJrunLacksAreOneLine(String config, String message) throws IOException {
         TinyModels.write(folder, "llama");
@@ -165,6 +172,74 @@ class LoraTest {
                 .isInstanceOf(CheckpointException.class)
                 .hasMessageContaining(message)
                 .hasMessageNotContaining("\n");
+    }
+
+    /**
+     * The golden logits are of make.py: {@code y + alpha / rank * B A x} for each adapted projection, with the rank and
+     * the alpha of the projection. A is [rank, inputs], B is [outputs, rank].
+     */
+    @ParameterizedTest
+    @CsvSource(
+            delimiter = '~',
+            quoteCharacter = '`',
+            value = {
+                "llama-adapters ~ 'target_modules': '.*\\\\.(0\\\\.self_attn\\\\.[qv]_proj|0\\\\.mlp\\\\.down_proj|1\\\\.self_attn\\\\.[qo]_proj)',"
+                        + " 'exclude_modules': ['v_proj'], 'rank_pattern': {'o_proj': 2},"
+                        + " 'alpha_pattern': {'model.layers.1.self_attn.o_proj': 7}",
+                "llama-stabilized ~ 'target_modules': ['self_attn.q_proj', 'k_proj'], 'use_rslora': true,"
+                        + " 'layers_to_transform': [1, 5], 'layers_pattern': 'layers'"
+            })
+    void adaptersOfPeftGiveTheLogitsOfTheOracle(String golden, String fields) throws IOException {
+        LanguageModel model = TinyModels.write(folder, "llama");
+        Path adapters = Files.createDirectories(folder.resolve("adapter"));
+        String config = ("{'peft_type': 'LORA', 'r': 3, 'lora_alpha': 5, 'lora_dropout': 0.05, 'inference_mode': true, "
+                        + fields + ", 'init_lora_weights': 'gaussian', 'bias': 'none', 'use_dora': false}")
+                .replace('\'', '"');
+        Files.writeString(adapters.resolve("adapter_config.json"), config);
+        Map<String, Tensor> tensors = new LinkedHashMap<>();
+        boolean isStabilized = golden.equals("llama-stabilized");
+        if (isStabilized) {
+            put(tensors, "model.layers.1.self_attn.q_proj", 3, 24, 24);
+            put(tensors, "model.layers.1.self_attn.k_proj", 3, 24, 8);
+        } else {
+            put(tensors, "model.layers.0.self_attn.q_proj", 3, 24, 24);
+            put(tensors, "model.layers.0.mlp.down_proj", 3, 40, 24);
+            put(tensors, "model.layers.1.self_attn.q_proj", 3, 24, 24);
+            put(tensors, "model.layers.1.self_attn.o_proj", 2, 24, 24);
+        }
+        Safetensors.write(adapters.resolve("adapter_model.safetensors"), tensors, Map.of());
+        Lora lora = Lora.open(model, adapters);
+        assertThat(TinyModels.difference(TinyModels.logits(model), TinyModels.golden(golden)))
+                .isLessThan(1e-4);
+        assertThat(lora.notes()).isEmpty();
+        lora.save(folder.resolve("adapter"));
+        assertThat(adapters.resolve("adapter_config.json")).hasContent(config);
+        lora.merge();
+        assertThat(TinyModels.difference(TinyModels.logits(model), TinyModels.golden(golden)))
+                .isLessThan(1e-3);
+    }
+
+    private static void put(Map<String, Tensor> tensors, String name, long rank, long inputs, long outputs) {
+        String down = name + ".lora_A.weight";
+        String up = name + ".lora_B.weight";
+        tensors.put("base_model.model." + down, TinyModels.tensor(down, rank, inputs));
+        tensors.put("base_model.model." + up, TinyModels.tensor(up, outputs, rank));
+    }
+
+    @Test
+    void adaptersOfAllLinearLayersLeaveTheOutputLayerAndUnknownFieldsAreANote() throws IOException {
+        TinyModels.write(folder, "llama");
+        Lora own = Lora.attach(
+                TinyModels.load(folder),
+                options(List.of("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj")));
+        own.save(folder.resolve("adapter"));
+        Path file = folder.resolve("adapter/adapter_config.json");
+        Files.writeString(file, """
+                {"peft_type": "LORA", "r": 3, "target_modules": "all-linear", "use_new": 1}""");
+        Lora lora = Lora.open(TinyModels.load(folder), folder.resolve("adapter"));
+        assertThat(lora.parameters()).hasSameSizeAs(own.parameters());
+        assertThat(lora.notes())
+                .containsExactly(file + " has fields that jrun's LoRA does not know and does not use: use_new");
     }
 
     /** The adapters of a model of Meta's files fit the Hugging Face folder that the model is saved as. */

@@ -135,6 +135,15 @@ public final class JsonObject {
         return texts;
     }
 
+    /** The list of whole numbers of a key; empty if the key is absent. */
+    public List<Long> integers(String key) {
+        List<Long> integers = new ArrayList<>();
+        for (Object element : has(key) ? required(key, List.class, "a list of whole numbers") : List.of()) {
+            integers.add(typed(key, element, Long.class, "a list of whole numbers"));
+        }
+        return integers;
+    }
+
     /** The object of a key that must exist. Errors of the object name this source and the key. */
     public JsonObject object(String key) {
         Map<String, @Nullable Object> inner = new LinkedHashMap<>();
@@ -188,6 +197,11 @@ public final class JsonObject {
             list.forEach(inner -> objects.addAll(objectsFrom(inner)));
         }
         return objects;
+    }
+
+    /** Whether the key has a text. */
+    public boolean isText(String key) {
+        return members.get(key) instanceof String;
     }
 
     /** Whether the key has a list. */
