@@ -63,12 +63,16 @@ record SafetensorsHeader(Map<String, String> metadata, List<TensorEntry> entries
      * @throws IllegalArgumentException if the header breaks a rule; the message names the tensor and the rule
      */
     static SafetensorsHeader decode(String json, long dataBytes) {
+        // The reference reader allows blanks on both sides of the object: a writer may align the data with them.
         if (!json.stripLeading().startsWith("{")) {
             throw new IllegalArgumentException("the header does not begin with '{'");
         }
         Map<String, String> metadata = new LinkedHashMap<>();
         List<TensorEntry> entries = new ArrayList<>();
         JsonReader.readObject(json).forEach((name, value) -> {
+            if (name.equals(METADATA) && value == null) {
+                return;
+            }
             if (name.equals(METADATA)) {
                 object(name, value).forEach((key, text) -> metadata.put(key, typed(key, text, String.class)));
             } else {
@@ -81,7 +85,7 @@ record SafetensorsHeader(Map<String, String> metadata, List<TensorEntry> entries
     }
 
     private static TensorEntry entry(String name, Map<String, @Nullable Object> fields) {
-        if (!fields.keySet().equals(FIELDS)) {
+        if (!fields.keySet().containsAll(FIELDS)) { // The reference reader ignores other fields.
             throw new IllegalArgumentException(
                     "tensor '" + name + "' must have dtype, shape and data_offsets, but has " + fields.keySet());
         }

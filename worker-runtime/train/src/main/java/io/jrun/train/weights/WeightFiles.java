@@ -153,11 +153,11 @@ public final class WeightFiles implements AutoCloseable {
         return opened;
     }
 
-    /** A zip file begins with PK, a pickle with 0x80. A safetensors file has '{' as its ninth byte. */
+    /** A zip file begins with PK, a pickle with 0x80. A safetensors file has '{' or a blank as its ninth byte. */
     private static boolean isTorchFile(Path file) {
         try (InputStream in = UserFile.stream(file)) {
             byte[] begin = in.readNBytes(9);
-            boolean isSafetensors = begin.length == 9 && begin[8] == '{';
+            boolean isSafetensors = begin.length == 9 && "{ \t\r\n".indexOf(begin[8]) >= 0;
             boolean isZip = begin.length >= 2 && begin[0] == 'P' && begin[1] == 'K';
             boolean isPickle = begin.length >= 1 && begin[0] == (byte) 0x80;
             return (isZip || isPickle) && !isSafetensors;

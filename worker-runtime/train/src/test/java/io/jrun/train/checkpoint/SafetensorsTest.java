@@ -23,11 +23,13 @@ import org.bytedeco.pytorch.Scalar;
 import org.bytedeco.pytorch.Tensor;
 import org.bytedeco.pytorch.TensorOptions;
 import org.bytedeco.pytorch.global.torch;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.Arguments;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.MethodSource;
 
 class SafetensorsTest {
@@ -223,6 +225,74 @@ class SafetensorsTest {
         assertThatThrownBy(() -> Safetensors.read(folder.resolve("none.safetensors")))
                 .isInstanceOf(CheckpointException.class)
                 .hasMessageContaining("none.safetensors");
+    }
+
+    /** Headers that the reference reader takes or refuses; the data have 8 bytes. */
+    @ParameterizedTest
+    @CsvSource(
+            delimiter = '|',
+            quoteCharacter = '`',
+            value = {
+                "true  | {'x':{'dtype':'F32','shape':[2],'data_offsets':[0,8]}}",
+                "true  | `  \t\n\r{'x':{'dtype':'F32','shape':[2],'data_offsets':[0,8]}}\r\n\t `",
+                "true  | {'x': {'data_offsets': [0, 8], 'shape': [1, 2, 1], 'dtype': 'I32'}}",
+                "true  | {'x':{'dtype':'U8','shape':[],'data_offsets':[0,1]},'y':{'dtype':'U8','shape':[7],'data_offsets':[1,8]}}",
+                "true  | {'y':{'dtype':'U8','shape':[7],'data_offsets':[1,8]},'x':{'dtype':'U8','shape':[],'data_offsets':[0,1]}}",
+                "true  | {'e':{'dtype':'F32','shape':[2,0],'data_offsets':[0,0]},'x':{'dtype':'F64','shape':[1],'data_offsets':[0,8]}}",
+                "true  | {'e':{'dtype':'F32','shape':[0],'data_offsets':[8,8]},'x':{'dtype':'F64','shape':[1],'data_offsets':[0,8]}}",
+                "true  | {'__metadata__':{},'x':{'dtype':'F64','shape':[1],'data_offsets':[0,8]}}",
+                "true  | {'__metadata__':null,'x':{'dtype':'F64','shape':[1],'data_offsets':[0,8]}}",
+                "true  | {'__metadata__':{'a':'b'},'':{'dtype':'F64','shape':[1],'data_offsets':[0,8]}}",
+                "true  | {'\\u00e9\\ud83d\\ude00':{'dtype':'F64','shape':[1],'data_offsets':[0,8]}}",
+                "true  | {'x':{'dtype':'F64','shape':[1],'data_offsets':[0,8],'note':[1,{}]}}",
+                "false | ",
+                "false | {",
+                "false | null",
+                "false | [{'x':{'dtype':'F64','shape':[1],'data_offsets':[0,8]}}]",
+                "false | \ufeff{'x':{'dtype':'F64','shape':[1],'data_offsets':[0,8]}}",
+                "false | `\u00a0{'x':{'dtype':'F64','shape':[1],'data_offsets':[0,8]}}`",
+                "false | `{'x':{'dtype':'F64','shape':[1],'data_offsets':[0,8]}}\u0000`",
+                "false | {'x':{'dtype':'F64','shape':[1],'data_offsets':[0,8]},}",
+                "false | {'x':{'dtype':'F64','shape':[1],'data_offsets':[0,8]}}{}",
+                "false | {'x':null}",
+                "false | {'x':{'dtype':'F64','shape':[1]}}",
+                "false | {'x':{'dtype':'f64','shape':[1],'data_offsets':[0,8]}}",
+                "false | {'x':{'dtype':7,'shape':[1],'data_offsets':[0,8]}}",
+                "false | {'x':{'dtype':'F64','shape':1,'data_offsets':[0,8]}}",
+                "false | {'x':{'dtype':'F64','shape':null,'data_offsets':[0,8]}}",
+                "false | {'x':{'dtype':'F64','shape':[1.0],'data_offsets':[0,8]}}",
+                "false | {'x':{'dtype':'F64','shape':['1'],'data_offsets':[0,8]}}",
+                "false | {'x':{'dtype':'F64','shape':[true],'data_offsets':[0,8]}}",
+                "false | {'x':{'dtype':'F64','shape':[01],'data_offsets':[0,8]}}",
+                "false | {'x':{'dtype':'F64','shape':[1e0],'data_offsets':[0,8]}}",
+                "false | {'x':{'dtype':'F64','shape':[1],'data_offsets':[0]}}",
+                "false | {'x':{'dtype':'F64','shape':[1],'data_offsets':[0,8,8]}}",
+                "false | {'x':{'dtype':'F64','shape':[1],'data_offsets':[-0,8]}}",
+                "false | {'e':{'dtype':'F32','shape':[-0],'data_offsets':[0,0]},'x':{'dtype':'F64','shape':[1],'data_offsets':[0,8]}}",
+                "false | {'x':{'dtype':'F64','shape':[2],'data_offsets':[0,16]}}",
+                "false | {'x':{'dtype':'F32','shape':[1],'data_offsets':[0,4]}}",
+                "false | {'x':{'dtype':'F32','shape':[1],'data_offsets':[4,8]}}",
+                "false | {'x':{'dtype':'I32','shape':[2,18446744073709551614],'data_offsets':[0,8]}}",
+                "false | {'x':{'dtype':'I32','shape':[2,9223372036854775807],'data_offsets':[0,8]}}",
+                "false | {'x':{'dtype':'F64','shape':[1],'data_offsets':[0,8]},'y':{'dtype':'F64','shape':[1],'data_offsets':[0,8]}}",
+                "false | {'\\ud83d':{'dtype':'F64','shape':[1],'data_offsets':[0,8]}}",
+                "false | {'\\ude00x':{'dtype':'F64','shape':[1],'data_offsets':[0,8]}}",
+                "false | {'__metadata__':{'a':null},'x':{'dtype':'F64','shape':[1],'data_offsets':[0,8]}}",
+                "false | {'__metadata__':{'a':['b']},'x':{'dtype':'F64','shape':[1],'data_offsets':[0,8]}}",
+                "false | {'__metadata__':'a','x':{'dtype':'F64','shape':[1],'data_offsets':[0,8]}}",
+                "false | {x:{'dtype':'F64','shape':[1],'data_offsets':[0,8]}}",
+                "false | {'x\u0001':{'dtype':'F64','shape':[1],'data_offsets':[0,8]}}"
+            })
+    void headersAreTakenAndRefusedAsByTheReference(boolean isTaken, @Nullable String header) throws IOException {
+        String json = header == null ? "" : header.replace('\'', '"');
+        Path file = Files.write(folder.resolve("vector.safetensors"), file(json, 8));
+        if (isTaken) {
+            assertThat(Safetensors.read(file).tensors()).isNotEmpty();
+        } else {
+            assertThatThrownBy(() -> Safetensors.read(file))
+                    .isInstanceOf(CheckpointException.class)
+                    .hasMessageNotContaining("\n");
+        }
     }
 
     private static byte[] withLength(long length) {
