@@ -1,5 +1,6 @@
 package io.jrun.launcher;
 
+import io.jrun.comm.file.FileError;
 import io.jrun.launcher.job.UsageException;
 import java.io.IOException;
 import java.io.InputStream;
@@ -36,7 +37,8 @@ final class InitCommand {
             Files.writeString(folder.resolve(".gitignore"), template("gitignore"));
             Files.writeString(folder.resolve("pom.xml"), pom);
         } catch (IOException e) {
-            throw new UsageException("init: the project cannot be written to " + folder + ": " + e + ".");
+            throw new UsageException(
+                    "init: the project cannot be written to " + folder + ": " + FileError.reason(e, folder) + ".");
         }
         return "made a project in " + folder + "; build and run it:\n"
                 + "  cd " + shellWord(folder.toString()) + "\n"

@@ -2,6 +2,7 @@ package io.jrun.launcher;
 
 import com.google.protobuf.ByteString;
 import io.jrun.agent.node.ProcessIdentity;
+import io.jrun.comm.file.FileError;
 import io.jrun.launcher.console.EventConsole;
 import io.jrun.launcher.console.LogMultiplexer;
 import io.jrun.launcher.coordinator.Coordinator;
@@ -148,7 +149,7 @@ final class JobRun implements AutoCloseable {
             }
             jobs.put(job.runId(), logs);
         } catch (IOException e) {
-            terminal.report("'jrun ps' will not show this job: " + e.getMessage());
+            terminal.report("'jrun ps' will not show this job: " + FileError.reason(e, ""));
         }
     }
 

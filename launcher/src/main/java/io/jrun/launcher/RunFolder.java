@@ -1,6 +1,7 @@
 package io.jrun.launcher;
 
 import io.jrun.agent.files.PrivateFolder;
+import io.jrun.comm.file.FileError;
 import io.jrun.launcher.job.UsageException;
 import java.io.IOException;
 import java.nio.channels.FileChannel;
@@ -56,7 +57,8 @@ final class RunFolder implements AutoCloseable {
             notices.accept("the logs of an earlier job of this name are now in " + kept);
             return new RunFolder(lock(folder), Optional.of(kept));
         } catch (IOException e) {
-            throw new UsageException("--log-dir: " + folder + " cannot be written: " + e.getMessage() + ".");
+            throw new UsageException("the log folder " + folder + " cannot be written: " + FileError.reason(e, folder)
+                    + "; give another with --log-dir.");
         }
     }
 

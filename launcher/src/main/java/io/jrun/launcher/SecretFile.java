@@ -1,6 +1,7 @@
 package io.jrun.launcher;
 
 import io.jrun.agent.AgentSecret;
+import io.jrun.comm.file.FileError;
 import io.jrun.launcher.cli.TextFile;
 import io.jrun.launcher.job.UsageException;
 import java.io.IOException;
@@ -129,7 +130,8 @@ final class SecretFile {
                 Files.delete(unfinished);
             }
         } catch (IOException e) {
-            throw new UsageException("--secret-file: " + file + " cannot be made: " + e.getMessage() + ".");
+            throw new UsageException("the secret file " + file + " cannot be made: " + FileError.reason(e, file)
+                    + "; give another with --secret-file.");
         }
     }
 

@@ -51,8 +51,8 @@ class RunFolderTest {
         Path run = Files.createSymbolicLink(folder.resolve("run"), elsewhere);
         assertThatThrownBy(() -> RunFolder.claim(run, said::add))
                 .isInstanceOf(UsageException.class)
-                .hasMessageStartingWith(
-                        "--log-dir: " + run + " cannot be written: " + run + " is a symbolic link, to " + elsewhere);
+                .hasMessageStartingWith("the log folder " + run + " cannot be written: " + run
+                        + " is a symbolic link, to " + elsewhere);
         assertThat(elsewhere).isEmptyDirectory();
         Path file = Files.createFile(folder.resolve("file"));
         assertThatThrownBy(() -> RunFolder.claim(file, said::add)).hasMessageContaining(file + " is not a folder");
@@ -63,6 +63,6 @@ class RunFolderTest {
         Path file = Files.writeString(folder.resolve("file"), "");
         assertThatThrownBy(() -> RunFolder.claim(file.resolve("run"), said::add))
                 .isInstanceOf(UsageException.class)
-                .hasMessageStartingWith("--log-dir: " + file + "/run cannot be written: ");
+                .hasMessageStartingWith("the log folder " + file + "/run cannot be written: ");
     }
 }

@@ -26,6 +26,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Optional;
 import java.util.Set;
 import java.util.stream.Stream;
@@ -203,11 +204,22 @@ final class JobSpecBuilder {
         if (settings.has(LaunchOption.LOG_DIR)) {
             return commandContext.resolve(settings.text(LaunchOption.LOG_DIR, ""));
         }
-        return commandContext
+        Path logs = commandContext
                 .stateFolder()
                 .map(state -> state.resolve("logs"))
                 .orElseThrow(() -> new UsageException(
                         "no folder for log files: HOME and XDG_STATE_HOME are unset. Give --log-dir."));
+        Path existing = logs;
+        while (!Files.exists(existing)) {
+            existing = Objects.requireNonNull(existing.getParent(), "the root folder does not exist");
+        }
+        if (!settings.isOn(LaunchOption.DRY_RUN) && !Files.isWritable(existing)) {
+            String variable = commandContext.variable("XDG_STATE_HOME", "").isEmpty() ? "HOME" : "XDG_STATE_HOME";
+            throw new UsageException("no folder for log files: " + variable + "="
+                    + commandContext.variable(variable, "") + ", and this user cannot write in " + existing
+                    + ". Give --log-dir, or set XDG_STATE_HOME.");
+        }
+        return logs;
     }
 
     private ConsoleSettings console() {

@@ -25,8 +25,16 @@ final class PlacementOptions {
 
     private final ResolvedOptions settings;
 
+    /** The number of workers of a job without options, 1 outside an allocation. */
+    private int standard = 1;
+
     PlacementOptions(ResolvedOptions settings) {
         this.settings = settings;
+    }
+
+    /** Sets the number of workers of this node for a job whose options name none. */
+    void countHere(int workers) {
+        standard = workers;
     }
 
     /** The placement rules of the job. */
@@ -43,7 +51,7 @@ final class PlacementOptions {
 
     private WorkerCount workersPerNode() {
         OptionalInt perNode = perNode();
-        String text = settings.text(LaunchOption.NPROC_PER_NODE, "1");
+        String text = settings.text(LaunchOption.NPROC_PER_NODE, Integer.toString(standard));
         if (perNode.isPresent()) {
             if (settings.has(LaunchOption.NPROC_PER_NODE) && !text.equals(Integer.toString(perNode.getAsInt()))) {
                 throw new UsageException(settings.name(LaunchOption.MAP_BY) + " and "

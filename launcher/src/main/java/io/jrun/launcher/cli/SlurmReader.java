@@ -6,6 +6,7 @@ import io.jrun.launcher.job.UsageException;
 import io.jrun.launcher.slurm.Allocation;
 import io.jrun.launcher.slurm.AllocationException;
 import io.jrun.launcher.slurm.JobQuery;
+import io.jrun.launcher.slurm.SrunAccess;
 import io.jrun.launcher.slurm.SrunPerTaskCheck;
 import java.util.List;
 import java.util.Optional;
@@ -43,10 +44,29 @@ final class SlurmReader {
                 throw new UsageException(settings.name(LaunchOption.LAUNCH)
                         + " slurm needs a Slurm allocation (a batch script or salloc); 'jrun submit' submits a job.");
             }
+            if (allocation.isPresent() && !settings.isOn(LaunchOption.DRY_RUN)) {
+                Optional<String> problem = SrunAccess.problem(commandContext.environment(), allocation.get());
+                if (problem.isPresent()) {
+                    return withoutSrun(allocation.get(), problem.get(), demanded);
+                }
+            }
             return allocation.map(this::cluster);
         } catch (AllocationException e) {
             throw new UsageException(String.valueOf(e.getMessage()));
         }
+    }
+
+    /** This node alone, with the workers of the allocation, if it is the whole allocation. */
+    private Optional<Cluster> withoutSrun(Allocation allocation, String problem, boolean demanded) {
+        if (demanded || !SrunAccess.isThisNode(commandContext.environment(), allocation)) {
+            int nodes = allocation.nodes().size();
+            throw new UsageException("Slurm job " + allocation.jobId() + " has " + nodes
+                    + (nodes == 1 ? " node" : " nodes") + ", and jrun starts its agents with srun, but " + problem
+                    + ". Run jrun outside the container (--container-image puts the workers into it), or on this node"
+                    + " alone with --launch=local.");
+        }
+        placement.countHere(allocation.hosts().getFirst().slots().orElse(1));
+        return Optional.empty();
     }
 
     private Cluster cluster(Allocation allocation) {

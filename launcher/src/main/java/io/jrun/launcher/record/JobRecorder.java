@@ -1,5 +1,6 @@
 package io.jrun.launcher.record;
 
+import io.jrun.comm.file.FileError;
 import io.jrun.launcher.event.EventJson;
 import io.jrun.launcher.event.JobEvent;
 import io.jrun.launcher.event.JobEventListener;
@@ -81,7 +82,8 @@ public final class JobRecorder implements JobEventListener, AutoCloseable {
             writeRest(metricFile);
         } catch (IOException e) {
             giveUp();
-            notices.accept("the job's record cannot be written, so 'jrun ps' will not show the job: " + e.getMessage());
+            notices.accept("the job's record cannot be written, so 'jrun ps' will not show the job: "
+                    + FileError.reason(e, ""));
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
         }

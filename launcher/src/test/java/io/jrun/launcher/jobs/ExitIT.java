@@ -40,6 +40,25 @@ class ExitIT extends RealJobs {
                         + " folder)\n");
     }
 
+    /** A container of a job has Slurm's variables, and often no way to its controller. */
+    @Test
+    void allocationOfThisNodeNeedsNoSrun() {
+        jrun.with("SLURM_JOB_ID", "12")
+                .with("SLURM_JOB_NODELIST", "n1")
+                .with("SLURMD_NODENAME", "n1")
+                .with("SLURM_NTASKS", "2")
+                .with("SLURM_TASKS_PER_NODE", "2")
+                .with("SLURM_CONF", "/nonexistent");
+        Result result = jrun.run("--no-prefix", "sh", "-c", "echo $RANK of $WORLD_SIZE");
+        assertThat(result.exitCode()).as(result.err()).isZero();
+        assertThat(result.sortedOut()).containsExactly("0 of 2", "1 of 2");
+        Result demanded = jrun.run("--launch=slurm", "true");
+        assertThat(demanded.exitCode()).isEqualTo(2);
+        assertThat(demanded.err())
+                .startsWith("jrun: Slurm job 12 has 1 node, and jrun starts its agents with srun, but ")
+                .hasLineCount(1);
+    }
+
     @Test
     void argumentThatIsNotTextIsRefusedInOneLine() {
         Result result = jrun.startUnder(List.of("/bin/bash", "-c", "exec \"$0\" \"$@\" $'b\\xff'"), "echo", "\ufffd")

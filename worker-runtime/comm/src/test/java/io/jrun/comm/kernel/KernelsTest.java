@@ -236,7 +236,8 @@ class KernelsTest {
         public static void main(String[] args) {
             for (int megabytes : new int[] {1, 4, 16}) {
                 Kernel first = Kernels.of(DataType.F32, ((long) megabytes << 20) / Float.BYTES);
-                System.out.println(megabytes + " MB: scalar " + Kernels.scalar(DataType.F32).equals(first) + ", warm-up "
+                System.out.println(megabytes + " MB: scalar "
+                        + Kernels.scalar(DataType.F32).equals(first) + ", warm-up "
                         + Thread.getAllStackTraces().keySet().stream()
                                 .anyMatch(thread -> thread.getName().equals("kernel-warm-up-f32")));
             }
