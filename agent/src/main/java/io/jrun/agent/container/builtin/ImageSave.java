@@ -81,9 +81,10 @@ final class ImageSave {
     }
 
     private static String fullDisk(Path target) throws IOException {
-        FileStore disk = Files.getFileStore(target.toAbsolutePath().getParent());
-        return "the disk of " + target.toAbsolutePath().getParent() + " (" + disk.name() + ", "
-                + disk.getTotalSpace() / MEGA + " MB) is full; make room, or name a file on a larger disk";
+        Path folder = target.toAbsolutePath().resolveSibling("");
+        FileStore disk = Files.getFileStore(folder);
+        return "the disk of " + folder + " (" + disk.name() + ", " + disk.getTotalSpace() / MEGA
+                + " MB) is full; make room, or name a file on a larger disk";
     }
 
     private static void deleteQuietly(Path file) {

@@ -82,7 +82,7 @@ final class DiskRoom {
         if (unit.isEmpty()) {
             return bytes;
         }
-        return bytes << "kmgt".indexOf(unit) * TEN_BITS + TEN_BITS;
+        return bytes << (TEN_BITS * ("kmgt".indexOf(unit) + 1));
     }
 
     /** Counts a file, a folder or a link. */
