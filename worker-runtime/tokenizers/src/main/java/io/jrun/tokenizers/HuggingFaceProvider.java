@@ -16,7 +16,7 @@ public final class HuggingFaceProvider implements TokenizerProvider {
     public Tokenizer open(Path file) {
         try {
             TokenizerDefinition definition = TokenizerDefinition.read(file);
-            return HuggingFaceTokenizer.of(definition);
+            return HuggingFaceTokenizer.of(definition, HuggingFaceTokenizer.Limits.DEFAULT);
         } catch (IOException e) {
             throw new DataException("cannot read " + file + ": " + FileError.reason(e, file), e);
         } catch (IllegalArgumentException e) {

@@ -1,94 +1,101 @@
 package io.jrun.tokenizers;
 
-import ai.djl.huggingface.tokenizers.jni.TokenizersLibrary;
+import io.jrun.tokenizers.TokenizerProcess.Budget;
+import io.jrun.tokenizers.TokenizerProcess.EndedException;
 import io.jrun.train.json.OneLine;
 import io.jrun.train.token.Tokenizer;
 import io.jrun.train.token.TokenizerId;
 import java.nio.ByteBuffer;
+import java.nio.IntBuffer;
 import java.nio.charset.CharacterCodingException;
 import java.nio.charset.StandardCharsets;
-import java.util.Arrays;
 import java.util.OptionalInt;
-import java.util.concurrent.locks.ReadWriteLock;
-import java.util.concurrent.locks.ReentrantReadWriteLock;
 
-/** A tokenizer of the native library. Padding and truncation of the file are not applied. Thread-safe. */
+/**
+ * A tokenizer of the native library, which runs in processes of its own. Padding and truncation of the file are not
+ * applied. Thread-safe.
+ */
 final class HuggingFaceTokenizer implements Tokenizer {
-    private final TokenizersLibrary library;
     private final TokenizerDefinition definition;
+    private final Limits limits;
     private final String id;
-    /** Held for writing while the native tokenizer is deleted. */
-    private final ReadWriteLock lock = new ReentrantReadWriteLock();
+    private volatile boolean isClosed;
 
-    private long handle;
-
-    private HuggingFaceTokenizer(TokenizersLibrary library, TokenizerDefinition definition, long handle) {
-        this.library = library;
+    private HuggingFaceTokenizer(TokenizerDefinition definition, Limits limits) {
         this.definition = definition;
+        this.limits = limits;
         this.id = TokenizerId.of(definition.json());
-        this.handle = handle;
+    }
+
+    /** What a text may use: a part that is equal for all texts, and a part that grows with the text. */
+    record Limits(int cpuMillis, int memoryMiB, int cpuMillisPerMiB, int memoryPerByte) {
+        /** At least ten times what published tokenizers need. */
+        static final Limits DEFAULT = new Limits(5_000, 512, 30_000, 2_000);
+
+        private Budget budget(int bytes) {
+            return Budget.of(cpuMillis, memoryMiB, bytes, cpuMillisPerMiB, memoryPerByte);
+        }
     }
 
     /** @throws IllegalArgumentException in one line, if the library does not take the definition */
-    static HuggingFaceTokenizer of(TokenizerDefinition definition) {
-        TokenizersLibrary library = NativeTokenizers.library();
-        long handle;
+    static HuggingFaceTokenizer of(TokenizerDefinition definition, Limits limits) {
         try {
-            handle = library.createTokenizerFromString(definition.json());
-        } catch (RuntimeException e) {
+            TokenizerPool.load(definition);
+        } catch (IllegalArgumentException e) {
             throw new IllegalArgumentException(
                     definition.file() + " is not a valid tokenizer: " + OneLine.of(String.valueOf(e.getMessage())), e);
+        } catch (EndedException e) {
+            throw new IllegalArgumentException(
+                    definition.file() + " is not a valid tokenizer: the library " + e.getMessage() + " to load it"
+                            + expressions(definition),
+                    e);
         }
-        library.disableTruncation(handle);
-        library.disablePadding(handle);
-        return new HuggingFaceTokenizer(library, definition, handle);
+        return new HuggingFaceTokenizer(definition, limits);
     }
 
     @Override
     public int[] encode(byte[] text) {
-        String decoded;
         try {
-            decoded = StandardCharsets.UTF_8
-                    .newDecoder()
-                    .decode(ByteBuffer.wrap(text))
-                    .toString();
+            StandardCharsets.UTF_8.newDecoder().decode(ByteBuffer.wrap(text));
         } catch (CharacterCodingException e) {
             throw new IllegalArgumentException("the text is not UTF-8", e);
         }
-        lock.readLock().lock();
-        try {
-            long encoding = encode(decoded);
-            try {
-                return Arrays.stream(library.getTokenIds(encoding))
-                        .mapToInt(Math::toIntExact)
-                        .toArray();
-            } finally {
-                library.deleteEncoding(encoding);
-            }
-        } finally {
-            lock.readLock().unlock();
-        }
-    }
-
-    private long encode(String text) {
-        long tokenizer = open();
-        try {
-            return library.encode(tokenizer, text, false);
-        } catch (RuntimeException e) {
-            throw new IllegalArgumentException(
-                    definition.file() + " does not encode the text: " + OneLine.of(String.valueOf(e.getMessage())), e);
-        }
+        byte[] reply = call(TokenizerMain.ENCODE, text, "encode " + text.length + " bytes of text");
+        IntBuffer tokens = ByteBuffer.wrap(reply).asIntBuffer();
+        int[] all = new int[tokens.remaining()];
+        tokens.get(all);
+        return all;
     }
 
     @Override
     public byte[] decode(int[] tokens) {
-        lock.readLock().lock();
-        try {
-            long[] ids = Arrays.stream(tokens).asLongStream().toArray();
-            return library.decode(open(), ids, true).getBytes(StandardCharsets.UTF_8);
-        } finally {
-            lock.readLock().unlock();
+        ByteBuffer content = ByteBuffer.allocate(Math.multiplyExact(tokens.length, Integer.BYTES));
+        content.asIntBuffer().put(tokens);
+        return call(TokenizerMain.DECODE, content.array(), "decode " + tokens.length + " tokens");
+    }
+
+    private byte[] call(byte kind, byte[] content, String what) {
+        if (isClosed) {
+            throw new IllegalStateException("the tokenizer of " + definition.file() + " is closed");
         }
+        try {
+            return TokenizerPool.call(definition, kind, limits.budget(content.length), content);
+        } catch (IllegalArgumentException e) {
+            throw new IllegalArgumentException(
+                    definition.file() + " does not " + what + ": " + OneLine.of(String.valueOf(e.getMessage())), e);
+        } catch (EndedException e) {
+            throw new IllegalArgumentException(
+                    "the tokenizer of " + definition.file() + " " + e.getMessage() + " to " + what
+                            + expressions(definition),
+                    e);
+        }
+    }
+
+    /** The expressions of the file, which are the usual cause. */
+    private static String expressions(TokenizerDefinition definition) {
+        return definition.expressions().isEmpty()
+                ? ""
+                : ". Its expressions: " + OneLine.of("'" + String.join("', '", definition.expressions()) + "'");
     }
 
     @Override
@@ -113,21 +120,9 @@ final class HuggingFaceTokenizer implements Tokenizer {
 
     @Override
     public void close() {
-        lock.writeLock().lock();
-        try {
-            if (handle != 0) {
-                library.deleteTokenizer(handle);
-                handle = 0;
-            }
-        } finally {
-            lock.writeLock().unlock();
+        if (!isClosed) {
+            isClosed = true;
+            TokenizerPool.unload(definition);
         }
-    }
-
-    private long open() {
-        if (handle == 0) {
-            throw new IllegalStateException("the tokenizer of " + definition.file() + " is closed");
-        }
-        return handle;
     }
 }

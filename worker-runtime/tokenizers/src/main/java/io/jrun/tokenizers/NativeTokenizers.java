@@ -1,7 +1,6 @@
 package io.jrun.tokenizers;
 
 import ai.djl.huggingface.tokenizers.jni.TokenizersLibrary;
-import io.jrun.train.data.DataException;
 import java.io.IOException;
 import java.io.InputStream;
 import java.nio.file.Files;
@@ -21,7 +20,7 @@ final class NativeTokenizers {
     /**
      * The functions of the library. The first call loads the library from its jar.
      *
-     * @throws DataException if this machine cannot load the library
+     * @throws IllegalStateException if this machine cannot load the library
      */
     static synchronized TokenizersLibrary library() {
         if (!isLoaded) {
@@ -35,7 +34,8 @@ final class NativeTokenizers {
     private static void load() {
         try (InputStream in = TokenizersLibrary.class.getResourceAsStream(RESOURCE)) {
             if (in == null) {
-                throw new DataException("the jar of the tokenizers lacks " + RESOURCE + ". Install jrun again.");
+                throw new IllegalStateException(
+                        "the jar of the tokenizers lacks " + RESOURCE + ". Install jrun again.");
             }
             Path file = Files.createTempFile("jrun-tokenizers-", ".so");
             try {
@@ -45,7 +45,7 @@ final class NativeTokenizers {
                 Files.deleteIfExists(file);
             }
         } catch (IOException | UnsatisfiedLinkError e) {
-            throw new DataException(
+            throw new IllegalStateException(
                     "cannot load the native library of the tokenizers: " + e.getMessage()
                             + ". The library needs glibc 2.34, and a folder that allows the execution of files; choose"
                             + " the folder with -Djava.io.tmpdir=DIR.",

@@ -2,7 +2,6 @@ package io.jrun.tokenizers;
 
 import io.jrun.comm.file.UserFile;
 import io.jrun.train.json.JsonObject;
-import io.jrun.train.json.OneLine;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.LinkOption;
@@ -18,8 +17,15 @@ import java.util.OptionalInt;
  * @param vocabulary the largest token plus 1
  * @param endOfText the token that ends a document
  * @param maskToken the token that stands for a hidden token
+ * @param expressions the regular expressions
  */
-record TokenizerDefinition(Path file, String json, int vocabulary, OptionalInt endOfText, OptionalInt maskToken) {
+record TokenizerDefinition(
+        Path file,
+        String json,
+        int vocabulary,
+        OptionalInt endOfText,
+        OptionalInt maskToken,
+        List<String> expressions) {
     /** The usual names, for a tokenizer without {@code tokenizer_config.json}. */
     private static final List<String> END_OF_TEXT = List.of("<|endoftext|>", "<|end_of_text|>", "</s>");
 
@@ -34,7 +40,6 @@ record TokenizerDefinition(Path file, String json, int vocabulary, OptionalInt e
     static TokenizerDefinition read(Path file) throws IOException {
         String json = UserFile.text(file, JsonObject.MAX_FILE_BYTES);
         JsonObject root = JsonObject.parse(file.toString(), json);
-        requireSafe(root, file);
         JsonObject model = root.object("model");
         List<JsonObject> added = root.objects("added_tokens");
         long size = model.isList("vocab") ? model.size("vocab") : endOfIds(model.object("vocab"), json.length());
@@ -50,29 +55,8 @@ record TokenizerDefinition(Path file, String json, int vocabulary, OptionalInt e
                 json,
                 Math.toIntExact(size),
                 endOfText(file, config, model, added),
-                number(configured(config, "mask_token").map(List::of).orElse(MASK), model, added));
-    }
-
-    /** Refuses the parts with which the native library would end the process. */
-    private static void requireSafe(JsonObject root, Path file) {
-        for (String expression : root.textsOf("Regex")) {
-            if (ExpressionCheck.mayBeExponential(expression)) {
-                throw new IllegalArgumentException(file + " has the expression '" + OneLine.of(expression)
-                        + "', whose time may grow exponentially with the text");
-            }
-        }
-        for (JsonObject pieces : root.objectsOfType("FixedLength")) {
-            if (pieces.has("length") && pieces.integer("length") < 1) {
-                throw new IllegalArgumentException(
-                        file + ": FixedLength has the length " + pieces.integer("length") + ", expected 1 or more");
-            }
-        }
-        for (JsonObject normalizer : root.objectsOfType("Precompiled")) {
-            String map = normalizer.text("precompiled_charsmap").orElse("");
-            CharacterMapCheck.problem(map).ifPresent(problem -> {
-                throw new IllegalArgumentException(file + ": the precompiled_charsmap " + problem);
-            });
-        }
+                number(configured(config, "mask_token").map(List::of).orElse(MASK), model, added),
+                root.textsOf("Regex"));
     }
 
     private static long endOfIds(JsonObject vocabulary, long limit) {

@@ -10,7 +10,9 @@ import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.List;
 import java.util.Objects;
 import java.util.SplittableRandom;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -55,6 +57,105 @@ class HuggingFaceTokenizerTest {
             }
         }
         assertThat(lines).isEqualTo(5);
+    }
+
+    /**
+     * The normalizers, pre-tokenizers and decoders of published tokenizers, with the models of the tiny tokenizers.
+     * Golden values of the Python package tokenizers, by forms.py beside the file.
+     */
+    @Test
+    void theFormsOfPublishedTokenizersGiveTheTokensOfPython() throws IOException {
+        List<String> lines = Files.readAllLines(resource("forms.txt"));
+        List<String> texts = list(lines.getFirst().split("\t", -1)[1]);
+        int equal = 0;
+        for (String line : lines.subList(1, lines.size())) {
+            String[] fields = line.split("\t", -1);
+            String base = Files.readString(resource(fields[1] + ".json"));
+            int added = base.indexOf("\"added_tokens\"");
+            String json = "{\"version\":\"1.0\",\"truncation\":null,\"padding\":null,\"normalizer\":" + fields[2]
+                    + ",\"pre_tokenizer\":" + fields[3] + ",\"post_processor\":null,\"decoder\":" + fields[4] + ","
+                    + base.substring(added, base.indexOf(",\"normalizer\"", added)) + ","
+                    + base.substring(base.lastIndexOf("\"model\":{"));
+            try (Tokenizer tokenizer = open(Files.writeString(folder.resolve("tokenizer.json"), json))) {
+                List<String> tokens = new ArrayList<>();
+                for (String text : texts) {
+                    tokens.add(Arrays.toString(tokenizer.encode(text.getBytes(StandardCharsets.UTF_8)))
+                            .replace(" ", ""));
+                }
+                assertThat("[" + String.join(",", tokens) + "]").as(fields[0]).isEqualTo(fields[5]);
+                byte[] decoded =
+                        tokenizer.decode(tokenizer.encode(texts.getFirst().getBytes(StandardCharsets.UTF_8)));
+                assertThat(new String(decoded, StandardCharsets.UTF_8))
+                        .as(fields[0])
+                        .isEqualTo(string(fields[6]));
+                equal++;
+            }
+        }
+        assertThat(equal).isEqualTo(47);
+    }
+
+    /** The library has no limit of its own, and ends its process at some of these. */
+    @ParameterizedTest
+    @CsvSource(
+            delimiter = ';',
+            quoteCharacter = '`',
+            value = {
+                // exponential, polynomial, and with a look-around and a back reference
+                "null; (a+)+$; a; 60",
+                "null; [a-z]+[a-z]+[a-z]+[a-z]+(?=[0-9]); a; 2000",
+                "null; (?=(a+)+b)\\1+c; a; 2000",
+                "{'type':'Replace','pattern':{'String':'a'},'content':'MANY'}; x; a; 100000",
+            })
+    void aTextThatNeedsTooMuchIsOneLineAndTheNextTextIsEncoded(
+            String normalizer, String expression, String text, int times) throws IOException {
+        Path file = withExpression(normalizer.replace('\'', '"').replace("MANY", "a".repeat(10_000)), expression);
+        HuggingFaceTokenizer.Limits limits = new HuggingFaceTokenizer.Limits(300, 300, 1000, 1000);
+        try (Tokenizer tokenizer = HuggingFaceTokenizer.of(TokenizerDefinition.read(file), limits)) {
+            assertThatThrownBy(() -> tokenizer.encode((text.repeat(times) + "!").getBytes(StandardCharsets.UTF_8)))
+                    .isInstanceOf(IllegalArgumentException.class)
+                    .hasMessageMatching("the tokenizer of \\Q" + file
+                            + "\\E (took more than .* (s of CPU time|MiB of memory)|ended with exit code \\d+ when it had)"
+                            + " to encode " + (times + 1) + " bytes of text\\. Its expressions: '\\Q" + expression
+                            + "\\E'");
+            assertThat(tokenizer.encode(new byte[] {'a'})).isNotEmpty();
+        }
+    }
+
+    @Test
+    void anExpressionThatEndsTheLibraryWhenItIsReadIsOneLine() throws IOException {
+        Path file = withExpression("null", "(".repeat(50_000) + "a" + ")".repeat(50_000));
+        assertThatThrownBy(() -> open(file))
+                .isInstanceOf(DataException.class)
+                .message()
+                .startsWith(file + " is not a valid tokenizer: ")
+                .doesNotContain("\n")
+                .hasSizeLessThan(5000);
+    }
+
+    private Path withExpression(String normalizer, String expression) throws IOException {
+        return Files.writeString(
+                folder.resolve("tokenizer.json"), """
+                {"version": "1.0", "truncation": null, "padding": null, "added_tokens": [], "normalizer": %s,
+                 "pre_tokenizer": {"type": "Split", "pattern": {"Regex": "%s"}, "behavior": "Isolated", "invert": false},
+                 "post_processor": null, "decoder": null,
+                 "model": {"type": "WordLevel", "unk_token": "a", "vocab": {"a": 0}}}""".formatted(normalizer, expression.replace("\\", "\\\\")));
+    }
+
+    @Test
+    void addedTokensBehindTheVocabularyCount() throws IOException {
+        Path file = folder.resolve("tokenizer.json");
+        String json = Files.readString(resource("wordpiece.json"));
+        Files.writeString(
+                file,
+                json.replaceFirst(
+                        "\"added_tokens\":\\[",
+                        "\"added_tokens\":[{\"id\":22,\"content\":\"<new>\",\"single_word\":false,\"lstrip\":false,"
+                                + "\"rstrip\":false,\"normalized\":false,\"special\":true},"));
+        try (Tokenizer tokenizer = open(file)) {
+            assertThat(tokenizer.vocabulary()).isEqualTo(23);
+            assertThat(tokenizer.encode("<new>".getBytes(StandardCharsets.UTF_8)))
+                    .containsExactly(22);
+        }
     }
 
     @Test
@@ -123,6 +224,9 @@ class HuggingFaceTokenizerTest {
                 "{\"model\": {\"type\": \"BPE\", \"vocab\": {\"a\": 0}}}  | is not a valid tokenizer: ",
                 "{\"model\": {\"vocab\": {\"a\": -1}}}                    | a has the token number -1, expected 0 to",
                 "{\"model\": {\"vocab\": {\"a\": 99999999999}}}           | a has the token number 99999999999, expected 0 to",
+                "{\"model\": {\"vocab\": {\"a\": 2147483648}}}            | a has the token number 2147483648, expected 0 to",
+                "{\"model\": {\"vocab\": {\"a\": 0}}, \"added_tokens\": [{\"id\": 2147483648}]} | has the token number 2147483648, expected",
+                "{\"model\": {\"vocab\": {\"a\": 0}}, \"added_tokens\": [{\"id\": 2147483647}]} | has the token number 2147483647, expected",
                 "{\"model\": {\"vocab\": {\"a\": \"b\"}}}                 | : 'a' is b, expected a whole number"
             })
     void anUnusableFileIsOneLine(String json, String message) throws IOException {
@@ -176,6 +280,10 @@ class HuggingFaceTokenizerTest {
 
     private static String string(String json) {
         return JsonObject.parse("golden", "{\"a\":" + json + "}").text("a").orElseThrow();
+    }
+
+    private static List<String> list(String json) {
+        return JsonObject.parse("golden", "{\"a\":" + json + "}").texts("a");
     }
 
     private static Path resource(String name) {

@@ -175,18 +175,6 @@ public final class JsonObject {
         return texts;
     }
 
-    /** This object and the objects below whose member {@code type} is this text. */
-    public List<JsonObject> objectsOfType(String type) {
-        return objectsFrom(members).stream()
-                .filter(object -> type.equals(object.get("type")))
-                .map(object -> {
-                    Map<String, @Nullable Object> inner = new LinkedHashMap<>();
-                    object.forEach((key, value) -> inner.put((String) key, value));
-                    return new JsonObject(source + ": " + type, inner);
-                })
-                .toList();
-    }
-
     /** A value and all values below that are objects. */
     private static List<Map<?, ?>> objectsFrom(@Nullable Object value) {
         List<Map<?, ?>> objects = new ArrayList<>();
