@@ -36,7 +36,7 @@ public final class TokenizerMain {
 
     private TokenizerMain() {}
 
-    /** @param args none */
+    /** Answers requests until stdin ends. Takes no arguments. */
     public static void main(String[] args) throws IOException {
         DataInputStream in = new DataInputStream(new BufferedInputStream(System.in));
         DataOutputStream out = new DataOutputStream(new BufferedOutputStream(new FileOutputStream(FileDescriptor.out)));
