@@ -112,6 +112,17 @@ class ImagePullTest {
     }
 
     @Test
+    void aLayerOfTheSameSizeWithAnotherContentIsRefused() throws Exception {
+        prepare(layer.length);
+        byte[] other = layer.clone();
+        other[other.length - 1] ^= 1;
+        Files.write(blob(Sha256Stream.digest(layer)), other);
+        assertThatThrownBy(this::pull)
+                .hasMessageContaining("the content of the layer " + Sha256Stream.digest(layer) + " has the digest");
+        assertNothingIsLeft();
+    }
+
+    @Test
     void aLayerOfAnotherSizeIsRefused() throws Exception {
         for (long bytes : new long[] {layer.length - 1, layer.length + 1}) {
             prepare(bytes);
