@@ -97,7 +97,10 @@ final class LateRankLocations {
         List<Integer> ranks = missing;
         if (ranks.isEmpty()) {
             ranks = IntStream.range(0, requested.size())
-                    .filter(i -> answer(i) instanceof RankRecord location && !isInside(location))
+                    .filter(i -> {
+                        RankRecord location = answer(i);
+                        return location != null && !isInside(location);
+                    })
                     .mapToObj(requested::get)
                     .toList();
         }
