@@ -54,7 +54,7 @@ public final class FileError {
 
     /** One line. The name of a file may have any characters, also those with which a terminal is controlled. */
     private static String printable(String text) {
-        return text.strip().replaceAll("\\s*\\R\\s*", " ").replaceAll("\\p{IsControl}", "?");
+        return ControlCharacters.replaced(text.strip().replaceAll("\\s*\\R\\s*", " "));
     }
 
     private static String orElse(@Nullable String text, String otherwise) {

@@ -199,7 +199,8 @@ final class Segment implements AutoCloseable {
     private static int checked(int result, String action, String what) {
         if (result < 0) {
             throw new CommException(
-                    ErrorCode.SYSTEM, "cannot " + action + " " + what + " in " + DIRECTORY + ": errno " + -result);
+                    ErrorCode.SYSTEM,
+                    "cannot " + action + " " + what + " in " + DIRECTORY + ": " + SystemErrors.words(-result));
         }
         return result;
     }

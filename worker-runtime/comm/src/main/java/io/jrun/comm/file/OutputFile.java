@@ -1,0 +1,63 @@
+package io.jrun.comm.file;
+
+import java.io.IOException;
+import java.nio.file.FileSystemException;
+import java.nio.file.Files;
+import java.nio.file.LinkOption;
+import java.nio.file.Path;
+
+/**
+ * The files that a user names for output. A new file replaces the file of its name, so the name must not be that of a
+ * pipe or a device: {@code /dev/null} would become a file. Stateless.
+ */
+public final class OutputFile {
+    private OutputFile() {}
+
+    /**
+     * The file to replace: the target of a link, so that the link stays.
+     *
+     * @return an absolute path
+     * @throws IOException if there is something else than a regular file, or a link to nothing
+     */
+    public static Path resolve(Path named) throws IOException {
+        Path file = named.toAbsolutePath();
+        if (!Files.exists(file, LinkOption.NOFOLLOW_LINKS)) {
+            return file;
+        }
+        UserFile.requireRegular(file);
+        return Files.isSymbolicLink(file) ? file.toRealPath() : file;
+    }
+
+    /**
+     * Checks that a file can be written, before a long computation. Makes and deletes an empty file in the folder.
+     *
+     * @throws IOException as {@link #resolve}, or if this user cannot write to the folder of the file
+     */
+    public static void requireWritable(Path named) throws IOException {
+        Path folder = resolve(named).getParent();
+        requireWritableFolder(folder == null ? named : folder);
+    }
+
+    /**
+     * Checks that a folder can be written, or that the folder above can: makes and deletes an empty file.
+     *
+     * @throws IOException if it is no folder, or if this user cannot write there
+     */
+    public static void requireWritableFolder(Path named) throws IOException {
+        Path folder = named.toAbsolutePath();
+        for (Path parent = folder.getParent();
+                parent != null && !Files.exists(folder, LinkOption.NOFOLLOW_LINKS);
+                parent = folder.getParent()) {
+            folder = parent;
+        }
+        FileType type = FileType.of(folder);
+        if (type != FileType.FOLDER) {
+            throw new FileSystemException(folder.toString(), null, "it is " + type.words() + ", not a folder");
+        }
+        try {
+            Files.delete(Files.createTempFile(folder, ".jrun-write-test", ""));
+        } catch (IOException e) {
+            throw new FileSystemException(folder.toString(), null, FileError.reason(e));
+        }
+    }
+}
