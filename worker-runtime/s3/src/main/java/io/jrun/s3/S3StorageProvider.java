@@ -8,6 +8,8 @@ import java.net.URI;
 import java.time.Duration;
 import java.util.Optional;
 import software.amazon.awssdk.awscore.retry.AwsRetryStrategy;
+import software.amazon.awssdk.core.checksums.RequestChecksumCalculation;
+import software.amazon.awssdk.core.checksums.ResponseChecksumValidation;
 import software.amazon.awssdk.core.exception.SdkClientException;
 import software.amazon.awssdk.http.urlconnection.UrlConnectionHttpClient;
 import software.amazon.awssdk.regions.Region;
@@ -19,7 +21,8 @@ import software.amazon.awssdk.services.s3.S3Configuration;
 /**
  * Opens {@code s3://bucket/prefix}. jrun finds credentials, region and endpoint where AWS tools find them: the
  * environment ({@code AWS_ACCESS_KEY_ID}, {@code AWS_REGION}, {@code AWS_ENDPOINT_URL}), {@code ~/.aws}, or the
- * machine's role. A store that is not Amazon's is addressed by path.
+ * machine's role. A store that is not Amazon's is addressed by path. Requests have no checksums that the protocol does
+ * not require, because many stores refuse the newer ones: jrun's checkpoints have checksums of their own.
  */
 public final class S3StorageProvider implements StorageProvider {
     /** Five tries with growing pauses pass over the minute in which a store throttles. */
@@ -55,6 +58,14 @@ public final class S3StorageProvider implements StorageProvider {
                                 .build()));
         Optional<String> endpoint = setting("aws.endpointUrlS3", "AWS_ENDPOINT_URL_S3")
                 .or(() -> setting("aws.endpointUrl", "AWS_ENDPOINT_URL"));
+        if (setting("aws.requestChecksumCalculation", "AWS_REQUEST_CHECKSUM_CALCULATION")
+                .isEmpty()) {
+            client.requestChecksumCalculation(RequestChecksumCalculation.WHEN_REQUIRED);
+        }
+        if (setting("aws.responseChecksumValidation", "AWS_RESPONSE_CHECKSUM_VALIDATION")
+                .isEmpty()) {
+            client.responseChecksumValidation(ResponseChecksumValidation.WHEN_REQUIRED);
+        }
         try {
             endpoint.map(S3StorageProvider::uri)
                     .ifPresent(url -> client.endpointOverride(url).forcePathStyle(true));

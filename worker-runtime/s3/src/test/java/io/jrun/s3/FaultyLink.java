@@ -7,6 +7,8 @@ import java.net.InetAddress;
 import java.net.ServerSocket;
 import java.net.Socket;
 import java.nio.charset.StandardCharsets;
+import java.util.List;
+import java.util.Locale;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicBoolean;
@@ -17,10 +19,17 @@ final class FaultyLink implements AutoCloseable {
     private static final byte[] UNAVAILABLE = "HTTP/1.1 503 Slow Down\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
             .getBytes(StandardCharsets.US_ASCII);
 
+    private static final byte[] NOT_IMPLEMENTED =
+            "HTTP/1.1 501 Not Implemented\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+                    .getBytes(StandardCharsets.US_ASCII);
+    private static final List<String> NEWER =
+            List.of("x-amz-checksum-", "x-amz-sdk-checksum-algorithm", "x-amz-trailer", "-payload-trailer");
+
     private final ServerSocket listener = new ServerSocket(0, 50, InetAddress.getLoopbackAddress());
     private final int target;
     private final Set<Socket> open = ConcurrentHashMap.newKeySet();
     private final AtomicInteger failures = new AtomicInteger();
+    private final AtomicBoolean refusesChecksums = new AtomicBoolean();
     private final AtomicBoolean isAnswerLost = new AtomicBoolean();
 
     FaultyLink(int target) throws IOException {
@@ -46,6 +55,12 @@ final class FaultyLink implements AutoCloseable {
     /** The next request reaches the server, but its answer is lost. */
     void loseNextAnswer() {
         isAnswerLost.set(true);
+        closeAll();
+    }
+
+    /** Answers requests that have one of Amazon's newer checksums with 501, as older stores do. */
+    void refuseChecksums(boolean refuses) {
+        refusesChecksums.set(refuses);
         closeAll();
     }
 
@@ -79,7 +94,11 @@ final class FaultyLink implements AutoCloseable {
                     return;
                 }
                 Thread back = Thread.ofVirtual().start(() -> pump(server, client));
-                pump(client, server);
+                if (refusesChecksums.get()) {
+                    pumpWithoutChecksums(client, server);
+                } else {
+                    pump(client, server);
+                }
                 back.join();
             }
         } catch (IOException | InterruptedException _) {
@@ -96,6 +115,26 @@ final class FaultyLink implements AutoCloseable {
                 return;
             }
             client.write(bytes, 0, count);
+        }
+    }
+
+    private static void pumpWithoutChecksums(Socket client, Socket server) {
+        byte[] bytes = new byte[1 << 16];
+        try {
+            InputStream in = client.getInputStream();
+            for (int count = in.read(bytes); count > 0; count = in.read(bytes)) {
+                String text = new String(bytes, 0, count, StandardCharsets.ISO_8859_1).toLowerCase(Locale.ROOT);
+                if (NEWER.stream().anyMatch(text::contains)) {
+                    client.getOutputStream().write(NOT_IMPLEMENTED);
+                    close(client);
+                    break;
+                }
+                server.getOutputStream().write(bytes, 0, count);
+            }
+            server.shutdownOutput();
+        } catch (IOException _) {
+            close(client);
+            close(server);
         }
     }
 

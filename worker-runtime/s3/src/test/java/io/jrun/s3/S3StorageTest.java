@@ -152,6 +152,35 @@ class S3StorageTest {
         }
     }
 
+    /** Many stores of other makers refuse them. */
+    @Test
+    void aStoreThatRefusesNewerChecksumsWorksWithoutASetting() throws IOException {
+        link.refuseChecksums(true);
+        try {
+            try (CheckpointManager manager = CheckpointManager.alone(location, Retention.DEFAULT)) {
+                manager.requireWritable();
+            }
+            try (Storage storage = Storages.open(location);
+                    ObjectWriter writer = storage.create("large")) {
+                writer.write(ByteBuffer.allocate(20 << 20));
+                writer.finish();
+                try (ObjectReader reader = storage.open("large")) {
+                    reader.read(0, ByteBuffer.allocate(1 << 20));
+                }
+                assertThat(storage.list("")).containsExactly("large");
+            }
+            System.setProperty("aws.requestChecksumCalculation", "when_supported");
+            try (CheckpointManager manager = CheckpointManager.alone(location, Retention.DEFAULT)) {
+                assertThatThrownBy(manager::requireWritable)
+                        .isInstanceOf(CheckpointException.class)
+                        .hasMessageStartingWith("rank 0 cannot write to " + location + ": ");
+            }
+        } finally {
+            System.clearProperty("aws.requestChecksumCalculation");
+            link.refuseChecksums(false);
+        }
+    }
+
     @Test
     void unusableCredentialsAreOneClearLine() throws IOException {
         System.setProperty("aws.secretAccessKey", "wrong");
