@@ -5,7 +5,7 @@ import java.io.Serial;
 import org.jspecify.annotations.Nullable;
 
 /** A checkpoint cannot be written, read or applied. The message names the file or tensor, the cause and the remedy. */
-public final class CheckpointException extends RuntimeException {
+public sealed class CheckpointException extends RuntimeException permits DamagedCheckpointException {
     @Serial
     private static final long serialVersionUID = 1L;
 

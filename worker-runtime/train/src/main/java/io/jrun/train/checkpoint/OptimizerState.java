@@ -92,7 +92,21 @@ public final class OptimizerState {
             OutputArchive groups = new OutputArchive();
             copy(child(current, GROUPS), groups);
             root.write(GROUPS, groups);
+            load(optimizer, root, state.keySet());
+        }
+    }
+
+    /** The native library reads the fields of its kind of optimizer, and knows no other. */
+    private static void load(Optimizer optimizer, OutputArchive root, Set<String> names) {
+        try {
             optimizer.load(reread(root));
+        } catch (RuntimeException e) {
+            Set<String> fields = new TreeSet<>();
+            names.forEach(name -> fields.add(name.substring(name.lastIndexOf('.') + 1)));
+            throw new CheckpointException(
+                    "the checkpoint has the state of another kind of optimizer: its fields are " + fields
+                            + ". Use the optimizer that the checkpoint was made with.",
+                    e);
         }
     }
 

@@ -1,5 +1,6 @@
 package io.jrun.train.storage;
 
+import io.jrun.comm.file.OutputFile;
 import java.io.IOException;
 import java.nio.channels.FileChannel;
 import java.nio.file.Files;
@@ -31,14 +32,19 @@ public final class AtomicFile {
     public static void write(Path target, Content content) throws IOException {
         try (PreparedFile file = prepare(target, content)) {
             file.publish();
+            syncFolder(folderOf(file.target));
         }
-        syncFolder(folderOf(target));
     }
 
-    /** Writes the content of a file under a temporary name, durably. */
+    /**
+     * Writes the content of a file under a temporary name, durably. A link stays, and its target is replaced.
+     *
+     * @throws IOException also if {@code target} is a folder, a pipe or a device
+     */
     public static PreparedFile prepare(Path target, Content content) throws IOException {
-        Files.createDirectories(folderOf(target));
-        PreparedFile file = new PreparedFile(temporary(target), target);
+        Path replaced = OutputFile.resolve(target);
+        Files.createDirectories(folderOf(replaced));
+        PreparedFile file = new PreparedFile(temporary(replaced), replaced);
         try (FileChannel channel =
                 FileChannel.open(file.temporary, StandardOpenOption.CREATE_NEW, StandardOpenOption.WRITE)) {
             content.writeTo(channel);

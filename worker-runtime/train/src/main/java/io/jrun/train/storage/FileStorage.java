@@ -1,11 +1,15 @@
 package io.jrun.train.storage;
 
+import io.jrun.comm.file.FileError;
+import io.jrun.comm.file.FileType;
 import io.jrun.comm.file.UserFile;
 import java.io.EOFException;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
+import java.nio.file.AccessDeniedException;
 import java.nio.file.DirectoryNotEmptyException;
+import java.nio.file.FileSystemException;
 import java.nio.file.FileVisitResult;
 import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;
@@ -17,6 +21,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 import java.util.zip.CRC32C;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Objects as files below a folder. Every file is fsynced, and so is its folder. A commit is a temporary file, fsync,
@@ -42,15 +47,28 @@ public final class FileStorage implements Storage {
     public List<String> list(String prefix) throws IOException {
         Path folder = prefix.isEmpty() ? base : base.resolve(prefix);
         if (!Files.isDirectory(folder)) {
-            requireNoFile(folder);
+            requireMissing(folder);
             return List.of();
         }
+        Path real = base.toRealPath(); // the location may be a link
         List<String> names = new ArrayList<>();
-        Files.walkFileTree(folder, new SimpleFileVisitor<>() {
+        Files.walkFileTree(prefix.isEmpty() ? real : real.resolve(prefix), new SimpleFileVisitor<>() {
+            /** Also links, pipes and devices: a checkpoint that cannot be read must not look like no checkpoint. */
             @Override
             public FileVisitResult visitFile(Path file, BasicFileAttributes attributes) {
-                if (Files.isRegularFile(file)) {
-                    names.add(base.relativize(file).toString());
+                names.add(real.relativize(file).toString());
+                return FileVisitResult.CONTINUE;
+            }
+
+            /** An empty folder in the place of an object. A folder below the location may be empty for a moment. */
+            @Override
+            public FileVisitResult postVisitDirectory(Path visited, @Nullable IOException e) throws IOException {
+                if (e != null && !(e instanceof NoSuchFileException)) {
+                    throw e;
+                }
+                String name = real.relativize(visited).toString();
+                if (name.contains("/") && names.stream().noneMatch(each -> each.startsWith(name + "/"))) {
+                    names.add(name);
                 }
                 return FileVisitResult.CONTINUE;
             }
@@ -67,11 +85,25 @@ public final class FileStorage implements Storage {
         return names.stream().sorted().toList();
     }
 
-    /** A location whose folder is a file fails when it is read first, not when it is written first. */
-    private static void requireNoFile(Path folder) throws StorageException {
+    /** A location whose folder cannot be a folder fails when it is read first, not when it is written first. */
+    private static void requireMissing(Path folder) throws IOException {
         for (Path place = folder; place != null; place = place.getParent()) {
-            if (Files.exists(place) && !Files.isDirectory(place)) {
-                throw new StorageException(place + " is a file. Name a folder for the checkpoints.", null);
+            if (Files.isDirectory(place)) {
+                return;
+            }
+            try {
+                throw new StorageException(
+                        place + " is " + FileType.of(place).words() + ". Name a folder for the checkpoints.", null);
+            } catch (NoSuchFileException _) {
+                continue; // the folder above decides
+            } catch (FileSystemException e) {
+                boolean isBelowFile = place.getParent() != null && !Files.isDirectory(place.getParent());
+                if (!isBelowFile || e instanceof AccessDeniedException) {
+                    throw new StorageException(
+                            "cannot read " + place + ": " + FileError.reason(e, place)
+                                    + ". Name a folder for the checkpoints.",
+                            e);
+                }
             }
         }
     }

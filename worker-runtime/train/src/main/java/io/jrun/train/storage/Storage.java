@@ -15,6 +15,7 @@ import java.util.Optional;
 public interface Storage extends AutoCloseable {
     /**
      * The names of all objects below a folder, such as {@code step-00000100/}, or of all objects for an empty prefix.
+     * In a folder of files, everything that is in the place of an object is listed, also a link.
      */
     List<String> list(String prefix) throws IOException;
 

@@ -19,8 +19,8 @@ public sealed class StorageException extends IOException permits CommitConflictE
         return e instanceof StorageException ? text(e) : failed + ": " + FileError.reason(e);
     }
 
-    /** The text of an error: the message of this class; the reason of others. */
+    /** The text of an error: the message of this class; file and reason of others. */
     public static String text(IOException e) {
-        return e instanceof StorageException ? String.valueOf(e.getMessage()) : FileError.reason(e);
+        return e instanceof StorageException ? String.valueOf(e.getMessage()) : FileError.reason(e, "");
     }
 }

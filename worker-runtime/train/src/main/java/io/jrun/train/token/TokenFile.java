@@ -21,6 +21,7 @@ public final class TokenFile implements AutoCloseable {
 
     private static final ValueLayout.OfShort U16 = ValueLayout.JAVA_SHORT_UNALIGNED.withOrder(ByteOrder.LITTLE_ENDIAN);
     private static final ValueLayout.OfInt U32 = ValueLayout.JAVA_INT_UNALIGNED.withOrder(ByteOrder.LITTLE_ENDIAN);
+    private static final int CHECK_TOKENS = 1 << 16;
     private static final int VERIFY_BYTES = 1 << 20;
 
     private final Path path;
@@ -74,6 +75,11 @@ public final class TokenFile implements AutoCloseable {
         return header.tokens();
     }
 
+    /** The CRC32C of the tokens, as the header says. {@link #verify} compares the tokens. */
+    public int checksum() {
+        return header.checksum();
+    }
+
     /** Each token is below this number. */
     public long vocabulary() {
         return header.vocabulary();
@@ -105,6 +111,21 @@ public final class TokenFile implements AutoCloseable {
             throw new IOException("the file became shorter while it was read, or its storage failed", e);
         }
         return copy;
+    }
+
+    /**
+     * Checks that tokens are below the vocabulary. Reads all of them.
+     *
+     * @throws DataException in one line with the first token that is not
+     */
+    public void requireInVocabulary(long first, long count) {
+        try {
+            for (long at = first; at < first + count; at += CHECK_TOKENS) {
+                long[] _ = read(at, (int) Math.min(CHECK_TOKENS, first + count - at));
+            }
+        } catch (IOException e) {
+            throw new DataException(path + ": " + e.getMessage() + ". Write the file again from the text.", e);
+        }
     }
 
     /**

@@ -1,5 +1,6 @@
 package io.jrun.train.token;
 
+import io.jrun.comm.file.OutputFile;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
@@ -36,9 +37,14 @@ public final class TokenFileWriter implements AutoCloseable {
         this.tokenBytes = TokenFileHeader.tokenBytes(tokenizer.vocabulary());
     }
 
-    /** Begins a file; the folder is created. An earlier file of this name stays until {@link #commit}. */
+    /**
+     * Begins a file; the folder is created. An earlier file of this name stays until {@link #commit}. A link
+     * stays, and its target is replaced.
+     *
+     * @throws IOException also if {@code target} is a folder, a pipe or a device
+     */
     public static TokenFileWriter create(Path target, Tokenizer tokenizer) throws IOException {
-        Path absolute = target.toAbsolutePath();
+        Path absolute = OutputFile.resolve(target);
         Path folder = absolute.getParent();
         if (folder == null) {
             throw new IOException(target + " is not a file name");

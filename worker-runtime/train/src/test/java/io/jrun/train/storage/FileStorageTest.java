@@ -1,12 +1,14 @@
 package io.jrun.train.storage;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
 import java.util.List;
+import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.stream.IntStream;
@@ -35,6 +37,22 @@ class FileStorageTest {
             hasEnded.set(true);
         }
         others.forEach(CompletableFuture::join);
+    }
+
+    /** Two jobs that save to one folder must not replace each other's checkpoints. */
+    @Test
+    void aCommitOnAnotherVersionFails() throws IOException {
+        try (Storage storage = Storages.open(folder.toString())) {
+            storage.commit("index", new byte[] {1}, Optional.empty());
+            assertThatThrownBy(() -> storage.commit("index", new byte[] {2}, Optional.empty()))
+                    .isInstanceOf(CommitConflictException.class)
+                    .hasMessageContaining("another job has written " + folder.resolve("index"));
+            Optional<String> version = storage.version("index");
+            storage.commit("index", new byte[] {3}, version);
+            assertThatThrownBy(() -> storage.commit("index", new byte[] {4}, version))
+                    .isInstanceOf(CommitConflictException.class);
+        }
+        assertThat(folder.resolve("index")).hasBinaryContent(new byte[] {3});
     }
 
     private static void rename(Path own, AtomicBoolean hasEnded) {

@@ -4,7 +4,9 @@ import java.io.IOException;
 import java.nio.channels.FileChannel;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
+import java.util.ArrayList;
 import java.util.HashSet;
+import java.util.List;
 import java.util.Set;
 
 /**
@@ -17,6 +19,7 @@ public final class PowerFailure {
 
     private final long at;
     private final Set<Path> unsynced = new HashSet<>();
+    private final List<String> log = new ArrayList<>();
     private long operations;
 
     /** @param at the number of the operation at which the process dies, from 1 on; 0 for none */
@@ -29,8 +32,14 @@ public final class PowerFailure {
         return operations;
     }
 
+    /** The operations in their order, such as {@code rename to FILE} and {@code fsync FOLDER}. */
+    public synchronized List<String> log() {
+        return List.copyOf(log);
+    }
+
     synchronized void step(String what) {
         operations++;
+        log.add(what);
         if (operations == at) {
             System.out.println("killed at operation " + at + ": " + what);
             System.out.flush();

@@ -1,7 +1,10 @@
 package io.jrun.train.checkpoint.sharded;
 
+import io.jrun.comm.file.FileError;
 import io.jrun.train.checkpoint.CheckpointException;
+import io.jrun.train.checkpoint.DamagedCheckpointException;
 import io.jrun.train.storage.ObjectReader;
+import io.jrun.train.storage.ObjectWriter;
 import io.jrun.train.storage.Storage;
 import io.jrun.train.storage.StorageException;
 import java.io.FileNotFoundException;
@@ -13,6 +16,7 @@ import java.util.List;
 import java.util.Locale;
 import java.util.NavigableSet;
 import java.util.Optional;
+import java.util.OptionalLong;
 import java.util.Set;
 import java.util.TreeSet;
 import java.util.regex.Matcher;
@@ -23,7 +27,12 @@ import java.util.regex.Pattern;
  * parts. A killed save leaves a folder without an index.
  */
 final class CheckpointFolder {
-    private static final Pattern OBJECT = Pattern.compile("(step-(\\d{8,18})/)[^/]+");
+    private static final Pattern OBJECT = Pattern.compile("step-(\\d{8,18})/[^/]+");
+    /** The index, or what lies in its place or in the place of its folder: a link, or a folder. */
+    private static final Pattern INDEX = Pattern.compile("step-(\\d{8,18})(/checkpoint\\.json(/.*)?)?");
+    /** The names of objects that show whether the storage can be written. */
+    private static final String WRITE_TEST = "write-test-";
+
     private static final long MAX_INDEX_BYTES = 1L << 30;
 
     private final Storage storage;
@@ -37,16 +46,43 @@ final class CheckpointFolder {
         return String.format(Locale.ROOT, "step-%08d/", step);
     }
 
-    /** The steps of the committed checkpoints. */
+    /** The steps of the committed checkpoints, also of those that cannot be opened. */
     NavigableSet<Long> steps() {
         NavigableSet<Long> steps = new TreeSet<>();
         for (String name : list("")) {
-            Matcher matcher = OBJECT.matcher(name);
-            if (matcher.matches() && name.equals(matcher.group(1) + CheckpointIndex.FILE)) {
-                steps.add(Long.parseLong(matcher.group(2)));
+            Matcher matcher = INDEX.matcher(name);
+            if (matcher.matches()) {
+                steps.add(Long.parseLong(matcher.group(1)));
             }
         }
         return steps;
+    }
+
+    /** The newest checkpoint before {@code step} whose index is valid and whose parts have the sizes of the index. */
+    OptionalLong completeBefore(long step) {
+        return steps().headSet(step, false).descendingSet().stream()
+                .filter(earlier ->
+                        readable(earlier).filter(SavedCheckpoint::hasAllParts).isPresent())
+                .mapToLong(Long::longValue)
+                .findFirst();
+    }
+
+    /**
+     * Checks that objects can be written and committed, by a small object of each kind.
+     *
+     * @param name differs from the names of the other ranks
+     */
+    void requireWritable(String name) throws IOException {
+        byte[] content = {'1'};
+        String part = WRITE_TEST + name + "-part";
+        try (ObjectWriter writer = storage.create(part)) {
+            writer.write(ByteBuffer.wrap(content));
+            writer.finish();
+        }
+        storage.delete(part);
+        String index = WRITE_TEST + name + "-index";
+        storage.commit(index, content, Optional.empty());
+        storage.delete(index);
     }
 
     /** Opens the checkpoint of a step. */
@@ -61,25 +97,41 @@ final class CheckpointFolder {
             reader.read(0, ByteBuffer.wrap(bytes));
             return new SavedCheckpoint(storage, folder, CheckpointIndex.decode(bytes));
         } catch (NoSuchFileException | FileNotFoundException e) {
+            if (steps().contains(step)) {
+                throw damaged(folder, "the file does not exist", e);
+            }
             throw new CheckpointException(
                     "there is no checkpoint of step " + step + " in " + storage
                             + ". It has to be visible on every node; steps found: " + steps(),
                     e);
         } catch (IOException e) {
-            throw new CheckpointException(
-                    StorageException.line("cannot read " + storage + "/" + folder + CheckpointIndex.FILE, e), e);
+            throw damaged(folder, e instanceof StorageException ? StorageException.text(e) : FileError.reason(e), e);
         } catch (IllegalArgumentException e) {
-            throw new CheckpointException(
-                    storage + "/" + folder + CheckpointIndex.FILE + " is not a valid index: " + e.getMessage()
-                            + ". Load another checkpoint, or remove this one.",
-                    e);
+            throw damaged(folder, "it is not a valid index: " + e.getMessage(), e);
         }
     }
 
-    /** Removes a checkpoint: the index first, so that no reader finds an index without parts. */
+    private DamagedCheckpointException damaged(String folder, String reason, Exception cause) {
+        return new DamagedCheckpointException(
+                "cannot read " + storage + "/" + folder + CheckpointIndex.FILE + ": " + reason
+                        + ". Load another checkpoint, or remove this one.",
+                cause);
+    }
+
+    /**
+     * Removes a checkpoint: the index first, so that no reader finds an index without parts. A folder that is a link
+     * keeps its files; the link is removed.
+     */
     void remove(long step) {
         String folder = of(step);
-        List<String> names = list(folder);
+        String link = folder.substring(0, folder.length() - 1);
+        List<String> names = list("").stream()
+                .filter(name -> name.equals(link) || name.startsWith(folder))
+                .toList();
+        if (names.contains(link)) {
+            delete(link);
+            return;
+        }
         delete(folder + CheckpointIndex.FILE);
         names.forEach(this::delete);
     }
@@ -89,7 +141,8 @@ final class CheckpointFolder {
         Set<Long> committed = steps();
         for (String name : list("")) {
             Matcher matcher = OBJECT.matcher(name);
-            if (matcher.matches() && !committed.contains(Long.parseLong(matcher.group(2)))) {
+            boolean isOfKilledSave = matcher.matches() && !committed.contains(Long.parseLong(matcher.group(1)));
+            if (isOfKilledSave || name.startsWith(WRITE_TEST)) {
                 delete(name);
             }
         }
@@ -110,7 +163,7 @@ final class CheckpointFolder {
         }
         saved.get().files().forEach(file -> named.add(folder + file));
         for (String name : list(folder)) {
-            if (!named.contains(name)) {
+            if (name.startsWith(folder) && !named.contains(name)) {
                 delete(name);
             }
         }

@@ -219,6 +219,27 @@ public final class CheckpointManager implements AutoCloseable {
         return newest.isEmpty() ? OptionalLong.empty() : OptionalLong.of(Long.parseLong(newest));
     }
 
+    /**
+     * The newest checkpoint before {@code step} that looks whole: its index is valid, and its parts have the sizes that
+     * the index says. For a program whose newest checkpoint is damaged. Local.
+     */
+    public OptionalLong completeBefore(long step) {
+        return folder.completeBefore(step);
+    }
+
+    /**
+     * Checks that each rank can write to the location, with small objects that are deleted. A program calls this method
+     * before its first step, so that it does not train until its first save for nothing. Collective.
+     *
+     * @throws CheckpointException on every rank, with the rank and the reason, if a rank cannot write
+     */
+    public void requireWritable() {
+        List<String> _ = ranks.run("write to " + storage, () -> {
+            folder.requireWritable(token + "-" + ranks.rank());
+            return "";
+        });
+    }
+
     private String newest() {
         NavigableSet<Long> steps = folder.steps();
         return steps.isEmpty() ? "" : String.valueOf(steps.last());
@@ -232,7 +253,8 @@ public final class CheckpointManager implements AutoCloseable {
     /**
      * Opens a checkpoint. Local.
      *
-     * @throws CheckpointException if there is none of this step, or if its index is damaged
+     * @throws CheckpointException if there is none of this step; of the type {@code DamagedCheckpointException} if its
+     *     index cannot be read
      */
     public SavedCheckpoint open(long step) {
         return folder.open(step);

@@ -2,6 +2,8 @@ package io.jrun.train.checkpoint.sharded;
 
 import io.jrun.train.Libtorch;
 import io.jrun.train.checkpoint.CheckpointException;
+import io.jrun.train.checkpoint.DamagedCheckpointException;
+import io.jrun.train.storage.ObjectReader;
 import io.jrun.train.storage.Storage;
 import io.jrun.train.storage.StorageException;
 import io.jrun.train.tensor.TensorMemory;
@@ -44,6 +46,25 @@ public final class SavedCheckpoint {
     /** The number of ranks that saved. */
     public int ranks() {
         return index.ranks();
+    }
+
+    /** The name of the job that saved, {@code world.runId()}. */
+    public String run() {
+        return index.run();
+    }
+
+    /** Whether each part exists and has the size that the index says. The bytes are not read. Local. */
+    boolean hasAllParts() {
+        for (SavedPart part : index.parts()) {
+            try (ObjectReader reader = storage.open(folder + part.file())) {
+                if (reader.size() != part.bytes()) {
+                    return false;
+                }
+            } catch (IOException _) {
+                return false;
+            }
+        }
+        return true;
     }
 
     /** The files of the parts. */
@@ -132,7 +153,7 @@ public final class SavedCheckpoint {
                 }
             }
         } catch (IOException e) {
-            throw new CheckpointException(
+            throw new DamagedCheckpointException(
                     "cannot load " + storage + "/" + folder + ": " + StorageException.text(e)
                             + ". Load another checkpoint, or remove this one.",
                     e);

@@ -8,16 +8,20 @@ import io.jrun.comm.World;
 import io.jrun.comm.local.LocalWorld;
 import io.jrun.train.Libtorch;
 import io.jrun.train.checkpoint.CheckpointException;
+import io.jrun.train.checkpoint.DamagedCheckpointException;
 import io.jrun.train.checkpoint.Safetensors;
 import io.jrun.train.checkpoint.TensorFile;
 import io.jrun.train.mesh.MeshAxis;
 import io.jrun.train.mesh.Shard;
 import io.jrun.train.mesh.ShardedTensor;
+import io.jrun.train.storage.FaultyFileSystem;
 import io.jrun.train.storage.FileStorage;
+import io.jrun.train.storage.PowerFailure;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
 import java.nio.file.Files;
+import java.nio.file.LinkOption;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import java.time.Duration;
@@ -33,6 +37,8 @@ import org.bytedeco.pytorch.global.torch;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 
 class CheckpointManagerTest {
     @TempDir
@@ -160,6 +166,82 @@ class CheckpointManagerTest {
         assertThat(files()).hasSize(5).noneMatch(name -> name.contains("00000009") || name.endsWith(".tmp"));
         assertThat(folder.resolve("notes.txt")).exists();
         assertThat(folder.resolve("step-00000009")).doesNotExist();
+    }
+
+    /** Something that cannot be read is an error. A training that begins anew would waste all earlier steps. */
+    @ParameterizedTest
+    @CsvSource({
+        "mkfifo $index,               'it is a pipe, not a regular file'",
+        "mkdir $index,                'it is a folder, not a regular file'",
+        "mkdir -p $index/inner,       'it is a folder, not a regular file'",
+        "ln -s nothing $index,        it is a link to a file that does not exist",
+        "ln -s /dev/zero $index,      'it is a device, not a regular file'",
+        "rm -r $step; ln -s none $step, the file does not exist",
+        "rm -r $step; touch $step,   the file does not exist"
+    })
+    void whatCannotBeReadIsNoMissingCheckpoint(String command, String reason) throws Exception {
+        try (CheckpointManager manager = CheckpointManager.alone(folder.toString(), Retention.DEFAULT)) {
+            manager.save(2, state(2));
+            manager.save(4, state(4));
+            Path index = folder.resolve("step-00000004/checkpoint.json");
+            Files.delete(index);
+            String script = "index=" + index + "; step=" + index.getParent() + "; " + command;
+            assertThat(new ProcessBuilder("sh", "-c", script).start().waitFor()).isZero();
+            assertThat(manager.latest()).hasValue(4);
+            assertThatThrownBy(() -> manager.open(4))
+                    .isInstanceOf(DamagedCheckpointException.class)
+                    .hasMessage(
+                            "cannot read " + index + ": " + reason + ". Load another checkpoint, or remove this one.");
+            assertThat(manager.completeBefore(4)).hasValue(2);
+        }
+    }
+
+    @Test
+    void linksToCheckpointsAreReadAndTheirFilesStay() throws IOException {
+        Path real = folder.resolve("real");
+        try (CheckpointManager manager = CheckpointManager.alone(real.toString(), Retention.DEFAULT)) {
+            manager.save(1, state(1));
+        }
+        Path elsewhere = Files.move(real.resolve("step-00000001"), folder.resolve("elsewhere"));
+        Path step = Files.createSymbolicLink(real.resolve("step-00000001"), elsewhere);
+        Path location = Files.createSymbolicLink(folder.resolve("location"), real);
+        try (CheckpointManager manager = CheckpointManager.alone(location.toString(), new Retention(1, 0))) {
+            assertThat(manager.latest()).hasValue(1);
+            assertThat(load(manager, 1)).isEqualTo(1);
+            manager.save(2, state(2));
+            assertThat(manager.steps()).containsExactly(2L);
+        }
+        assertThat(Files.exists(step, LinkOption.NOFOLLOW_LINKS)).isFalse();
+        assertThat(elsewhere.resolve("checkpoint.json")).exists();
+    }
+
+    /** A reader finds no index whose parts are gone. */
+    @Test
+    void theIndexOfARemovedCheckpointIsDeletedFirst() {
+        PowerFailure disk = new PowerFailure(0);
+        FileStorage storage = FileStorage.at(FaultyFileSystem.path(folder, disk));
+        try (CheckpointManager manager = CheckpointManager.alone(storage, new Retention(1, 0))) {
+            manager.save(1, state(1));
+            manager.save(2, state(2));
+        }
+        assertThat(disk.log().stream()
+                        .filter(each -> each.startsWith("delete ") && !each.endsWith(".tmp"))
+                        .map(each -> each.replaceFirst("part-.*", "part")))
+                .containsSubsequence("delete checkpoint.json", "delete part", "delete step-00000001");
+    }
+
+    @Test
+    void aLocationThatCannotBeWrittenIsFoundBeforeTheFirstSave() {
+        try (CheckpointManager manager = CheckpointManager.alone(folder.toString(), Retention.DEFAULT)) {
+            manager.requireWritable();
+        }
+        assertThat(folder).isEmptyDirectory();
+        try (CheckpointManager manager = CheckpointManager.alone("/proc/none", Retention.DEFAULT)) {
+            assertThatThrownBy(manager::requireWritable)
+                    .isInstanceOf(CheckpointException.class)
+                    .hasMessageStartingWith("rank 0 cannot write to /proc/none: ")
+                    .hasMessageNotContaining("Exception");
+        }
     }
 
     private List<String> files() throws IOException {
