@@ -26,6 +26,9 @@ public final class TokenCorpus implements AutoCloseable {
     /** Enough for three digits of the held-out loss; more would only make the evaluation slower. */
     private static final long MAX_HELD_OUT_TOKENS = 128 << 10;
 
+    /** About a second. */
+    private static final long MAX_CHECKED_TOKENS = 256L << 20;
+
     private final Path data;
     private final List<TokenFile> files;
     private final Optional<Tokenizer> tokenizer;
@@ -52,7 +55,24 @@ public final class TokenCorpus implements AutoCloseable {
                 : tokenFiles.stream().map(TokenFile::open).toList();
         TokenCorpus corpus = new TokenCorpus(data, files, tokenizer);
         corpus.checkTokenizer();
+        if (!tokenFiles.isEmpty()) {
+            corpus.checkTokens();
+        }
         return corpus;
+    }
+
+    /**
+     * A token that the training does not read would fail the evaluation after the last step. The tokens of a large
+     * corpus take minutes to read: then only those of the evaluation are checked.
+     */
+    private void checkTokens() {
+        long from = size() <= MAX_CHECKED_TOKENS ? 0 : trainingTokens();
+        long first = 0;
+        for (TokenFile file : files) {
+            long begin = Math.clamp(from - first, 0, file.size());
+            file.requireInVocabulary(begin, file.size() - begin);
+            first += file.size();
+        }
     }
 
     /** The tokenizer that the options name. */
@@ -83,6 +103,10 @@ public final class TokenCorpus implements AutoCloseable {
 
     private void checkTokenizer() {
         for (TokenFile file : files) {
+            if (file.vocabulary() > Integer.MAX_VALUE) {
+                throw new DataException(file.path() + " has a vocabulary of " + file.vocabulary()
+                        + " tokens, more than a model can have: " + Integer.MAX_VALUE);
+            }
             if (tokenizer.isPresent() && !tokenizer.get().id().equals(file.tokenizerId())) {
                 throw new DataException(file.path() + " was made with another tokenizer than the one of --tokenizer."
                         + " Give the tokenizer of the file, or write the file again with tokenize.jar.");
@@ -97,7 +121,7 @@ public final class TokenCorpus implements AutoCloseable {
 
     /** Each token is below this number. */
     public int vocabulary() {
-        return Math.toIntExact(files.getFirst().vocabulary());
+        return (int) files.getFirst().vocabulary();
     }
 
     /** Empty for token files without --tokenizer. */
@@ -108,6 +132,12 @@ public final class TokenCorpus implements AutoCloseable {
     /** Whether each token is one byte. */
     public boolean isOfBytes() {
         return files.getFirst().tokenizerId().equals(new ByteTokenizer().id());
+    }
+
+    /** The tokens in words, equal for equal tokens: their number and their checksum. */
+    public String identity() {
+        int checksum = files.stream().mapToInt(TokenFile::checksum).reduce(0, (all, next) -> 31 * all + next);
+        return size() + " tokens with the checksum " + Integer.toHexString(checksum);
     }
 
     /** The number of tokens. */

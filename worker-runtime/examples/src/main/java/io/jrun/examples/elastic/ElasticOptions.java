@@ -1,7 +1,10 @@
 package io.jrun.examples.elastic;
 
+import io.jrun.comm.Distributed;
+import io.jrun.comm.World;
 import io.jrun.examples.options.CommandLineArguments;
 import io.jrun.examples.options.InvalidArgumentException;
+import io.jrun.examples.options.RankAgreement;
 import java.nio.file.Path;
 import java.util.HashMap;
 import java.util.List;
@@ -64,11 +67,17 @@ record ElasticOptions(
         try {
             Optional<ElasticOptions> options = parse(valued, args);
             if (options.isEmpty()) {
-                System.out.print(HELP);
+                try (World world = Distributed.init()) {
+                    if (world.rank() == 0) {
+                        System.out.print(HELP);
+                    }
+                }
             }
             return options;
         } catch (InvalidArgumentException e) {
-            System.err.println("train: " + e.getMessage());
+            try (World world = Distributed.init()) {
+                RankAgreement.printOnce(world, "train: " + e.getMessage());
+            }
             System.exit(EXIT_USAGE);
             throw e;
         }

@@ -3,9 +3,11 @@ package io.jrun.examples.finetune;
 import io.jrun.comm.Distributed;
 import io.jrun.comm.World;
 import io.jrun.comm.file.FileError;
+import io.jrun.comm.file.OutputFile;
 import io.jrun.comm.file.UserFile;
 import io.jrun.examples.data.TokenCorpus;
 import io.jrun.examples.options.InvalidArgumentException;
+import io.jrun.examples.options.RankAgreement;
 import io.jrun.models.ModelFolder;
 import io.jrun.models.lora.Lora;
 import io.jrun.models.lora.LoraOptions;
@@ -74,7 +76,7 @@ public final class Finetune {
                     System.out.print(FinetuneOptions.HELP);
                 }
             } catch (InvalidArgumentException | IllegalArgumentException | DataException e) {
-                System.err.println("finetune: " + e.getMessage());
+                RankAgreement.printOnce(world, "finetune: " + e.getMessage());
                 exitCode = EXIT_USAGE;
             } catch (CheckpointException | ReplicaException e) {
                 System.err.println("finetune: rank " + world.rank() + ": " + e.getMessage());
@@ -166,6 +168,11 @@ public final class Finetune {
     }
 
     private static void train(FinetuneOptions options, LanguageModel model, Optional<Lora> lora, World world) {
+        RankAgreement.check(world.group(), () -> {
+            if (world.rank() == 0) {
+                options.out().ifPresent(Finetune::requireWritable);
+            }
+        });
         int context =
                 options.context() > 0 ? options.context() : (int) Math.min(model.context(), LONGEST_DEFAULT_CONTEXT);
         DataLoaderOptions loading = DataLoaderOptions.training(options.batch(), options.seed());
@@ -179,6 +186,15 @@ public final class Finetune {
             try (DataLoader<long[]> loader = DataLoader.of(corpus.all(context), world.group(), loading)) {
                 train(options, model, lora, loader, loss, world);
             }
+        }
+    }
+
+    /** Before the first step, because the model is saved after the last one. */
+    private static void requireWritable(Path out) {
+        try {
+            OutputFile.requireWritableFolder(out);
+        } catch (IOException e) {
+            throw new InvalidArgumentException("--out=" + out + " cannot be written: " + FileError.reason(e, out));
         }
     }
 

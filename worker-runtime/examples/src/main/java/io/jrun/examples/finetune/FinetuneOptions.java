@@ -113,7 +113,7 @@ record FinetuneOptions(
         Path model = given.text("--model")
                 .map(Path::of)
                 .orElseThrow(() -> new InvalidArgumentException("--model=PATH is missing. See --help."));
-        int rank = given.number("--lora", 0, 1);
+        int rank = given.number("--lora", 0, 1, 1 << 16);
         FinetuneOptions options = new FinetuneOptions(
                 model,
                 given.text("--print-logits").map(FinetuneOptions::tokens).orElse(List.of()),
@@ -121,8 +121,8 @@ record FinetuneOptions(
                 given.text("--out").map(Path::of),
                 given.word("--read", WeightReaders.ONE_PER_NODE),
                 given.number("--steps", 100, 1),
-                given.number("--batch", 4, 1),
-                given.number("--context", 0, 2),
+                given.number("--batch", 4, 1, 1 << 20),
+                given.number("--context", 0, 2, 1 << 24),
                 given.positive("--lr", 1e-4),
                 rank,
                 given.positive("--lora-alpha", 2.0 * Math.max(rank, 1)),

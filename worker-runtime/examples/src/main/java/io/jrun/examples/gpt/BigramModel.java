@@ -1,9 +1,9 @@
 package io.jrun.examples.gpt;
 
 import io.jrun.comm.file.FileError;
+import io.jrun.train.data.DataException;
 import io.jrun.train.data.Dataset;
 import java.io.IOException;
-import java.io.UncheckedIOException;
 import java.util.Arrays;
 
 /**
@@ -52,7 +52,7 @@ final class BigramModel {
         try {
             return windows.get(index);
         } catch (IOException e) {
-            throw new UncheckedIOException(
+            throw new DataException(
                     "cannot read " + windows.location(index) + ": " + FileError.reason(e, windows.location(index)), e);
         }
     }

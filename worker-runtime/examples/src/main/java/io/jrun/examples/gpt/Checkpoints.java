@@ -3,8 +3,12 @@ package io.jrun.examples.gpt;
 import io.jrun.comm.CommException;
 import io.jrun.comm.ErrorCode;
 import io.jrun.comm.World;
+import io.jrun.comm.file.FileError;
+import io.jrun.comm.file.OutputFile;
 import io.jrun.examples.options.InvalidArgumentException;
+import io.jrun.examples.options.RankAgreement;
 import io.jrun.train.checkpoint.CheckpointException;
+import io.jrun.train.checkpoint.DamagedCheckpointException;
 import io.jrun.train.checkpoint.Safetensors;
 import io.jrun.train.checkpoint.sharded.CheckpointManager;
 import io.jrun.train.checkpoint.sharded.SaveRequests;
@@ -13,6 +17,8 @@ import io.jrun.train.checkpoint.sharded.TerminationGuard;
 import io.jrun.train.data.DataLoader;
 import io.jrun.train.data.DataLoaderState;
 import io.jrun.train.tensor.ModuleTensors;
+import java.io.IOException;
+import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Locale;
 import java.util.Map;
@@ -30,6 +36,8 @@ final class Checkpoints implements AutoCloseable {
     private static final String MODEL_KEY = "model";
     private static final String DATA_KEY = "data";
     private static final String LOADER_KEY = "loader";
+    private static final String CORPUS_KEY = "corpus";
+    private static final String OPTIMIZER_KEY = "optimizer";
 
     /** Less than jrun's grace period of 30 s. */
     static final Duration SAVE_LIMIT = Duration.ofSeconds(25);
@@ -37,6 +45,7 @@ final class Checkpoints implements AutoCloseable {
     private final GptOptions options;
     private final World world;
     private final int dataRanks;
+    private final String corpus;
     private final GptTrainer trainer;
     private final DataLoader<?> loader;
     private final Progress progress;
@@ -52,6 +61,7 @@ final class Checkpoints implements AutoCloseable {
             GptOptions options,
             World world,
             int dataRanks,
+            String corpus,
             GptTrainer trainer,
             DataLoader<?> loader,
             Progress progress,
@@ -59,6 +69,7 @@ final class Checkpoints implements AutoCloseable {
         this.options = options;
         this.world = world;
         this.dataRanks = dataRanks;
+        this.corpus = corpus;
         this.trainer = trainer;
         this.loader = loader;
         this.position = loader.state();
@@ -67,11 +78,16 @@ final class Checkpoints implements AutoCloseable {
         this.manager = manager;
     }
 
-    /** Opens the location. Collective. */
+    /**
+     * Opens the location. Collective.
+     *
+     * @param corpus the data in words, equal for equal data
+     */
     static Checkpoints open(
             GptOptions options,
             World world,
             int dataRanks,
+            String corpus,
             GptTrainer trainer,
             DataLoader<?> loader,
             Progress progress) {
@@ -80,46 +96,87 @@ final class Checkpoints implements AutoCloseable {
             CheckpointManager manager = where.location()
                     .map(location -> CheckpointManager.open(location, world.group(), world.runId(), where.retention()))
                     .orElse(null);
-            return new Checkpoints(options, world, dataRanks, trainer, loader, progress, manager);
+            return new Checkpoints(options, world, dataRanks, corpus, trainer, loader, progress, manager);
         } catch (IllegalArgumentException | CheckpointException e) {
             throw new InvalidArgumentException("--checkpoint: " + e.getMessage());
         }
     }
 
     /**
-     * Loads the newest checkpoint on every rank, also the position in the data.
+     * Loads the newest checkpoint, or that of --resume=STEP, on every rank, also the position in the data. Collective.
      *
      * @return the step of the checkpoint; 0 without a checkpoint
-     * @throws InvalidArgumentException if the location cannot be used, if the checkpoint is damaged, or if this run
-     *     must not use the checkpoint
+     * @throws InvalidArgumentException on every rank, if the location cannot be used, if the checkpoint is damaged, or
+     *     if this run must not use the checkpoint
      */
     long resume() {
-        if (manager == null) {
+        CheckpointManager from = manager;
+        if (from == null) {
             return afterStepsInFiles();
         }
+        OptionalLong found;
         try {
-            return resume(manager);
+            found = from.latest();
         } catch (CheckpointException e) {
+            throw new InvalidArgumentException(String.valueOf(e.getMessage()));
+        }
+        if (found.isPresent() && !options.checkpoints().resume()) {
+            throw new InvalidArgumentException(from + " holds the checkpoint of step " + found.getAsLong()
+                    + " already; go on from it with --resume, or choose another --checkpoint");
+        }
+        OptionalLong asked = options.checkpoints().resumeStep();
+        if (found.isEmpty() && asked.isEmpty()) {
+            return 0;
+        }
+        long newest = found.orElse(0);
+        long step = asked.isEmpty() || isOfThisJob(from, newest) ? newest : asked.getAsLong();
+        RankAgreement.check(world.group(), () -> load(from, step));
+        return step;
+    }
+
+    /** Whether a restarted job has saved a checkpoint since it went on from --resume=STEP. */
+    private boolean isOfThisJob(CheckpointManager from, long newest) {
+        try {
+            return world.restartCount() > 0
+                    && newest > 0
+                    && from.open(newest).run().equals(world.runId());
+        } catch (CheckpointException _) {
+            return false;
+        }
+    }
+
+    private void load(CheckpointManager from, long step) {
+        try {
+            load(from, from.open(step));
+        } catch (DamagedCheckpointException e) {
+            OptionalLong earlier = from.completeBefore(step);
+            throw new InvalidArgumentException(e.getMessage()
+                    + (earlier.isEmpty()
+                            ? " No earlier checkpoint is whole."
+                            : " The checkpoint of step " + earlier.getAsLong() + " is whole: --resume="
+                                    + earlier.getAsLong() + " goes on from it."));
+        } catch (CheckpointException | IllegalArgumentException e) {
             throw new InvalidArgumentException(String.valueOf(e.getMessage()));
         }
     }
 
-    private long resume(CheckpointManager from) {
-        OptionalLong latest = from.latest();
-        if (latest.isEmpty()) {
-            return 0;
-        }
-        long step = latest.getAsLong();
-        if (!options.checkpoints().resume()) {
-            throw new InvalidArgumentException(from + " holds the checkpoint of step " + step
-                    + " already; go on from it with --resume, or choose another --checkpoint");
-        }
-        SavedCheckpoint saved = from.open(step);
+    private void load(CheckpointManager from, SavedCheckpoint saved) {
         String model = options.model().summary();
         String savedModel = saved.texts().getOrDefault(MODEL_KEY, "unknown");
         ParallelChecks.refuse(
                 !savedModel.equals(model),
                 "the checkpoint in " + from + " is of a model with " + savedModel + ", this run's has " + model);
+        String optimizer = options.recipe().update().optimizer().family();
+        String savedOptimizer = saved.texts().getOrDefault(OPTIMIZER_KEY, optimizer);
+        ParallelChecks.refuse(
+                !savedOptimizer.equals(optimizer),
+                "the checkpoint in " + from + " has the state of " + savedOptimizer + ", this run's optimizer is "
+                        + optimizer + ": give the --optimizer of the checkpoint, or choose another --checkpoint");
+        String savedCorpus = saved.texts().getOrDefault(CORPUS_KEY, corpus);
+        if (!savedCorpus.equals(corpus)) {
+            progress.print(
+                    "note: the checkpoint was trained on other data (" + savedCorpus + "), this run has " + corpus);
+        }
         RankState.requireType(
                 saved,
                 options.recipe().parameters(),
@@ -136,7 +193,34 @@ final class Checkpoints implements AutoCloseable {
         }
         RankState.load(trainer.model(), saved, world.rank());
         trainer.load(saved);
-        return step;
+    }
+
+    /**
+     * Checks that the checkpoints and the file of --out can be written, before the first step. Collective.
+     *
+     * @throws InvalidArgumentException on every rank, with one line
+     */
+    void requireWritable() {
+        RankAgreement.check(world.group(), () -> {
+            if (world.rank() == 0) {
+                options.checkpoints().out().ifPresent(Checkpoints::requireWritable);
+            }
+        });
+        try {
+            if (manager != null) {
+                manager.requireWritable();
+            }
+        } catch (CheckpointException e) {
+            throw new InvalidArgumentException("--checkpoint: " + e.getMessage());
+        }
+    }
+
+    private static void requireWritable(Path out) {
+        try {
+            OutputFile.requireWritable(out);
+        } catch (IOException e) {
+            throw new InvalidArgumentException("--out=" + out + " cannot be written: " + FileError.reason(e, out));
+        }
     }
 
     /** States in files are of the last whole step. The data go on behind the batches of the steps before. */
@@ -205,7 +289,17 @@ final class Checkpoints implements AutoCloseable {
         RankState state = RankState.of(
                 trainer.model(),
                 world.rank(),
-                Map.of(MODEL_KEY, options.model().summary(), DATA_KEY, dataOrder(), LOADER_KEY, position.toJson()));
+                Map.of(
+                        MODEL_KEY,
+                        options.model().summary(),
+                        DATA_KEY,
+                        dataOrder(),
+                        LOADER_KEY,
+                        position.toJson(),
+                        CORPUS_KEY,
+                        corpus,
+                        OPTIMIZER_KEY,
+                        options.recipe().update().optimizer().family()));
         trainer.put(state.dict());
         return state;
     }
@@ -216,8 +310,9 @@ final class Checkpoints implements AutoCloseable {
      * its parts.
      *
      * @param training receives a consumer for the number of each whole step
+     * @return false if a stop signal has interrupted the training: the process ends, and this is no failure
      */
-    void protect(long firstStep, Consumer<LongConsumer> training) {
+    boolean protect(long firstStep, Consumer<LongConsumer> training) {
         lastStep = firstStep;
         position = loader.state();
         try (TerminationGuard guard = TerminationGuard.install(SAVE_LIMIT)) {
@@ -238,8 +333,12 @@ final class Checkpoints implements AutoCloseable {
                     new SaveBeforeEnd(manager, world.rank(), options.checkpoints(), progress)
                             .save(trainer.model().holding(), lastStep, this::state);
                 }
-                throw e;
+                if (e.code() != ErrorCode.ABORTED || !guard.isTerminating()) {
+                    throw e;
+                }
+                return false;
             }
+            return true;
         }
     }
 

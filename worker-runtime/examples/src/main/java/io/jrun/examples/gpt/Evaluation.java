@@ -3,12 +3,13 @@ package io.jrun.examples.gpt;
 import io.jrun.comm.DataType;
 import io.jrun.comm.ProcessGroup;
 import io.jrun.comm.ReduceOp;
+import io.jrun.comm.file.FileError;
+import io.jrun.train.data.DataException;
 import io.jrun.train.data.DataLoader;
 import io.jrun.train.data.DataLoaderOptions;
 import io.jrun.train.data.Dataset;
 import io.jrun.train.token.TokenBatch;
 import java.io.IOException;
-import java.io.UncheckedIOException;
 import java.lang.foreign.MemorySegment;
 import java.util.Iterator;
 import java.util.List;
@@ -41,7 +42,7 @@ final class Evaluation {
                 }
             }
         } catch (IOException e) {
-            throw new UncheckedIOException(e);
+            throw new DataException("cannot read the held-out text: " + FileError.reason(e, ""), e);
         }
         group.allReduce(MemorySegment.ofArray(sumAndCount), DataType.F64, 2, ReduceOp.SUM);
         return sumAndCount[0] / sumAndCount[1];

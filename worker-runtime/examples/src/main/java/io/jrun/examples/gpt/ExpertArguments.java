@@ -25,7 +25,7 @@ final class ExpertArguments {
 
     /** The layers with experts of a model of this many layers. */
     static ExpertLayers layers(CommandLineArguments given, int layers) {
-        int experts = given.number("--experts", 0, 1);
+        int experts = given.number("--experts", 0, 1, 10_000);
         if (experts == 0) {
             VALUED.stream()
                     .filter(given::has)

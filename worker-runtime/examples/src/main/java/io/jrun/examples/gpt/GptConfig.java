@@ -39,6 +39,11 @@ record GptConfig(
 
     private static final int BYTES = 256;
 
+    /** Far above all published models. A larger number is a mistake, and its products would exceed 64 bits. */
+    private static final int LARGEST_WIDTH = 1 << 20;
+
+    private static final int LARGEST_CONTEXT = 1 << 24;
+
     /** The width of a feed-forward layer of Llama is a multiple, so that 2 to 16 ranks can share the layer. */
     private static final long INNER_MULTIPLE = 16;
 
@@ -64,18 +69,33 @@ record GptConfig(
 
     /** Reads the options of a model of bytes. */
     static GptConfig of(CommandLineArguments given, boolean isTiny) {
-        int layers = given.number("--layers", isTiny ? 2 : 3, 1);
-        int heads = given.number("--heads", isTiny ? 2 : 4, 1);
+        int layers = given.number("--layers", isTiny ? 2 : 3, 1, 10_000);
+        int heads = given.number("--heads", isTiny ? 2 : 4, 1, LARGEST_WIDTH);
         return new GptConfig(
                 given.word("--model", ModelKind.GPT),
                 layers,
-                given.number("--width", isTiny ? 64 : 128, 1),
+                given.number("--width", isTiny ? 64 : 128, 1, LARGEST_WIDTH),
                 heads,
                 given.number("--key-heads", heads, 1),
-                given.number("--context", 64, 1),
+                given.number("--context", 64, 1, LARGEST_CONTEXT),
                 !given.has("--untied"),
                 BYTES,
                 ExpertArguments.layers(given, layers));
+    }
+
+    /** Bytes of the parameters in float32, within a tenth. */
+    double parameterBytes() {
+        double square = (double) width * width;
+        int feedForwards = experts.interval() == 0 ? 0 : layers / experts.interval();
+        double ofExperts =
+                8 * square * feedForwards * (Math.max(1, experts.options().experts()) - 1.0);
+        double tables = (double) width * (vocabulary * (isTied ? 1.0 : 2.0) + context);
+        return Float.BYTES * (12 * square * layers + (feedForwards == 0 ? 0 : ofExperts) + tables);
+    }
+
+    /** Bytes of the largest output of a layer for a token, in float32. */
+    double outputBytes() {
+        return Float.BYTES * (double) Math.max(vocabulary, 4 * width);
     }
 
     /** The same with one layer. */

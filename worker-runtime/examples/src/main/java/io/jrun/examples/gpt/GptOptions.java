@@ -137,7 +137,8 @@ record GptOptions(
               --checkpoint-async     train on while a checkpoint is written
               --keep-last=N          checkpoints to keep  Default: 2.
               --keep-every=N         also keep each checkpoint of a step that N divides  Default: 0 (none).
-              --resume               go on from the newest checkpoint at LOCATION, if there is one
+              --resume[=STEP]        go on from the newest checkpoint at LOCATION, if there is one, or from the one of
+                                     STEP; a restarted job goes on from the newest that it has saved
               --out=FILE.safetensors write the parameters there at the end
               --check-replicas=N     compare the ranks' copies of the parameters every N steps, and before each
                                      checkpoint; 0 for never  Default: 100.
@@ -153,6 +154,9 @@ record GptOptions(
 
     private static final List<String> VALUED =
             List.of("--steps", "--micro-batch", "--lr", "--seed", "--threads", "--log-every", "--sample");
+    /** More than the cores of a machine. libtorch starts all of them. */
+    private static final int LARGEST_THREADS = 1024;
+
     private static final List<String> FLAGS = List.of("--untied", "--tiny", "--help");
 
     /** Reads the arguments; empty if the arguments have --help. */
@@ -179,7 +183,7 @@ record GptOptions(
         GptRecipe recipe = GptRecipe.of(given, tiny ? 5 : 50);
         ParallelOptions parallel = ParallelOptions.of(given);
         GptConfig model = GptConfig.of(given, tiny);
-        int sample = given.number("--sample", 0, 0);
+        int sample = given.number("--sample", 0, 0, 1 << 20);
         CheckpointOptions checkpoints = CheckpointOptions.of(given);
         ParallelChecks.check(parallel, recipe, checkpoints);
         RecipeChecks.check(recipe, parallel, model, checkpoints);
@@ -190,13 +194,13 @@ record GptOptions(
                 DataOptions.of(given, tiny ? 400_000 : 6_000_000),
                 model,
                 given.number("--steps", tiny ? 40 : 600, 0),
-                given.number("--micro-batch", tiny ? 8 : 16, 1),
+                given.number("--micro-batch", tiny ? 8 : 16, 1, 1 << 20),
                 given.positive("--lr", tiny ? 5e-3 : 4e-3),
                 recipe,
                 parallel,
                 ExpertArguments.ranks(given, model.experts()),
                 given.number("--seed", 1, 0),
-                given.number("--threads", 0, 0),
+                given.number("--threads", 0, 0, LARGEST_THREADS),
                 given.number("--log-every", tiny ? 10 : 20, 1),
                 sample,
                 checkpoints));

@@ -119,7 +119,7 @@ record GptRecipe(
                 UpdateOptions.of(given, defaultWarmup),
                 ExchangeOptions.of(given),
                 RecomputeOptions.of(given),
-                given.number("--accumulate", 0, 1),
+                given.number("--accumulate", 0, 1, 1 << 20),
                 given.text("--on-nonfinite").map(_ -> given.word("--on-nonfinite", NonFinitePolicy.STOP)),
                 given.text("--tensorboard").map(Path::of),
                 given.text("--peak-flops").isEmpty() ? 0 : given.positive("--peak-flops", 1));

@@ -96,9 +96,9 @@ record ParallelOptions(
                 given.number("--zero", shards > 1 ? STAGES : 0, 0),
                 reshardAfterForward(given),
                 given.text("--offload").map(Path::of),
-                given.number("--global-batch", 0, 1),
+                given.number("--global-batch", 0, 1, 1 << 30),
                 schedule(given),
-                given.number("--virtual-stages", schedule(given).leastStagesPerRank(), 1),
+                given.number("--virtual-stages", schedule(given).leastStagesPerRank(), 1, 10_000),
                 given.word("--stage-cut", CutMeasure.COUNT),
                 given.has("--sequence-parallel"),
                 given.word("--cp-exchange", ContextParallel.Exchange.RING));

@@ -1,5 +1,6 @@
 package io.jrun.examples.gpt;
 
+import io.jrun.comm.file.ControlCharacters;
 import java.io.Console;
 import java.io.OutputStream;
 import java.io.PrintStream;
@@ -96,6 +97,7 @@ final class Progress {
 
     /** Prints a line of its own. */
     void print(String line) {
-        out.println(isTerminal ? line + CLEAR_REST_OF_LINE : line);
+        String text = ControlCharacters.replaced(line); // a line may have text of a file
+        out.println(isTerminal ? text + CLEAR_REST_OF_LINE : text);
     }
 }

@@ -5,6 +5,8 @@ import io.jrun.comm.ProcessGroup;
 import io.jrun.comm.World;
 import io.jrun.examples.data.TokenCorpus;
 import io.jrun.examples.options.InvalidArgumentException;
+import io.jrun.examples.options.MemoryNeed;
+import io.jrun.examples.options.RankAgreement;
 import io.jrun.train.Libtorch;
 import io.jrun.train.checkpoint.CheckpointException;
 import io.jrun.train.data.DataException;
@@ -43,10 +45,10 @@ public final class TrainGpt {
             try {
                 run(args, world);
             } catch (InvalidArgumentException | DataException | OffloadException e) {
-                System.err.println("train: " + e.getMessage());
+                RankAgreement.printOnce(world, "train: " + e.getMessage());
                 exitCode = EXIT_USAGE;
             } catch (CheckpointException | ReplicaException e) {
-                System.err.println("train: " + e.getMessage());
+                RankAgreement.printOnce(world, "train: " + e.getMessage());
                 exitCode = EXIT_FAILURE;
             }
         }
@@ -92,9 +94,30 @@ public final class TrainGpt {
                             "--data " + data + " has " + corpus.size() + " tokens, expected at least " + least
                                     + " for --context " + options.model().context());
                 }
-                train(options.withVocabulary(corpus.vocabulary()), corpus, world, mesh, progress);
+                GptOptions whole = options.withVocabulary(corpus.vocabulary());
+                requireMemory(whole);
+                train(whole, corpus, world, mesh, progress);
             }
         }
+    }
+
+    /** What each rank holds at least, however the ranks share the model. */
+    private static void requireMemory(GptOptions options) {
+        GptConfig model = options.model();
+        ParallelOptions parallel = options.parallel();
+        MemoryNeed.check(
+                "the parameters of a model of " + model.summary(),
+                model.parameterBytes()
+                        / ((double) parallel.tensor()
+                                * parallel.pipeline()
+                                * parallel.shards()
+                                * options.expertRanks()));
+        MemoryNeed.check(
+                "the outputs of --micro-batch=" + options.microBatch() + " sequences of --context=" + model.context(),
+                model.outputBytes()
+                        * options.microBatch()
+                        * model.context()
+                        / ((double) parallel.tensor() * parallel.context()));
     }
 
     /** The text without --data. */
@@ -124,32 +147,44 @@ public final class TrainGpt {
         DataLoaderOptions loading = loading(options);
         try (var trainer = new GptTrainer(options, world, mesh);
                 DataLoader<long[]> loader = DataLoader.of(windows, group, loading);
-                var checkpoints = Checkpoints.open(options, world, group.size(), trainer, loader, progress)) {
+                var checkpoints =
+                        Checkpoints.open(options, world, group.size(), corpus.identity(), trainer, loader, progress)) {
             long firstStep = checkpoints.resume();
+            if (firstStep < options.steps()) {
+                checkpoints.requireWritable();
+            }
             progress.print(description(options, trainer.model(), corpus, group, firstStep));
             trainer.report().utilisationFormula().ifPresent(progress::print);
             progress.begin(
                     firstStep, options.steps(), (long) perStep * options.model().context() * group.size());
 
-            if (unevenEnd.isPresent()) {
-                new UnevenTraining(options, trainer, loader, progress).run(unevenEnd.get());
-            } else {
-                checkpoints.protect(
-                        firstStep, done -> steps(options, firstStep, trainer, loader, checkpoints, progress, done));
+            boolean isWhole = checkpoints.protect(firstStep, done -> {
+                if (unevenEnd.isPresent()) {
+                    new UnevenTraining(options, trainer, loader, progress).run(unevenEnd.get());
+                } else {
+                    steps(options, firstStep, trainer, loader, checkpoints, progress, done);
+                }
+                end(trainer, progress);
+                checkpoints.saveLast(firstStep);
+            });
+            if (!isWhole) {
+                return;
             }
-            progress.end(trainer.model().exposedCommunication());
-            trainer.model().summary().ifPresent(progress::print);
-            if (trainer.checks().skipped() > 0) {
-                progress.print(trainer.checks().skipped() + " steps were skipped: a loss or a gradient was not finite");
-            }
-            trainer.model().trainingDone();
-            checkpoints.saveLast(firstStep);
             trainer.useAverage();
             checkpoints.writeOut();
             try (TrainedModel.Scope _ = trainer.model().step()) {
                 evaluate(options, trainer.model(), corpus, group, progress);
             }
         }
+    }
+
+    private static void end(GptTrainer trainer, Progress progress) {
+        progress.end(trainer.model().exposedCommunication());
+        trainer.model().summary().ifPresent(progress::print);
+        if (trainer.checks().skipped() > 0) {
+            progress.print(trainer.checks().skipped() + " steps were skipped: a loss or a gradient was not finite");
+        }
+        trainer.model().trainingDone();
     }
 
     private static DataLoaderOptions loading(GptOptions options) {

@@ -47,6 +47,11 @@ record UpdateOptions(
         boolean isAdamW() {
             return this == FUSED || this == ADAMW;
         }
+
+        /** Optimizers of a family have the same state. */
+        String family() {
+            return isAdamW() ? "AdamW" : "SGD";
+        }
     }
 
     static UpdateOptions of(CommandLineArguments given, int defaultWarmup) {

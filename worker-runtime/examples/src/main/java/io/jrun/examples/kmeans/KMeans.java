@@ -6,6 +6,8 @@ import io.jrun.comm.ProcessGroup;
 import io.jrun.comm.ReduceOp;
 import io.jrun.comm.World;
 import io.jrun.examples.options.InvalidArgumentException;
+import io.jrun.examples.options.MemoryNeed;
+import io.jrun.examples.options.RankAgreement;
 import java.lang.foreign.MemorySegment;
 import java.util.Arrays;
 import java.util.Map;
@@ -52,7 +54,7 @@ public final class KMeans {
             try {
                 run(KMeansOptions.parse(args), world);
             } catch (InvalidArgumentException e) {
-                System.err.println("kmeans: " + e.getMessage());
+                RankAgreement.printOnce(world, "kmeans: " + e.getMessage());
                 exitCode = EXIT_USAGE;
             }
         }
@@ -69,6 +71,10 @@ public final class KMeans {
             }
             return;
         }
+        MemoryNeed.check(
+                "--points=" + options.get().points() + " of --dimensions="
+                        + options.get().dimensions(),
+                (double) Double.BYTES * options.get().points() * options.get().dimensions() / world.size());
         KMeans kMeans = new KMeans(options.get(), world.group());
         double before = Double.MAX_VALUE;
         double error = Double.MAX_VALUE;

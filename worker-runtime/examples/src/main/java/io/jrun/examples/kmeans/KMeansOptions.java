@@ -29,6 +29,9 @@ record KMeansOptions(int points, int clusters, int dimensions, int iterations, i
     private static final List<String> VALUED =
             List.of("--points", "--clusters", "--dimensions", "--iterations", "--seed");
 
+    /** The ranks add all coordinates of the centres in one operation. */
+    private static final int MAX_COORDINATES = 1 << 27;
+
     /**
      * Reads the arguments; empty if the arguments have --help.
      *
@@ -40,14 +43,18 @@ record KMeansOptions(int points, int clusters, int dimensions, int iterations, i
             return Optional.empty();
         }
         KMeansOptions options = new KMeansOptions(
-                given.number("--points", 100_000, 1),
-                given.number("--clusters", 16, 1),
-                given.number("--dimensions", 8, 1),
+                given.number("--points", 100_000, 1, 1 << 28),
+                given.number("--clusters", 16, 1, 1 << 20),
+                given.number("--dimensions", 8, 1, 1 << 20),
                 given.number("--iterations", 50, 1),
                 given.number("--seed", 1, 1));
         if (options.points() < options.clusters()) {
             throw new InvalidArgumentException(
                     "--points is " + options.points() + ", fewer than --clusters, which is " + options.clusters());
+        }
+        if ((long) options.clusters() * options.dimensions() > MAX_COORDINATES) {
+            throw new InvalidArgumentException("--clusters=" + options.clusters() + " with --dimensions="
+                    + options.dimensions() + " have more than " + MAX_COORDINATES + " coordinates");
         }
         return Optional.of(options);
     }

@@ -11,7 +11,10 @@ import java.util.Optional;
 import java.util.function.DoublePredicate;
 import java.util.stream.Collectors;
 
-/** {@code --name value}, {@code --name=value} and {@code --flag}, checked against the known names. */
+/**
+ * {@code --name value}, {@code --name=value} and {@code --flag}, checked against the known names. A name that is a flag
+ * and takes a value has the value behind {@code =}.
+ */
 public final class CommandLineArguments {
     private final Map<String, String> values = new HashMap<>();
     private final Map<String, List<String>> allValues = new HashMap<>();
@@ -69,6 +72,11 @@ public final class CommandLineArguments {
         return (int) whole(name, fallback, min, Integer.MAX_VALUE);
     }
 
+    /** A whole number from {@code min} to {@code max}. */
+    public int number(String name, int fallback, int min, int max) {
+        return (int) whole(name, fallback, min, max);
+    }
+
     /** A whole number of at least {@code min}, which may be beyond 32 bits. */
     public long longNumber(String name, long fallback, long min) {
         return whole(name, fallback, min, Long.MAX_VALUE);
@@ -87,7 +95,9 @@ public final class CommandLineArguments {
         } catch (NumberFormatException _) {
             // Not a number: refused below, like a number that is out of range.
         }
-        throw new InvalidArgumentException(name + " is '" + text + "', expected a whole number of at least " + min);
+        boolean isBounded = max != Integer.MAX_VALUE && max != Long.MAX_VALUE;
+        throw new InvalidArgumentException(name + " is '" + text + "', expected a whole number "
+                + (isBounded ? "from " + min + " to " + max : "of at least " + min));
     }
 
     /** Words with commas between them. */

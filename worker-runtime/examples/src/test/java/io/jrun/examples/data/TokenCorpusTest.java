@@ -9,17 +9,24 @@ import io.jrun.train.data.DataException;
 import io.jrun.train.data.Dataset;
 import io.jrun.train.token.ByteTokenizer;
 import io.jrun.train.token.TextSource;
+import io.jrun.train.token.TokenFile;
+import io.jrun.train.token.TokenFileWriter;
 import io.jrun.train.token.TokenIngestion;
+import io.jrun.train.token.Tokenizer;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.attribute.PosixFilePermissions;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Objects;
+import java.util.OptionalInt;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Consumer;
 import java.util.stream.IntStream;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -76,6 +83,52 @@ class TokenCorpusTest {
                 .hasMessageContaining("a.tokens was made with another tokenizer than the one of --tokenizer.");
     }
 
+    /** The last token, which only the evaluation reads. */
+    @Test
+    void aTokenBeyondTheVocabularyIsFoundBeforeTheTraining() throws IOException {
+        Path file = folder.resolve("damaged.tokens");
+        try (TokenFileWriter writer = TokenFileWriter.create(file, new ByteTokenizer())) {
+            writer.add(new int[1000]);
+            writer.commit();
+        }
+        byte[] bytes = Files.readAllBytes(file);
+        bytes[bytes.length - 1] = 1;
+        Files.write(file, bytes);
+        assertThatThrownBy(() -> load(file, _ -> {}))
+                .isInstanceOf(DataException.class)
+                .hasMessage(
+                        file + ": token 999 is 256, but the vocabulary has 256 tokens. The file is damaged. Write the"
+                                + " file again from the text.");
+    }
+
+    /** The next job of this user removes the folder of a killed job. The text may be secret. */
+    @Test
+    void temporaryTokensAreThisUsersAloneAndAreRemoved() throws Exception {
+        Path temp = Path.of(System.getProperty("java.io.tmpdir"));
+        Path abandoned = Files.createTempDirectory(temp, "jrun-tokens-");
+        Files.writeString(abandoned.resolve("lock"), "");
+        Path text = Files.writeString(folder.resolve("text.txt"), "a text");
+        List<String> seen = new ArrayList<>();
+        Tokenizer watching = new WatchingTokenizer(() -> {
+            try (Stream<Path> folders = Files.list(temp)) {
+                for (Path each : folders.filter(
+                                each -> each.getFileName().toString().startsWith("jrun-tokens-"))
+                        .toList()) {
+                    seen.add(PosixFilePermissions.toString(Files.getPosixFilePermissions(each)));
+                }
+            } catch (IOException e) {
+                throw new UncheckedIOException(e);
+            }
+        });
+        LocalWorld.run(1, world -> {
+            try (TokenFile _ =
+                    TemporaryTokenFile.encode(new TextSource(text, Long.MAX_VALUE, "text"), watching, world)) {
+                assertThat(abandoned).doesNotExist();
+            }
+        });
+        assertThat(seen).isNotEmpty().allMatch("rwx------"::equals);
+    }
+
     @Test
     void unusableDataAreTheSameLineOnAllRanks() throws IOException {
         Path none = folder.resolve("none");
@@ -89,6 +142,40 @@ class TokenCorpusTest {
             ranks.incrementAndGet();
         });
         assertThat(ranks).hasValue(2);
+    }
+
+    /** Looks at the files while the text is encoded. */
+    private record WatchingTokenizer(Runnable look) implements Tokenizer {
+        private static final Tokenizer BYTES = new ByteTokenizer();
+
+        @Override
+        public int[] encode(byte[] text) {
+            look.run();
+            return BYTES.encode(text);
+        }
+
+        @Override
+        public byte[] decode(int[] tokens) {
+            return BYTES.decode(tokens);
+        }
+
+        @Override
+        public int vocabulary() {
+            return BYTES.vocabulary();
+        }
+
+        @Override
+        public OptionalInt endOfText() {
+            return BYTES.endOfText();
+        }
+
+        @Override
+        public String id() {
+            return BYTES.id();
+        }
+
+        @Override
+        public void close() {}
     }
 
     private static void load(Path data, Consumer<TokenCorpus> check, String... args) {

@@ -119,7 +119,8 @@ class SharedModelTest {
                                 corpus.training(whole.model().context()),
                                 world.group(),
                                 DataLoaderOptions.training(whole.microBatch(), whole.seed()));
-                        Checkpoints checkpoints = Checkpoints.open(whole, world, 2, trainer, loader, Progress.SILENT)) {
+                        Checkpoints checkpoints =
+                                Checkpoints.open(whole, world, 2, "text", trainer, loader, Progress.SILENT)) {
                     assertThatThrownBy(() -> checkpoints.protect(0, done -> {
                                 double _ = trainer.step(1, () -> TokenBatch.of(loader.next()));
                                 done.accept(1);

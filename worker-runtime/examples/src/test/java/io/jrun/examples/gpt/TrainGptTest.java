@@ -14,6 +14,7 @@ import io.jrun.train.data.Dataset;
 import io.jrun.train.module.ModuleWrapper;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
+import java.io.OutputStream;
 import java.io.PrintStream;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
@@ -29,6 +30,8 @@ import org.assertj.core.data.Offset;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 class TrainGptTest {
     private static final Pattern REPORT =
@@ -113,10 +116,16 @@ class TrainGptTest {
 
     @Test
     void aDamagedCheckpointIsBadInputAndAFailedSaveIsNot() throws IOException {
-        Path checkpoints = folder.resolve("c");
-        Files.createDirectories(checkpoints);
-        Files.writeString(checkpoints.resolve("step-00000002"), "a file where the folder of the save should be");
-        assertThatThrownBy(() -> train(2, "--tiny", "--steps=3", "--checkpoint-every=2", "--checkpoint=" + checkpoints))
+        Path checkpoints = Files.createDirectories(folder.resolve("c"));
+        OutputStream disturbing = new OutputStream() {
+            @Override
+            public void write(int b) throws IOException {
+                Files.writeString(
+                        checkpoints.resolve("step-00000002"), "a file where the folder of the save should be");
+            }
+        };
+        assertThatThrownBy(() -> train(
+                        disturbing, 2, "--tiny", "--steps=3", "--checkpoint-every=2", "--checkpoint=" + checkpoints))
                 .isInstanceOf(CheckpointException.class)
                 .hasMessageContaining("cannot write a part of " + checkpoints.resolve("step-00000002"))
                 .hasMessageStartingWith("rank ");
@@ -126,6 +135,80 @@ class TrainGptTest {
         assertThatThrownBy(() -> train(1, "--tiny", "--steps=2", "--resume", "--checkpoint=" + damaged))
                 .isInstanceOf(InvalidArgumentException.class)
                 .hasMessageContaining("is not a valid index");
+    }
+
+    /** A part of the newest checkpoint is missing. The line says how to go on from the one before. */
+    @Test
+    void theCheckpointBeforeADamagedOneIsNamedAndCanBeTaken() throws IOException {
+        String location = "--checkpoint=" + folder;
+        train(1, "--tiny", "--checkpoint-every=2", "--keep-last=5", "--steps=4", location);
+        try (Stream<Path> files = Files.list(folder.resolve("step-00000004"))) {
+            Path part = files.filter(file -> file.toString().contains("part-"))
+                    .findFirst()
+                    .orElseThrow();
+            Files.delete(part);
+            assertThatThrownBy(() -> train(2, "--tiny", "--steps=6", "--resume", location))
+                    .isInstanceOf(InvalidArgumentException.class)
+                    .hasMessage(
+                            "cannot load " + folder + "/step-00000004/: " + part + ": it does not exist. Load another"
+                                    + " checkpoint, or remove this one. The checkpoint of step 2 is whole: --resume=2 goes on"
+                                    + " from it.");
+        }
+        assertThat(train(1, "--tiny", "--steps=6", "--resume=2", location)).contains("from step 2 to 6");
+        assertThatThrownBy(() -> train(1, "--tiny", "--steps=6", "--resume=3", location))
+                .hasMessageContaining("no checkpoint of step 3");
+    }
+
+    @Test
+    void anotherOptimizerIsRefusedAndOtherDataAreSaid() throws IOException {
+        train(1, "--tiny", "--steps=1", "--checkpoint=" + folder);
+        assertThatThrownBy(() -> train(1, "--tiny", "--optimizer=sgd", "--checkpoint=" + folder, "--resume"))
+                .isInstanceOf(InvalidArgumentException.class)
+                .hasMessageContaining("has the state of AdamW, this run's optimizer is SGD");
+        Path text = Files.writeString(folder.resolve("other.txt"), "another text ".repeat(2000));
+        assertThat(train(1, "--tiny", "--steps=2", "--data=" + text, "--checkpoint=" + folder, "--resume"))
+                .contains("note: the checkpoint was trained on other data (400000 tokens with the checksum ");
+    }
+
+    @ParameterizedTest
+    @ValueSource(
+            strings = {
+                "--width=1000000000 : --width is '1000000000', expected a whole number from 1 to 1048576",
+                "--layers=1000000000 : --layers is '1000000000', expected a whole number from 1 to 10000",
+                "--experts=100000 : --experts is '100000', expected a whole number from 1 to 10000",
+                "--threads=100000 : --threads is '100000', expected a whole number from 0 to 1024",
+                "--micro-batch=2000000 : --micro-batch is '2000000', expected a whole number from 1 to 1048576",
+                "--width=1048576 : the parameters of a model of gpt, 2 layers, width 1048576",
+                "--layers=10000 --width=65536 : the parameters of a model of gpt, 10000 layers, width 65536",
+                "--experts=10000 --width=8192 : the parameters of a model of gpt, 2 layers, width 8192",
+                "--micro-batch=1048576 : the outputs of --micro-batch=1048576 sequences of --context=64 need at least 69 GB"
+            })
+    void sizesBeyondReasonAreOneLineAtOnce(String line) {
+        String[] parts = line.split(" : ", 2);
+        String[] args = ("--tiny " + parts[0]).split(" ");
+        assertThatThrownBy(() -> train(1, args))
+                .isInstanceOf(InvalidArgumentException.class)
+                .hasMessageStartingWith(parts[1])
+                .message()
+                .hasLineCount(1);
+    }
+
+    @Test
+    void outputsThatCannotBeWrittenAreFoundBeforeTheFirstStep() throws Exception {
+        Path pipe = folder.resolve("pipe");
+        assertThat(new ProcessBuilder("mkfifo", pipe.toString()).start().waitFor())
+                .isZero();
+        Path none = Path.of("/proc/none");
+        for (List<String> each : List.of(
+                List.of("--out=" + pipe, "--out=" + pipe + " cannot be written: it is a pipe, not a regular file"),
+                List.of("--out=" + none + "/a", "--out=" + none + "/a cannot be written: "),
+                List.of("--checkpoint=" + none, "--checkpoint: rank 0 cannot write to " + none + ": "))) {
+            ByteArrayOutputStream printed = new ByteArrayOutputStream();
+            assertThatThrownBy(() -> train(printed, 2, "--tiny", "--steps=1", each.getFirst()))
+                    .isInstanceOf(InvalidArgumentException.class)
+                    .hasMessageStartingWith(each.getLast());
+            assertThat(printed.toString(StandardCharsets.UTF_8)).isEmpty();
+        }
     }
 
     @Test
@@ -221,14 +304,18 @@ class TrainGptTest {
 
     /** The output of rank 0. */
     private static String train(int ranks, String... args) {
-        GptOptions options = GptOptions.parse(args).orElseThrow();
         ByteArrayOutputStream bytes = new ByteArrayOutputStream();
-        PrintStream out = new PrintStream(bytes, true, StandardCharsets.UTF_8);
+        train(bytes, ranks, args);
+        return bytes.toString(StandardCharsets.UTF_8);
+    }
+
+    private static void train(OutputStream printed, int ranks, String... args) {
+        GptOptions options = GptOptions.parse(args).orElseThrow();
+        PrintStream out = new PrintStream(printed, true, StandardCharsets.UTF_8);
         LocalWorld.run(
                 LocalWorldOptions.ofSize(ranks).withDeterministic(true),
                 world ->
                         TrainGpt.train(options, world, world.rank() == 0 ? new Progress(out, false) : Progress.SILENT));
-        return bytes.toString(StandardCharsets.UTF_8);
     }
 
     private static void copy(Path from, Path to) throws IOException {
