@@ -35,7 +35,9 @@ public final class ControlSocket implements AutoCloseable {
 
     /** Makes folder and socket. Connections are accepted after {@link #start}. */
     public static ControlSocket bind() throws IOException {
-        Path folder = createFolder(Path.of(System.getProperty("java.io.tmpdir")));
+        Path temp = Path.of(System.getProperty("java.io.tmpdir"));
+        AbandonedSockets.sweep(temp);
+        Path folder = createFolder(temp);
         if (socketIn(folder).toString().getBytes(StandardCharsets.UTF_8).length > MAX_PATH_BYTES) {
             Files.delete(folder);
             folder = createFolder(SHORT_TEMP);
@@ -64,7 +66,7 @@ public final class ControlSocket implements AutoCloseable {
         }
     }
 
-    private static Path socketIn(Path folder) {
+    static Path socketIn(Path folder) {
         return folder.resolve("agent.sock");
     }
 

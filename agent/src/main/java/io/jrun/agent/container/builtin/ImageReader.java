@@ -58,7 +58,12 @@ final class ImageReader {
             return "";
         }
         try (InputStream in = Files.newInputStream(file)) {
-            return new String(in.readNBytes(MAX_BYTES), StandardCharsets.UTF_8);
+            byte[] bytes = in.readNBytes(MAX_BYTES + 1);
+            if (bytes.length > MAX_BYTES) {
+                throw new ContainerException(path + " of the image has more than 1 MiB, so it is no such file."
+                        + " Remove the file from the image.");
+            }
+            return new String(bytes, StandardCharsets.UTF_8);
         } catch (IOException e) {
             throw LocalImage.damaged(file, e);
         }
