@@ -1,5 +1,6 @@
 package io.jrun.launcher;
 
+import io.jrun.comm.file.ControlCharacters;
 import io.jrun.launcher.console.LogMultiplexer;
 import io.jrun.launcher.console.RankPrefix;
 import io.jrun.launcher.job.JobSpec;
@@ -28,9 +29,9 @@ record Terminal(OutputStream out, OutputStream err, boolean outColoured, boolean
         return new Terminal(stream, stream, false, false);
     }
 
-    /** Prints a message of jrun on stderr. */
+    /** Prints a message of jrun on stderr. The message may have names and lines of files. */
     void report(String text) {
-        error("jrun: " + text);
+        error("jrun: " + ControlCharacters.replaced(text));
     }
 
     /** Prints a line on stderr. */

@@ -38,6 +38,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 import java.util.OptionalInt;
+import java.util.Set;
 
 /** The part of {@link JobMachine} that ends a round and decides what follows. */
 final class RoundEnd {
@@ -46,8 +47,11 @@ final class RoundEnd {
 
     private static final int SIGKILL = 9;
 
-    /** A worker with this exit code (EX_DATAERR of sysexits.h) is not started again. */
-    private static final int NO_RESTART = 65;
+    /**
+     * A worker with one of these exit codes is not started again: 65 (EX_DATAERR of sysexits.h), and 2, with which
+     * programs end for arguments and files that they cannot use. A restart would meet the same ones.
+     */
+    private static final Set<Integer> NO_RESTART = Set.of(2, 65);
 
     private final StopPolicy policy;
     private final RoundStart roundStart;
@@ -107,7 +111,7 @@ final class RoundEnd {
 
     private boolean restarts(JobProgress jobProgress, StopCause cause) {
         boolean again = switch (cause) {
-            case WorkerFailed(WorkerResult end) -> end.exitCode() != NO_RESTART;
+            case WorkerFailed(WorkerResult end) -> !NO_RESTART.contains(end.exitCode());
             case StopCause.HungWorker _, PeersLost _, LostAgent _ -> true;
             case Signalled _, TimedOut _, NotOpened _ -> false;
         };

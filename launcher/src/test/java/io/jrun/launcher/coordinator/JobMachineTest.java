@@ -55,6 +55,8 @@ import java.util.stream.IntStream;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 class JobMachineTest {
     private static final List<Node> NODES = IntStream.rangeClosed(1, 4)
@@ -242,12 +244,14 @@ class JobMachineTest {
         assertThat(outcome().exitCode()).isEqualTo(75);
     }
 
-    @Test
-    void workerThatAsksNotToBeStartedAgainIsNot() {
+    /** 2 is a usage error: the arguments and files of a restart are the same. */
+    @ParameterizedTest
+    @ValueSource(ints = {2, 65})
+    void workerWhoseExitCodeRulesOutARestartIsNotStartedAgain(int code) {
         List<CoordinatorAction> actions =
-                play(machine(3), ended(1, 1, 65), ended(1, 0, 143), ended(1, 2, 143), ended(1, 3, 143));
+                play(machine(3), ended(1, 1, code), ended(1, 0, 143), ended(1, 2, 143), ended(1, 3, 143));
         assertThat(actions.stream().filter(LaunchWorkers.class::isInstance)).hasSize(1);
-        assertThat(outcome().exitCode()).isEqualTo(65);
+        assertThat(outcome().exitCode()).isEqualTo(code);
     }
 
     @Test

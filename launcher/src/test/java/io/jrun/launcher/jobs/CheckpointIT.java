@@ -53,6 +53,12 @@ class CheckpointIT extends RealJobs {
         assertThat(last.exitCode()).as(last.err()).isZero();
         assertThat(last.out()).containsPattern("from step 1[4-9] to 20");
         assertThat(folder.resolve("resumed")).hasBinaryContent(uninterrupted);
+
+        Result refused = train("refused", checkpoint(), "--resume=99").await();
+        assertThat(refused.exitCode()).as(refused.err()).isEqualTo(2);
+        assertThat(refused.err().lines().filter(line -> line.contains("train: there is no checkpoint of step 99")))
+                .as("each rank has the same error, and one rank prints the line")
+                .hasSize(1);
     }
 
     /** The client in lib/s3, a real S3 server, and SIGKILL between saves or inside of a save. */

@@ -63,6 +63,19 @@ class WrapperIT extends RealJobs {
         assertThat(said.lines().filter(line -> line.startsWith("jrun:"))).hasSize(1);
     }
 
+    /** A JVM prints advice for programmers, and no limit. A limit of processes does not hold for root. */
+    @Test
+    void limitsThatAreTooLowAreOneLineWithTheLimit() throws Exception {
+        Process shell = new ProcessBuilder("sh", "-c", "ulimit -n 64; exec \"$0\" version", JRun.SCRIPTS + "/jrun")
+                .redirectErrorStream(true)
+                .start();
+        String said = new String(shell.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
+        assertThat(shell.waitFor()).as(said).isEqualTo(2);
+        assertThat(said)
+                .isEqualTo("jrun: the limit of open files is 64 (ulimit -Hn), jrun needs 256; raise the limit with"
+                        + " ulimit -n 1024\n");
+    }
+
     @Test
     void failedBuildIsSaid() throws IOException {
         maven("echo no network; exit 1");
