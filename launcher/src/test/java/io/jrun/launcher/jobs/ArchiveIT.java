@@ -13,6 +13,7 @@ import org.junit.jupiter.api.Test;
 
 /** The archive that makes starts fast never makes them wrong. */
 class ArchiveIT extends RealJobs {
+    /** An agent that stood before there were archives starts its workers from them. */
     @Test
     void changedClassesRunAfterARebuild() throws IOException {
         Path home = Homes.copy(folder.resolve("my home"));
@@ -20,9 +21,15 @@ class ArchiveIT extends RealJobs {
                 folder.resolve("hello.jar"),
                 "Hello",
                 "public class Hello { public static void main(String[] args) { System.out.println(\"hello\"); } }");
-        jrun.with("JRUN_HOME", home.toString()).with("JRUN_NO_ARCHIVE", "").with("XDG_CACHE_HOME", cache().toString());
+        jrun.with("JRUN_HOME", home.toString()).with("XDG_CACHE_HOME", cache().toString());
         String version = jrun.run("version").out();
-        JRun.waitFor(() -> names(".jsa").size() == 2, "the first archives");
+        jrun.with("JRUN_NO_ARCHIVE", "");
+        try (StandingAgent agent = StandingAgent.start(jrun, folder)) {
+            JRun.waitFor(() -> names(".jsa").size() == 2, "the first archives");
+            assertThat(jrun.run(agent.with("--jvm-opts=-Xlog:class+load:stdout", "hello.jar"))
+                            .out())
+                    .contains("io.jrun.comm.worker.WorkerMain source: shared objects file");
+        }
         List<String> first = names(".jsa");
         assertThat(jrun.run("version").out()).isEqualTo(version);
         assertThat(jrun.run("--jvm-opts=-Xshare:on", "hello.jar").out())
@@ -74,23 +81,6 @@ class ArchiveIT extends RealJobs {
         command.addAll(classes);
         String out = jrun.run(command.toArray(String[]::new)).out();
         assertThat(classes).allSatisfy(name -> assertThat(out).contains(name + " source: shared objects file"));
-    }
-
-    @Test
-    void agentThatStoodBeforeThereWereArchivesStartsWorkersFromThem() throws IOException {
-        Jars.program(
-                folder.resolve("hello.jar"),
-                "Hello",
-                "public class Hello { public static void main(String[] args) { System.out.println(\"hello\"); } }");
-        jrun.with("JRUN_NO_ARCHIVE", "").with("XDG_CACHE_HOME", cache().toString());
-        try (StandingAgent agent = StandingAgent.start(jrun, folder)) {
-            JRun.waitFor(
-                    () -> names("").stream().anyMatch(name -> name.matches("launcher-\\d+\\.jsa")), "the archives");
-            assertThat(jrun.run(agent.with("--jvm-opts=-Xlog:class+load:stdout", "hello.jar"))
-                            .out())
-                    .contains("io.jrun.comm.worker.WorkerMain source: shared objects file");
-        }
-        JRun.waitFor(() -> names("").stream().noneMatch(name -> name.contains(".jsa.")), "the end of the archiving");
     }
 
     @Test
