@@ -217,7 +217,9 @@ class ElasticWorkersTest {
     private LaunchRound.Builder program(int workers, long steps, int size, long death) {
         return job.launch(workers)
                 .setProgram(ProgramSpec.newBuilder()
-                        .setJava(JavaProgramSpec.newBuilder().setMainClass(ElasticWorkerMain.class.getName()))
+                        .setJava(JavaProgramSpec.newBuilder()
+                                .addJvmOptions("-XX:TieredStopAtLevel=1")
+                                .setMainClass(ElasticWorkerMain.class.getName()))
                         .addAllArgs(List.of(Long.toString(steps), Integer.toString(size), Long.toString(death))));
     }
 

@@ -117,7 +117,9 @@ class JvmWorkerTest {
     private static LaunchRound.Builder java(TestJob job, String... args) {
         return job.launch(1)
                 .setProgram(ProgramSpec.newBuilder()
-                        .setJava(JavaProgramSpec.newBuilder().setMainClass(JvmWorkerMain.class.getName()))
+                        .setJava(JavaProgramSpec.newBuilder()
+                                .addJvmOptions("-XX:TieredStopAtLevel=1")
+                                .setMainClass(JvmWorkerMain.class.getName()))
                         .addAllArgs(List.of(args)));
     }
 

@@ -94,10 +94,22 @@ final class JRun {
         command.addAll(wrapper);
         command.add(script.toString());
         command.addAll(List.of(args));
-        return startCommand(command);
+        return startCommand(command, jvmOptions(args));
     }
 
-    private Running startCommand(List<String> command) {
+    /**
+     * Workers here live for seconds: they are done before the optimising compiler has paid for itself. Only the
+     * benchmark of memory looks at its results.
+     */
+    private static Map<String, String> jvmOptions(String... args) {
+        List<String> words = List.of(args);
+        boolean isJava = words.stream().anyMatch(word -> word.endsWith(".jar"))
+                || (words.contains("bench") && !words.contains("memory"));
+        boolean isChosen = words.stream().anyMatch(word -> word.startsWith("--jvm-opts"));
+        return isJava && !isChosen ? Map.of("JRUN_JVM_OPTS", "-XX:TieredStopAtLevel=1") : Map.of();
+    }
+
+    private Running startCommand(List<String> command, Map<String, String> options) {
         Path out = folder.resolve("out-" + jobs);
         Path err = folder.resolve("err-" + jobs);
         ProcessBuilder builder = new ProcessBuilder(command)
@@ -108,6 +120,7 @@ final class JRun {
         for (String name : List.of("LC_ALL", "LANG", "XDG_STATE_HOME", "NO_COLOR")) {
             builder.environment().remove(name);
         }
+        builder.environment().putAll(options);
         builder.environment().putAll(environment);
         builder.environment().put("JRUN_RUN_ID", runId());
         builder.environment().put("JRUN_LOG_DIR", folder.resolve("logs").toString());

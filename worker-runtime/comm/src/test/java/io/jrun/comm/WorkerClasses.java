@@ -28,8 +28,11 @@ import org.jspecify.annotations.Nullable;
 final class WorkerClasses {
     private static final Path FOLDER = Path.of("target", "worker-classes").toAbsolutePath();
 
-    private static final List<String> OPTIONS =
-            List.of("-XX:+UseSerialGC", "--add-modules=jdk.incubator.vector", "--enable-native-access=ALL-UNNAMED");
+    private static final List<String> OPTIONS = List.of(
+            "-XX:+UseSerialGC",
+            "-XX:TieredStopAtLevel=1",
+            "--add-modules=jdk.incubator.vector",
+            "--enable-native-access=ALL-UNNAMED");
 
     /** It takes some 5 s; separates working from hanging. */
     private static final long PATIENCE_SECONDS = 100;

@@ -55,11 +55,7 @@ class ShardedMemoryTest {
     @MethodSource("kinds")
     void theStatesTakeTheBytesOfTheFormula(StackTraining kind) throws IOException, InterruptedException {
         String printed = JavaProcess.start(
-                        folder,
-                        StatesMain.class,
-                        List.of("-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"),
-                        Map.of("OMP_NUM_THREADS", "1"),
-                        kind.name())
+                        folder, StatesMain.class, List.of("-Xmx256m"), Map.of("OMP_NUM_THREADS", "1"), kind.name())
                 .join();
         Matcher line = Pattern.compile("states of (\\d+) bytes").matcher(printed);
         assertThat(line.find()).as(printed).isTrue();
