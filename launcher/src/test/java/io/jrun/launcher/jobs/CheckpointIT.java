@@ -51,7 +51,8 @@ class CheckpointIT extends RealJobs {
 
         Result last = train("resumed", checkpoint(), "--resume").await();
         assertThat(last.exitCode()).as(last.err()).isZero();
-        assertThat(last.out()).containsPattern("from step 1[4-9] to 20");
+        // On a busy machine the signal may come in the last step.
+        assertThat(last.out()).containsPattern("from step 1[4-9] to 20|the checkpoint has 20 of --steps=20 steps");
         assertThat(folder.resolve("resumed")).hasBinaryContent(uninterrupted);
 
         Result refused = train("refused", checkpoint(), "--resume=99").await();
@@ -65,8 +66,10 @@ class CheckpointIT extends RealJobs {
     @Test
     void aKilledJobWithCheckpointsInS3HasTheBitsOfAnUninterruptedOne() throws IOException {
         byte[] uninterrupted = uninterrupted();
-        Path module =
-                Path.of(Objects.requireNonNull(System.getProperty("jrun.root"))).resolve("worker-runtime/s3/target");
+        Path module = Path.of(
+                Objects.requireNonNull(System.getProperty("jrun.root")),
+                "worker-runtime/s3",
+                Objects.requireNonNull(System.getProperty("jrun.build.folder")));
         Process server = new ProcessBuilder(
                         Path.of(System.getProperty("java.home"), "bin/java").toString(),
                         "-cp",

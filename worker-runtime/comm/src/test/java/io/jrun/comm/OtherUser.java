@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.junit.jupiter.api.Assumptions.assumeFalse;
 
 import java.io.IOException;
+import java.net.URI;
 import java.nio.file.Files;
 import java.nio.file.LinkOption;
 import java.nio.file.Path;
@@ -31,8 +32,10 @@ record OtherUser(int id, Path folder) {
 
     static OtherUser of(Path folder) throws IOException {
         Files.setPosixFilePermissions(folder, PosixFilePermissions.fromString("rwxr-xr-x"));
-        for (String classes : List.of("classes", "test-classes")) {
-            copy(Path.of("target", classes), folder.resolve(classes));
+        for (Class<?> one : List.of(World.class, OtherUser.class)) {
+            Path classes = Path.of(URI.create(
+                    one.getProtectionDomain().getCodeSource().getLocation().toString()));
+            copy(classes, folder.resolve(classes.getFileName()));
         }
         return new OtherUser(FIRST_ID + (int) (ProcessHandle.current().pid() % IDS), folder);
     }
