@@ -229,7 +229,7 @@ class KernelsTest {
     }
 
     /** A program of its own, whose types no other test has used. */
-    private static final class WarmUps {
+    static final class WarmUps {
         private WarmUps() {}
 
         /** Entry point. */
