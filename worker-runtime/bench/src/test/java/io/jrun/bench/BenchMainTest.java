@@ -27,7 +27,10 @@ class BenchMainTest {
                 "--tune --operations=sendrecv | sendrecv",
             })
     void wrongArgumentsAreOneLineThatNamesThem(String arguments, String named) {
-        assertThat(BenchMain.check(arguments.split(" "))).contains(named).endsWith(".").hasLineCount(1);
+        assertThat(BenchMain.check(arguments.split(" ")))
+                .contains(named)
+                .endsWith(".")
+                .hasLineCount(1);
     }
 
     @ParameterizedTest
@@ -39,6 +42,8 @@ class BenchMainTest {
     @ParameterizedTest
     @CsvSource({"--help, OPERATION", "allreduce -h, --min-bytes", "-h ddp, --steps"})
     void helpIsThatOfTheOperation(String arguments, String named) {
-        assertThat(BenchMain.help(arguments.split(" "))).startsWith("Usage: jrun bench").contains(named);
+        assertThat(BenchMain.help(arguments.split(" ")))
+                .startsWith("Usage: jrun bench")
+                .contains(named);
     }
 }
