@@ -11,6 +11,7 @@ import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.TreeMap;
 import java.util.TreeSet;
 import java.util.stream.Collectors;
@@ -79,7 +80,7 @@ public final class ReplicaCheck {
         return ranks(group).containsAll(ranks(members));
     }
 
-    private static TreeSet<Integer> ranks(ProcessGroup group) {
+    private static Set<Integer> ranks(ProcessGroup group) {
         return IntStream.range(0, group.size())
                 .mapToObj(group::worldRank)
                 .collect(Collectors.toCollection(TreeSet::new));
@@ -154,8 +155,9 @@ public final class ReplicaCheck {
                             .computeIfAbsent(entry[1], _ -> new ArrayList<>())
                             .add(worldRank));
         }
-        List<String> differing = ranksBySum.keySet().stream()
-                .filter(key -> ranksBySum.get(key).size() > 1)
+        List<String> differing = ranksBySum.entrySet().stream()
+                .filter(parameter -> parameter.getValue().size() > 1)
+                .map(Map.Entry::getKey)
                 .toList();
         if (!differing.isEmpty()) {
             String key = differing.getFirst();
