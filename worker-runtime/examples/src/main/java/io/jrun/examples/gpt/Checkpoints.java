@@ -115,8 +115,10 @@ final class Checkpoints implements AutoCloseable {
             return afterStepsInFiles();
         }
         OptionalLong found;
+        OptionalLong ofRestart;
         try {
             found = from.latest();
+            ofRestart = world.restartCount() > 0 ? from.latestOfRun() : OptionalLong.empty();
         } catch (CheckpointException e) {
             throw new InvalidArgumentException(String.valueOf(e.getMessage()));
         }
@@ -128,21 +130,10 @@ final class Checkpoints implements AutoCloseable {
         if (found.isEmpty() && asked.isEmpty()) {
             return 0;
         }
-        long newest = found.orElse(0);
-        long step = asked.isEmpty() || isOfThisJob(from, newest) ? newest : asked.getAsLong();
+        // A restarted job goes on from what it has saved since it went on from --resume=STEP.
+        long step = asked.isEmpty() ? found.orElse(0) : ofRestart.orElse(asked.getAsLong());
         RankAgreement.check(world.group(), () -> load(from, step));
         return step;
-    }
-
-    /** Whether a restarted job has saved a checkpoint since it went on from --resume=STEP. */
-    private boolean isOfThisJob(CheckpointManager from, long newest) {
-        try {
-            return world.restartCount() > 0
-                    && newest > 0
-                    && from.open(newest).run().equals(world.runId());
-        } catch (CheckpointException _) {
-            return false;
-        }
     }
 
     private void load(CheckpointManager from, long step) {

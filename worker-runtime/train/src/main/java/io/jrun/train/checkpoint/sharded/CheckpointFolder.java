@@ -21,6 +21,7 @@ import java.util.Set;
 import java.util.TreeSet;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
+import java.util.stream.Collectors;
 
 /**
  * The checkpoints of a storage: a folder {@code step-00000100} for each, with the index {@code checkpoint.json} and its
@@ -56,6 +57,14 @@ final class CheckpointFolder {
             }
         }
         return steps;
+    }
+
+    /** The steps of the checkpoints of a run whose indexes can be read. */
+    NavigableSet<Long> stepsOf(String run) {
+        return steps().stream()
+                .filter(step ->
+                        readable(step).filter(saved -> saved.run().equals(run)).isPresent())
+                .collect(Collectors.toCollection(TreeSet::new));
     }
 
     /** The newest checkpoint before {@code step} whose index is valid and whose parts have the sizes of the index. */

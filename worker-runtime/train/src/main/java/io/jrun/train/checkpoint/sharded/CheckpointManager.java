@@ -21,6 +21,7 @@ import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.function.IntFunction;
+import java.util.function.Supplier;
 import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 
@@ -214,9 +215,26 @@ public final class CheckpointManager implements AutoCloseable {
     /** The newest checkpoint's step; empty if there is none. Rank 0 decides for all. Collective. */
     public OptionalLong latest() {
         await();
-        String newest = ranks.run("find the newest checkpoint", () -> ranks.rank() == 0 ? newest() : "")
+        return newest(folder::steps);
+    }
+
+    /**
+     * The newest checkpoint that this run has saved, also before a restart. A location may also have later checkpoints
+     * of an earlier run. A checkpoint whose index cannot be read belongs to no run. Rank 0 decides for all. Collective.
+     */
+    public OptionalLong latestOfRun() {
+        await();
+        return newest(() -> folder.stepsOf(run));
+    }
+
+    private OptionalLong newest(Supplier<NavigableSet<Long>> steps) {
+        String newest = ranks.run("find the newest checkpoint", () -> ranks.rank() == 0 ? newestOf(steps.get()) : "")
                 .getFirst();
         return newest.isEmpty() ? OptionalLong.empty() : OptionalLong.of(Long.parseLong(newest));
+    }
+
+    private static String newestOf(NavigableSet<Long> steps) {
+        return steps.isEmpty() ? "" : String.valueOf(steps.last());
     }
 
     /**
@@ -238,11 +256,6 @@ public final class CheckpointManager implements AutoCloseable {
             folder.requireWritable(token + "-" + ranks.rank());
             return "";
         });
-    }
-
-    private String newest() {
-        NavigableSet<Long> steps = folder.steps();
-        return steps.isEmpty() ? "" : String.valueOf(steps.last());
     }
 
     /** The steps of all committed checkpoints that this rank sees. Local. */

@@ -76,6 +76,27 @@ class CheckpointManagerTest {
         }
     }
 
+    /** A run went back to step 4 of an earlier run, and is started again. */
+    @Test
+    void theNewestOfARunIsFoundBelowThoseOfAnEarlierRun() throws IOException {
+        try (CheckpointManager earlier = CheckpointManager.alone(folder.toString(), new Retention(3, 0))) {
+            for (long step : new long[] {4, 8, 12}) {
+                earlier.save(step, state((double) step));
+            }
+        }
+        Files.writeString(folder.resolve("step-00000012/checkpoint.json"), "damaged");
+        LocalWorld.run(2, world -> {
+            try (CheckpointManager manager =
+                    CheckpointManager.open(folder.toString(), world.group(), "again", Retention.DEFAULT)) {
+                assertThat(manager.latestOfRun()).isEmpty();
+                manager.save(5, part(world, 5));
+                manager.save(6, part(world, 6));
+                assertThat(manager.latestOfRun()).hasValue(6);
+                assertThat(manager.latest()).hasValue(12);
+            }
+        });
+    }
+
     /** The other half of the block is of a tensor that nobody loads. */
     @Test
     void aDamagedByteAtTheEndOfTheLastTensorIsFound() throws IOException {
