@@ -117,11 +117,16 @@ record DeepSpeedConfig(List<String> options, List<String> notes) {
         return "note: " + source + ": " + path + " is ignored: " + why;
     }
 
-    /** Whether DeepSpeed takes no notice of the section: it is not enabled, or none of its objects is. */
+    /** Whether DeepSpeed takes no notice of a key: an object around it is not enabled, or no object of its section is. */
     private static boolean isDisabled(String path, Map<String, Object> values) {
+        for (int end = path.lastIndexOf('.'); end > 0; end = path.lastIndexOf('.', end - 1)) {
+            if (Boolean.FALSE.equals(values.get(path.substring(0, end) + ".enabled"))) {
+                return true;
+            }
+        }
         String section = DeepSpeedKey.group(path) + ".";
-        if (Boolean.FALSE.equals(values.get(section + "enabled"))) {
-            return true;
+        if (!DeepSpeedKey.mayBeObject(section + "enabled")) {
+            return false; // the objects of the section have nothing in common
         }
         List<Object> enabled = values.entrySet().stream()
                 .filter(entry ->

@@ -43,6 +43,7 @@ final class DeepSpeedKeyTable {
                 "optimizer.params.bias_correction",
                 "optimizer.params.max_grad_norm",
                 "scheduler.*",
+                "scheduler.params.*",
                 "zero_optimization.stage",
                 "zero_optimization.offload_param.device",
                 "zero_optimization.offload_param.nvme_path",

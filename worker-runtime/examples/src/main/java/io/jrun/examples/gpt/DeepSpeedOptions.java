@@ -53,7 +53,7 @@ final class DeepSpeedOptions {
         }
         precision();
         if (has("steps_per_print")) {
-            options.add("--log-every=" + whole("steps_per_print", 10));
+            options.add("--log-every=" + positive("steps_per_print"));
         }
         return options;
     }
@@ -61,14 +61,14 @@ final class DeepSpeedOptions {
     private void precision() {
         Set<String> enabled = new LinkedHashSet<>();
         for (String section : List.of("bf16", "bfloat16")) {
-            if (flag(section + ".enabled")) {
+            if (flag(section + ".enabled", false)) {
                 enabled.add("bf16");
             }
         }
-        if (flag("torch_autocast.enabled")) {
+        if (flag("torch_autocast.enabled", false)) {
             enabled.add(autocast());
         }
-        if (flag("fp16.enabled")) {
+        if (flag("fp16.enabled", false)) {
             if (enabled.contains("bf16")) {
                 throw refused("fp16.enabled", "bf16 is enabled too: enable one of the two");
             }
@@ -178,9 +178,9 @@ final class DeepSpeedOptions {
     /** DeepSpeed's rule: train_batch_size = micro-batch x accumulation x ranks; any two give the third. */
     private void batches() {
         long ranks = sizes.dataRanks();
-        long all = whole("train_batch_size", 0);
-        long micro = whole("train_micro_batch_size_per_gpu", 0);
-        long steps = whole("gradient_accumulation_steps", 0);
+        long all = positive("train_batch_size");
+        long micro = positive("train_micro_batch_size_per_gpu");
+        long steps = positive("gradient_accumulation_steps");
         if (all == 0 && micro == 0) {
             if (steps > 0) {
                 options.add("--accumulate=" + steps);
@@ -232,12 +232,13 @@ final class DeepSpeedOptions {
     }
 
     private void adam(Object type) {
-        if (type.equals("Adam") && Boolean.FALSE.equals(values.get("optimizer.params.adam_w_mode"))) {
+        boolean isDecayApart = flag("optimizer.params.adam_w_mode", true);
+        if (type.equals("Adam") && !isDecayApart) {
             throw refused(
                     "optimizer.params.adam_w_mode",
                     "this program has AdamW, not Adam with the decay in the gradient: give true");
         }
-        if (Boolean.FALSE.equals(values.get("optimizer.params.bias_correction"))) {
+        if (!flag("optimizer.params.bias_correction", true)) {
             throw refused("optimizer.params.bias_correction", "AdamW corrects the bias of its means: give true");
         }
         options.add("--optimizer=fused");
@@ -285,6 +286,15 @@ final class DeepSpeedOptions {
         throw refused(path, "expected a whole number, not " + value);
     }
 
+    /** The number of something; 0 without the key. */
+    private long positive(String path) {
+        long value = whole(path, 0);
+        if (has(path) && value < 1) {
+            throw refused(path, "expected at least 1, not " + value);
+        }
+        return value;
+    }
+
     double number(String path, double fallback) {
         Object value = values.get(path);
         if (value == null) {
@@ -296,8 +306,8 @@ final class DeepSpeedOptions {
         throw refused(path, "expected a number, not " + value);
     }
 
-    private boolean flag(String path) {
-        Object value = values.getOrDefault(path, false);
+    private boolean flag(String path, boolean fallback) {
+        Object value = values.getOrDefault(path, fallback);
         if (value instanceof Boolean truth) {
             return truth;
         }
