@@ -7,6 +7,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.SortedSet;
 import java.util.TreeSet;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
@@ -80,7 +81,7 @@ public final class MeshPlaces {
         return groups.values();
     }
 
-    private static TreeSet<String> hosts(List<Placement> group) {
+    private static SortedSet<String> hosts(List<Placement> group) {
         return group.stream().map(Placement::host).collect(Collectors.toCollection(TreeSet::new));
     }
 }

@@ -42,7 +42,8 @@ final class StepVariables {
         String job = environment.getOrDefault("SLURM_JOB_NODELIST", "");
         return job.isEmpty()
                 || NodeNames.of("SLURM_JOB_NODELIST", job)
-                        .containsAll(NodeNames.of("SLURM_STEP_NODELIST", environment.get("SLURM_STEP_NODELIST")));
+                        .containsAll(NodeNames.of(
+                                "SLURM_STEP_NODELIST", environment.getOrDefault("SLURM_STEP_NODELIST", "")));
     }
 
     /**

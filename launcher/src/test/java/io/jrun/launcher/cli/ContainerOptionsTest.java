@@ -81,7 +81,7 @@ class ContainerOptionsTest {
         "PYXIS_CONTAINER_READONLY=0, --container-readonly, false",
     })
     void aVariableMayTurnTheRootReadOnly(String variable, String option, boolean writable) {
-        String[] parts = variable.split("=");
+        String[] parts = variable.split("=", 2);
         requests.with(parts[0], parts[1]);
 
         assertThat(container(option.isEmpty() ? requests.job(IMAGE) : requests.job(IMAGE, option))

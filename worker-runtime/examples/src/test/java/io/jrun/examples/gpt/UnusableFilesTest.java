@@ -15,6 +15,7 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Map;
+import java.util.Objects;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Timeout;
@@ -81,7 +82,8 @@ class UnusableFilesTest {
         } else {
             Files.createSymbolicLink(file, folder.resolve(kind));
         }
-        Throwable failure = catchThrowable(() -> readers().get(name).read(file));
+        Throwable failure =
+                catchThrowable(() -> Objects.requireNonNull(readers().get(name)).read(file));
         assertThat(failure)
                 .hasMessageContaining(file.toString())
                 .hasMessageContaining(REASONS.get(kind))

@@ -33,7 +33,7 @@ record RotaryConfig(double theta, Optional<RotaryScaling> scaling, List<String> 
         for (String key : new String[] {"rope_scaling", "rope_parameters"}) {
             if (config.has(key) && !config.object(key).keys().isEmpty()) {
                 JsonObject rope = config.object(key);
-                double firstContext = config.number(CONTEXT, rope.number(CONTEXT, context));
+                double firstContext = config.number(CONTEXT, rope.number(CONTEXT, (double) context));
                 return scaled(rope, key, rope.number("rope_theta", theta), firstContext);
             }
         }

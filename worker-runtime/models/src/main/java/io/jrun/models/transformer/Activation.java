@@ -58,6 +58,7 @@ public enum Activation {
         }
     };
 
+    @SuppressWarnings("ImmutableEnumChecker") // List.of makes an immutable list
     private final List<String> names;
 
     Activation(String... names) {

@@ -53,14 +53,14 @@ public final class FileStorage implements Storage {
         Path real = base.toRealPath(); // the location may be a link
         List<String> names = new ArrayList<>();
         Files.walkFileTree(prefix.isEmpty() ? real : real.resolve(prefix), new SimpleFileVisitor<>() {
-            /** Also links, pipes and devices: a checkpoint that cannot be read must not look like no checkpoint. */
+            // Also links, pipes and devices: a checkpoint that cannot be read must not look like no checkpoint.
             @Override
             public FileVisitResult visitFile(Path file, BasicFileAttributes attributes) {
                 names.add(real.relativize(file).toString());
                 return FileVisitResult.CONTINUE;
             }
 
-            /** An empty folder in the place of an object. A folder below the location may be empty for a moment. */
+            // An empty folder in the place of an object. A folder below the location may be empty for a moment.
             @Override
             public FileVisitResult postVisitDirectory(Path visited, @Nullable IOException e) throws IOException {
                 if (e != null && !(e instanceof NoSuchFileException)) {
@@ -95,7 +95,7 @@ public final class FileStorage implements Storage {
                 throw new StorageException(
                         place + " is " + FileType.of(place).words() + ". Name a folder for the checkpoints.", null);
             } catch (NoSuchFileException _) {
-                continue; // the folder above decides
+                // the folder above decides
             } catch (FileSystemException e) {
                 boolean isBelowFile = place.getParent() != null && !Files.isDirectory(place.getParent());
                 if (!isBelowFile || e instanceof AccessDeniedException) {
