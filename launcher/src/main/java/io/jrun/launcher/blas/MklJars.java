@@ -1,6 +1,8 @@
 package io.jrun.launcher.blas;
 
 import io.jrun.agent.node.SearchPath;
+import io.jrun.agent.files.PrivateFolder;
+import io.jrun.comm.file.FileError;
 import io.jrun.launcher.job.UsageException;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
@@ -48,9 +50,15 @@ public record MklJars(Path folder) {
                 .toList();
     }
 
-    /** Whether all jars are in the cache. */
+    /** Whether all jars are in the cache, and no other user can have put them there. */
     public boolean arePresent() {
-        return paths().stream().allMatch(Files::isRegularFile);
+        try {
+            return PrivateFolder.exists(folder.resolveSibling(""))
+                    && PrivateFolder.exists(folder)
+                    && paths().stream().allMatch(Files::isRegularFile);
+        } catch (IOException e) {
+            return false;
+        }
     }
 
     /**
@@ -72,7 +80,12 @@ public record MklJars(Path folder) {
                         + " maven), or put the jars there: " + names() + "."));
         notices.accept("fetching Intel MKL into " + folder + " with Maven, once (156 MB)");
         long start = System.nanoTime();
-        Files.createDirectories(folder);
+        try {
+            PrivateFolder.claim(folder.resolveSibling(""));
+            PrivateFolder.claim(folder);
+        } catch (IOException e) {
+            throw new UsageException("--blas=mkl: " + folder + " cannot be used: " + FileError.reason(e, folder) + ".");
+        }
         Path download = Files.createTempDirectory(folder, "download");
         try {
             for (String classifier : List.of("", ":jar:" + NATIVE)) {

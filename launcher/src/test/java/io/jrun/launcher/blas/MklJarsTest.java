@@ -7,6 +7,7 @@ import io.jrun.launcher.job.UsageException;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.attribute.PosixFilePermissions;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -45,6 +46,22 @@ class MklJarsTest {
         try (Stream<Path> files = Files.list(jars.folder())) {
             assertThat(files).as("the folder has the jars only").hasSize(2);
         }
+    }
+
+    /** Without HOME the cache is below /tmp, and the workers load code from the jars. */
+    @Test
+    void jarsInAFolderOfAnotherUserAreRefused() throws Exception {
+        Files.createDirectories(jars.folder());
+        for (Path jar : jars.paths()) {
+            Files.writeString(jar, "jar");
+        }
+        assertThat(jars.arePresent()).isTrue();
+        Files.setPosixFilePermissions(jars.folder(), PosixFilePermissions.fromString("rwxrwxrwx"));
+        maven("exit 1");
+        assertThat(jars.arePresent()).isFalse();
+        assertThatThrownBy(() -> jars.fetch(environment, notices::add))
+                .isInstanceOf(UsageException.class)
+                .hasMessageContaining("is writable for other users");
     }
 
     @Test

@@ -1,6 +1,7 @@
 package io.jrun.launcher.jobs;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import java.io.IOException;
 import java.nio.file.Files;
@@ -13,6 +14,8 @@ import org.junit.jupiter.api.Test;
 
 /** The archive that makes starts fast never makes them wrong. */
 class ArchiveIT extends RealJobs {
+    private static final String WORKER_FROM_ARCHIVE = "io.jrun.comm.worker.WorkerMain source: shared objects file";
+
     /** An agent that stood before there were archives starts its workers from them. */
     @Test
     void changedClassesRunAfterARebuild() throws IOException {
@@ -28,7 +31,7 @@ class ArchiveIT extends RealJobs {
             JRun.waitFor(() -> names(".jsa").size() == 2, "the first archives");
             assertThat(jrun.run(agent.with("--jvm-opts=-Xlog:class+load:stdout", "hello.jar"))
                             .out())
-                    .contains("io.jrun.comm.worker.WorkerMain source: shared objects file");
+                    .contains(WORKER_FROM_ARCHIVE);
         }
         List<String> first = names(".jsa");
         assertThat(jrun.run("version").out()).isEqualTo(version);
@@ -58,6 +61,14 @@ class ArchiveIT extends RealJobs {
         assertThat(jrun.run("version").out()).startsWith("jrun changed ");
         assertThat(jrun.run("--jvm-opts=-Xshare:on", "hello.jar").out()).endsWith("] changed\n");
         JRun.waitFor(() -> names("").stream().noneMatch(name -> name.contains(".jsa.")), "the end of the archiving");
+        assertThat(jrun.run("--jvm-opts=-Xlog:class+load:stdout", "hello.jar").out())
+                .contains(WORKER_FROM_ARCHIVE);
+        assumeTrue(Files.getAttribute(Path.of("/proc/self"), "unix:uid").equals(0), "the test needs root from here on");
+        Files.setAttribute(cache().resolve("jrun"), "unix:uid", Integer.parseInt(OrdinaryUser.UID));
+        assertThat(jrun.run("--jvm-opts=-Xlog:class+load:stdout", "hello.jar").out())
+                .as("another user could put classes into the archives of this folder")
+                .doesNotContain(WORKER_FROM_ARCHIVE)
+                .endsWith("] changed\n");
     }
 
     /** Also where the native libraries were unpacked long before the archive was made. */
