@@ -26,6 +26,7 @@ import java.nio.file.Path;
 import java.util.LinkedHashMap;
 import java.util.Locale;
 import java.util.Map;
+import java.util.function.DoubleConsumer;
 import org.bytedeco.pytorch.Tensor;
 
 /**
@@ -49,6 +50,16 @@ public final class ModelFolder {
      *     message is one line
      */
     public static LanguageModel build(Path path) {
+        return build(path, _ -> {});
+    }
+
+    /**
+     * As {@link #build(Path)}.
+     *
+     * @param need receives the bytes of the float32 parameters, without norms and biases, before memory is allocated;
+     *     may throw {@link IllegalArgumentException} with one line
+     */
+    public static LanguageModel build(Path path, DoubleConsumer need) {
         Libtorch.load();
         if (!Files.exists(path)) {
             throw new CheckpointException(path + " does not exist. Give the folder of a model, or a file of weights.");
@@ -59,12 +70,12 @@ public final class ModelFolder {
         try {
             if (Files.exists(config, LinkOption.NOFOLLOW_LINKS)) {
                 String json = UserFile.text(config, MAX_CONFIG_BYTES);
-                LanguageModel model = build(JsonObject.parse(config.toString(), json));
+                LanguageModel model = build(JsonObject.parse(config.toString(), json), need);
                 model.keepConfigJson(json);
                 return model;
             }
             if (Files.exists(metaConfig, LinkOption.NOFOLLOW_LINKS)) {
-                return buildMeta(JsonObject.read(metaConfig), path);
+                return buildMeta(JsonObject.read(metaConfig), path, need);
             }
         } catch (IOException e) {
             throw new CheckpointException(
@@ -128,12 +139,24 @@ public final class ModelFolder {
         }
     }
 
-    private static LanguageModel build(JsonObject config) {
+    private static LanguageModel build(JsonObject config, DoubleConsumer need) {
         String type = config.text("model_type").orElse("none").toLowerCase(Locale.ROOT);
         LanguageModel model = switch (type) {
-            case "bert" -> new Bert(BertConfig.of(config));
-            case "gpt2" -> new Gpt2(Gpt2Config.of(config));
-            case "llama" -> new Llama(LlamaConfig.of(config));
+            case "bert" -> {
+                BertConfig sizes = BertConfig.of(config);
+                need.accept(sizes.parameterBytes());
+                yield new Bert(sizes);
+            }
+            case "gpt2" -> {
+                Gpt2Config sizes = Gpt2Config.of(config);
+                need.accept(sizes.parameterBytes());
+                yield new Gpt2(sizes);
+            }
+            case "llama" -> {
+                LlamaConfig sizes = LlamaConfig.of(config);
+                need.accept(sizes.parameterBytes());
+                yield new Llama(sizes);
+            }
             default ->
                 throw new IllegalArgumentException(
                         "config.json has the model_type '" + type + "'; jrun has bert, gpt2 and llama");
@@ -147,10 +170,12 @@ public final class ModelFolder {
         return model;
     }
 
-    private static LanguageModel buildMeta(JsonObject params, Path path) {
+    private static LanguageModel buildMeta(JsonObject params, Path path, DoubleConsumer need) {
         try (WeightFiles files = WeightFiles.open(path)) {
-            Llama model = new Llama(LlamaConfig.ofMeta(
-                    params, rows(files, "tok_embeddings.weight"), rows(files, "layers.0.feed_forward.w1.weight")));
+            LlamaConfig sizes = LlamaConfig.ofMeta(
+                    params, rows(files, "tok_embeddings.weight"), rows(files, "layers.0.feed_forward.w1.weight"));
+            need.accept(sizes.parameterBytes());
+            Llama model = new Llama(sizes);
             model.addNotes(LlamaConfig.notesOfMeta(params));
             return model;
         }

@@ -7,6 +7,7 @@ import io.jrun.comm.file.OutputFile;
 import io.jrun.comm.file.UserFile;
 import io.jrun.examples.data.TokenCorpus;
 import io.jrun.examples.options.InvalidArgumentException;
+import io.jrun.examples.options.MemoryNeed;
 import io.jrun.examples.options.RankAgreement;
 import io.jrun.models.ModelFolder;
 import io.jrun.models.lora.Lora;
@@ -75,7 +76,7 @@ public final class Finetune {
                 } else if (world.rank() == 0) {
                     System.out.print(FinetuneOptions.HELP);
                 }
-            } catch (InvalidArgumentException | IllegalArgumentException | DataException e) {
+            } catch (IllegalArgumentException | DataException e) {
                 RankAgreement.printOnce(world, "finetune: " + e.getMessage());
                 exitCode = EXIT_USAGE;
             } catch (CheckpointException | ReplicaException e) {
@@ -93,7 +94,8 @@ public final class Finetune {
         Optional<Lora> lora;
         long bytesRead;
         try {
-            model = ModelFolder.build(options.model());
+            model = ModelFolder.build(
+                    options.model(), bytes -> MemoryNeed.check("the parameters of " + options.model(), bytes));
             bytesRead = WeightLoader.load(model, options.model(), model.mapping(), world, options.readers());
             lora = lora(options, model);
         } catch (CheckpointException e) {

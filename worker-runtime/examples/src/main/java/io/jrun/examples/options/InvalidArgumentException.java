@@ -3,7 +3,7 @@ package io.jrun.examples.options;
 import java.io.Serial;
 
 /** Unusable arguments or data. The message is one line that says what to do; the exit code is 2. */
-public final class InvalidArgumentException extends RuntimeException {
+public final class InvalidArgumentException extends IllegalArgumentException {
     @Serial
     private static final long serialVersionUID = 1L;
 

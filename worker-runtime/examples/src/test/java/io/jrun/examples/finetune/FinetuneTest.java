@@ -200,7 +200,7 @@ class FinetuneTest {
                 "--model=x                       | give --data=PATH to train, or --print-logits=T,T,... to print logits",
                 "--modle=x                       | unknown option '--modle=x'. Did you mean '--model'?",
                 "--model                         | --model needs a value",
-                "--model=x --data=y --lora=0     | --lora is '0', expected a whole number of at least 1",
+                "--model=x --data=y --lora=0     | --lora is '0', expected a whole number from 1 to 65536",
                 "--model=x --data=y --lr=-1      | --lr is '-1', expected a number above 0",
                 "--model=x --print-logits=1,a    | --print-logits is '1,a', expected whole numbers with commas between",
                 "--model=x --print-logits=1 --data=y | --print-logits trains nothing: leave --data, --out and --lora out",
@@ -215,6 +215,25 @@ class FinetuneTest {
         assertThatThrownBy(() -> FinetuneOptions.parse(args.split(" ", -1)))
                 .isInstanceOf(InvalidArgumentException.class)
                 .hasMessage(message);
+    }
+
+    /** The file names sizes of which the parameters would need terabytes. */
+    @ParameterizedTest
+    @CsvSource({
+        "'{\"model_type\":\"gpt2\",\"n_embd\":100000,\"n_layer\":12,\"n_head\":10,\"vocab_size\":9,\"n_positions\":8}'",
+        "'{\"model_type\":\"bert\",\"hidden_size\":100000,\"num_hidden_layers\":12,\"num_attention_heads\":10,"
+                + "\"intermediate_size\":1000,\"vocab_size\":9}'",
+        "'{\"model_type\":\"llama\",\"hidden_size\":1024,\"num_hidden_layers\":4096,\"num_attention_heads\":8,"
+                + "\"intermediate_size\":1000000,\"vocab_size\":9}'"
+    })
+    void modelsLargerThanTheMemoryAreRefusedBeforeTheyAreBuilt(String config, @TempDir Path model) throws Exception {
+        Files.writeString(model.resolve("config.json"), config);
+        FinetuneOptions options = FinetuneOptions.parse(new String[] {"--model=" + model, "--print-logits=1"})
+                .orElseThrow();
+        LocalWorld.run(1, world -> assertThatThrownBy(() -> Finetune.run(options, world))
+                .isInstanceOf(InvalidArgumentException.class)
+                .hasMessageMatching("the parameters of .* need at least \\d+ GB of memory on a rank, this machine"
+                        + " has \\d+ GB\\. Give smaller sizes\\."));
     }
 
     private Path model() throws IOException {

@@ -98,4 +98,10 @@ public record BertConfig(
                 """.formatted(
                 activation.configName(), vocabulary, context, width, layers, heads, inner, segments, epsilon, isTied);
     }
+
+    /** Bytes of the float32 parameters, without norms and biases. */
+    public double parameterBytes() {
+        double layer = 4.0 * width * width + 2.0 * width * inner;
+        return Float.BYTES * ((double) (vocabulary + context) * width + layers * layer);
+    }
 }

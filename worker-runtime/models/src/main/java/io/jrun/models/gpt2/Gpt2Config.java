@@ -173,4 +173,10 @@ public record Gpt2Config(
                         scalesAttention,
                         scalesByLayer);
     }
+
+    /** Bytes of the float32 parameters, without norms and biases. */
+    public double parameterBytes() {
+        double layer = 4.0 * width * width + 2.0 * width * inner;
+        return Float.BYTES * ((double) (vocabulary + context) * width + layers * layer);
+    }
 }

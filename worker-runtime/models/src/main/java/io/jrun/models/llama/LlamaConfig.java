@@ -269,4 +269,10 @@ public record LlamaConfig(
                         hasAttentionBias,
                         hasFeedForwardBias);
     }
+
+    /** Bytes of the float32 parameters, without norms and biases. */
+    public double parameterBytes() {
+        double layer = 2.0 * width * headWidth * (heads + keyHeads) + 3.0 * width * inner;
+        return Float.BYTES * ((double) vocabulary * width + layers * layer);
+    }
 }
