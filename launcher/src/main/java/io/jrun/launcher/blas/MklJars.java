@@ -1,7 +1,7 @@
 package io.jrun.launcher.blas;
 
-import io.jrun.agent.node.SearchPath;
 import io.jrun.agent.files.PrivateFolder;
+import io.jrun.agent.node.SearchPath;
 import io.jrun.comm.file.FileError;
 import io.jrun.launcher.job.UsageException;
 import java.io.IOException;

@@ -230,10 +230,13 @@ class FinetuneTest {
         Files.writeString(model.resolve("config.json"), config);
         FinetuneOptions options = FinetuneOptions.parse(new String[] {"--model=" + model, "--print-logits=1"})
                 .orElseThrow();
-        LocalWorld.run(1, world -> assertThatThrownBy(() -> Finetune.run(options, world))
-                .isInstanceOf(InvalidArgumentException.class)
-                .hasMessageMatching("the parameters of .* need at least \\d+ GB of memory on a rank, this machine"
-                        + " has \\d+ GB\\. Give smaller sizes\\."));
+        LocalWorld.run(
+                1,
+                world -> assertThatThrownBy(() -> Finetune.run(options, world))
+                        .isInstanceOf(InvalidArgumentException.class)
+                        .hasMessageMatching(
+                                "the parameters of .* need at least \\d+ GB of memory on a rank, this machine"
+                                        + " has \\d+ GB\\. Give smaller sizes\\."));
     }
 
     private Path model() throws IOException {
