@@ -54,22 +54,28 @@ public final class TemporaryFolder implements AutoCloseable {
         UserPrincipal self = Files.getOwner(Path.of("/proc/self"));
         try (DirectoryStream<Path> folders = Files.newDirectoryStream(parent, prefix + "*")) {
             for (Path folder : folders) {
-                if (Files.getOwner(folder, LinkOption.NOFOLLOW_LINKS).equals(self)) {
-                    deleteIfAbandoned(folder);
-                }
+                deleteIfAbandoned(folder, self);
             }
         }
     }
 
     /** A folder without the file is about to get it, or is deleted at this moment. */
-    private static void deleteIfAbandoned(Path folder) {
+    private static void deleteIfAbandoned(Path folder, UserPrincipal self) {
+        try {
+            if (Files.getOwner(folder, LinkOption.NOFOLLOW_LINKS).equals(self)) {
+                deleteIfUnlocked(folder);
+            }
+        } catch (IOException | OverlappingFileLockException _) {
+            return; // the folder of another thread or process, which may delete it at this moment
+        }
+    }
+
+    private static void deleteIfUnlocked(Path folder) throws IOException {
         try (FileChannel lock =
                 FileChannel.open(folder.resolve(LOCK), StandardOpenOption.WRITE, LinkOption.NOFOLLOW_LINKS)) {
             if (lock.tryLock() != null) {
                 delete(folder);
             }
-        } catch (IOException | OverlappingFileLockException _) {
-            return; // the folder of another thread or process
         }
     }
 

@@ -5,6 +5,10 @@ import static org.assertj.core.api.Assertions.assertThat;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Queue;
+import java.util.concurrent.ConcurrentLinkedQueue;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -34,6 +38,29 @@ class TemporaryFolderTest {
         try (var left = Files.list(parent)) {
             assertThat(left).containsExactlyInAnyOrder(target, other);
         }
+    }
+
+    /** Another process may delete an abandoned folder between the listing and the look at its owner. */
+    @Test
+    void processesThatSweepTheSameFoldersDoNotFail() throws Exception {
+        for (int i = 0; i < 300; i++) {
+            Files.createFile(Files.createDirectory(parent.resolve("jrun-x-" + i)).resolve("lock"));
+        }
+        List<Thread> threads = new ArrayList<>();
+        Queue<IOException> failures = new ConcurrentLinkedQueue<>();
+        for (int i = 0; i < 4; i++) {
+            threads.add(Thread.ofPlatform().start(() -> {
+                try {
+                    TemporaryFolder.make(parent, "jrun-x-").close();
+                } catch (IOException e) {
+                    failures.add(e);
+                }
+            }));
+        }
+        for (Thread thread : threads) {
+            thread.join();
+        }
+        assertThat(failures).isEmpty();
     }
 
     /** The hook of a process that SIGTERM ends, and only the next process after SIGKILL. */
