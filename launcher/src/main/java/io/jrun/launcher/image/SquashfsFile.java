@@ -5,6 +5,7 @@ import io.jrun.launcher.job.UsageException;
 import java.io.IOException;
 import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
+import java.nio.file.LinkOption;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
 import java.util.LinkedHashMap;
@@ -25,7 +26,7 @@ record SquashfsFile(Path path, Map<String, String> environment) {
 
     /** @throws UsageException if the file exists, or its folder does not */
     static SquashfsFile at(Path path, Map<String, String> environment) {
-        if (Files.exists(path)) {
+        if (Files.exists(path, LinkOption.NOFOLLOW_LINKS)) {
             throw new UsageException(path + " exists already. Remove the file, or choose another name.");
         }
         if (path.getParent() == null || !Files.isDirectory(path.getParent())) {

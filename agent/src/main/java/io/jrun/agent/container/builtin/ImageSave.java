@@ -2,6 +2,8 @@ package io.jrun.agent.container.builtin;
 
 import io.jrun.agent.container.ContainerException;
 import io.jrun.agent.container.NodeRequest;
+import io.jrun.comm.file.FileError;
+import io.jrun.comm.file.OutputFile;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.FileStore;
@@ -48,13 +50,24 @@ final class ImageSave {
             throw new ContainerException("--container-save: the file " + target + " cannot be written on this node; "
                     + "name a file in a folder that exists and to which the user may write");
         }
+        try {
+            Path _ = OutputFile.resolve(target);
+        } catch (IOException e) {
+            throw cannot(target, FileError.reason(e, target), e);
+        }
     }
 
     /**
      * @param lower the folders of the root, in the form of overlayfs' option lowerdir
      */
     void save(NamespaceHolder holder, String lower, Path target) throws ContainerException, InterruptedException {
-        Path written = target.resolveSibling("." + target.getFileName() + "." + UUID.randomUUID() + ".tmp");
+        Path file;
+        try {
+            file = OutputFile.resolve(target);
+        } catch (IOException e) {
+            throw cannot(target, FileError.reason(e, target), e);
+        }
+        Path written = file.resolveSibling("." + file.getFileName() + "." + UUID.randomUUID() + ".tmp");
         List<String> words = new ArrayList<>(EnterCommand.enter(tools, account, holder));
         words.addAll(List.of(tools.unshare(), "--mount", "--propagation", "unchanged", "--"));
         words.addAll(List.of("/bin/sh", "-c", SCRIPT, "jrun-save", tools.mount(), lower, holder.base() + "/root"));
@@ -72,12 +85,16 @@ final class ImageSave {
                                 ? fullDisk(target)
                                 : messages.lines().reduce((_, last) -> last).orElse("mksquashfs has failed")));
             }
-            Files.move(written, target, java.nio.file.StandardCopyOption.ATOMIC_MOVE);
+            Files.move(written, file, java.nio.file.StandardCopyOption.ATOMIC_MOVE);
         } catch (IOException e) {
-            throw new ContainerException("--container-save: " + target + " cannot be written: " + e.getMessage(), e);
+            throw cannot(target, FileError.reason(e), e);
         } finally {
             deleteQuietly(written);
         }
+    }
+
+    private static ContainerException cannot(Path target, String reason, IOException cause) {
+        return new ContainerException("--container-save: " + target + " cannot be written: " + reason, cause);
     }
 
     private static String fullDisk(Path target) throws IOException {

@@ -400,6 +400,26 @@ class BuiltinEngineTest {
         assertThat(run(saved, List.of(), "ls /bin")).doesNotContain("hostname");
     }
 
+    /** A file that is renamed to /dev/null would replace the device for all programs of the node. */
+    @Test
+    void theFileOfASavedRootReplacesRegularFilesOnly() throws Exception {
+        Path device = temp.resolve("device");
+        command("mknod", device.toString(), "c", "1", "3");
+        Path pipe = temp.resolve("pipe");
+        command("mkfifo", pipe.toString());
+        Path dangling = Files.createSymbolicLink(temp.resolve("dangling"), temp.resolve("nothing"));
+        for (Path target : List.of(device, pipe, dangling)) {
+            assertThatThrownBy(() -> start(image, Optional.empty(), target.toString()))
+                    .hasMessageStartingWith("--container-save: " + target + " cannot be written: it is a ");
+        }
+        Path link = Files.createSymbolicLink(temp.resolve("link"), Files.createFile(temp.resolve("earlier.sqsh")));
+
+        run(image, List.of("save=" + link), "touch /mine");
+
+        assertThat(link).isSymbolicLink();
+        assertThat(run(link.toRealPath(), List.of(), "ls /mine")).isEqualTo("/mine\n");
+    }
+
     @Test
     void aFullDiskIsSaidWhenTheRootIsSaved() throws Exception {
         Path disk = Files.createDirectory(temp.resolve("disk"));
