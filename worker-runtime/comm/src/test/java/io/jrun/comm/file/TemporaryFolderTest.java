@@ -44,7 +44,8 @@ class TemporaryFolderTest {
     @Test
     void processesThatSweepTheSameFoldersDoNotFail() throws Exception {
         for (int i = 0; i < 300; i++) {
-            Files.createFile(Files.createDirectory(parent.resolve("jrun-x-" + i)).resolve("lock"));
+            Files.createFile(
+                    Files.createDirectory(parent.resolve("jrun-x-" + i)).resolve("lock"));
         }
         List<Thread> threads = new ArrayList<>();
         Queue<IOException> failures = new ConcurrentLinkedQueue<>();

@@ -4,9 +4,12 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import java.io.IOException;
+import java.nio.channels.ClosedChannelException;
+import java.nio.channels.FileChannel;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
+import java.nio.file.StandardOpenOption;
 import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
@@ -66,5 +69,16 @@ class FileStorageTest {
         } catch (IOException e) {
             throw new IllegalStateException(e);
         }
+    }
+
+    /** The kernel reports an error of the disk to the first fsync only, and the last fsync of the file succeeds. */
+    @Test
+    void anErrorOfAnEarlyFsyncIsThrown() throws IOException {
+        FileChannel channel =
+                FileChannel.open(folder.resolve("part"), StandardOpenOption.CREATE, StandardOpenOption.WRITE);
+        channel.close(); // so that the fsync fails
+        EarlyFlush flush = new EarlyFlush(channel);
+        flush.written(1L << 40);
+        assertThatThrownBy(flush::end).isInstanceOf(ClosedChannelException.class);
     }
 }

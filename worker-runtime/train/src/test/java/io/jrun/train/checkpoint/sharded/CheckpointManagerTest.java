@@ -27,7 +27,9 @@ import java.nio.file.StandardOpenOption;
 import java.time.Duration;
 import java.util.List;
 import java.util.Map;
+import java.util.NavigableSet;
 import java.util.Objects;
+import java.util.TreeSet;
 import java.util.concurrent.CountDownLatch;
 import java.util.stream.Stream;
 import org.bytedeco.pytorch.Scalar;
@@ -61,6 +63,12 @@ class CheckpointManagerTest {
         Tensor loaded = filled(-1);
         manager.open(step).load(new StateDict().put("w", loaded));
         return loaded.min().item_double();
+    }
+
+    @Test
+    void theSavedCheckpointStaysAlsoBesideLaterOnesOfAnotherRun() {
+        NavigableSet<Long> steps = new TreeSet<>(List.of(1L, 2L, 3L, 9L));
+        assertThat(new Retention(1, 0).removed(steps, 3)).containsExactly(1L, 2L);
     }
 
     @Test
@@ -214,6 +222,13 @@ class CheckpointManagerTest {
                     .hasMessage(
                             "cannot read " + index + ": " + reason + ". Load another checkpoint, or remove this one.");
             assertThat(manager.completeBefore(4)).hasValue(2);
+            Path part = folder.resolve("step-00000002")
+                    .resolve(manager.open(2).files().getFirst());
+            Files.write(part, new byte[] {0}, StandardOpenOption.APPEND);
+            assertThat(manager.completeBefore(4)).as("a part of another size").isEmpty();
+            assertThatThrownBy(() -> manager.open(2).load(state(0)))
+                    .hasMessageContaining(part.getFileName() + " has ")
+                    .hasMessageContaining(" bytes, but the index says ");
         }
     }
 
