@@ -52,6 +52,8 @@ class HostileCheckpointTest {
                 "\"position\":       | \"position\":9223372036854775000,\"x\":  | tensor 'a' lies outside of its part",
                 "\"shape\":[4,3]     | \"shape\":[9223372036854775807,9223372036854775807] | a size is beyond 64 bits",
                 "\"shape\":[4,3],\"chunks\" | \"shape\":[999999,3],\"chunks\" | tensor 'a' has 12 of its 2999997 elements",
+                "\"shape\":[4,3],\"chunks\":[ | \"shape\":[4,3],\"chunks\":[{\"offsets\":[0,0],\"shape\":[1,3],\"part\":0,"
+                        + "\"position\":0}, | tensor 'a' has 15 of its 12 elements",
                 "\"offsets\":[0,0]   | \"offsets\":[9223372036854775807,0] | has no part of shape",
                 "\"offsets\":[0,0]   | \"offsets\":[-1,0]                | -1 where 0 or more is expected",
                 "\"part\":0          | \"part\":99999999999             | a size is beyond 64 bits",
