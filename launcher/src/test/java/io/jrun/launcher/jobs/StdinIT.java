@@ -85,6 +85,15 @@ class StdinIT extends RealJobs {
         assertThat(result.out()).endsWith("] first\n");
     }
 
+    /** The first file that a JVM opens would get the number of a closed stream, and so be the input. */
+    @Test
+    void aClosedInputIsEmpty() {
+        Result result = jrun.startUnder(List.of("bash", "-c", "exec \"$@\" <&-", "bash"), "--stdin=0", "wc", "-c")
+                .await();
+        assertThat(result.exitCode()).as(result.err()).isZero();
+        assertThat(result.out()).endsWith("] 0\n");
+    }
+
     @Test
     void aTerminalDoesNotStopAJobInTheBackground() {
         Result result = jrun.startUnder(List.of("python3", "-c", BACKGROUND), "--stdin=0", "sh", "-c", "echo ran")
