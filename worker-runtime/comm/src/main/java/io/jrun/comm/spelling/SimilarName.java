@@ -23,9 +23,9 @@ public final class SimilarName {
     private SimilarName() {}
 
     /**
-     * The only name that begins with {@code word}, else the only one with the fewest edits. A word of 3 or 4 letters may
-     * have one edit, and one more for each 5 letters, at most 3. A word with more than one edit begins with the letter of
-     * the name.
+     * The only name that begins with {@code word}, else the only one with the fewest edits. The shorter one of word and
+     * name decides how many edits count: one below 5 letters, and one more for each 5 letters, at most 3. A word with more
+     * than one edit begins with the letter of the name.
      */
     public static Optional<String> of(String word, Collection<String> names) {
         String letters = letters(word);
@@ -38,14 +38,14 @@ public final class SimilarName {
     }
 
     private static Optional<String> nearest(String letters, Collection<String> names) {
-        int limit = Math.min(MOST_EDITS, 1 + letters.length() / LETTERS_PER_EDIT);
         String best = null;
-        int fewest = limit + 1;
+        int fewest = MOST_EDITS + 1;
         boolean isOnly = true;
         for (String name : names) {
             String other = letters(name);
             int edits = distance(letters, other);
-            boolean isMeant = edits <= 1 || other.charAt(0) == letters.charAt(0);
+            int limit = 1 + Math.min(letters.length(), other.length()) / LETTERS_PER_EDIT;
+            boolean isMeant = edits <= 1 || (edits <= limit && other.charAt(0) == letters.charAt(0));
             if (isMeant && edits < fewest) {
                 best = name;
                 fewest = edits;

@@ -18,6 +18,7 @@ class SimilarNameTest {
             "--read",
             "--data",
             "--steps",
+            "--eps",
             "--tp",
             "--pp",
             "--seed",
@@ -62,6 +63,7 @@ class SimilarNameTest {
     @ValueSource(
             strings = {
                 "--shard", // not --read
+                "--epoks", // not --eps
                 "--node", // as far from others
                 "--lr",
                 "--dp",
