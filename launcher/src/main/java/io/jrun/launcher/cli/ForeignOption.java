@@ -75,7 +75,8 @@ enum ForeignOption implements CommandLineOption {
             "the binding of tasks to GPUs in srun",
             "leave it out: each worker gets a GPU of its own, and --gpu-visibility=all shows all of them"),
     HARDWARE_THREADS(
-            "--hint --threads-per-core --ntasks-per-core --ntasks-per-socket -B --extra-node-info",
+            "--hint --threads-per-core --cores-per-socket --sockets-per-node --core-spec --thread-spec --ntasks-per-core"
+                    + " --ntasks-per-socket -B --extra-node-info -S",
             "the use of hardware threads and sockets in srun",
             "use --bind-to=core or --bind-to=numa; --nproc-per-node=N sets the workers of a node"),
     RANKS_PER_GPU(
@@ -94,6 +95,14 @@ enum ForeignOption implements CommandLineOption {
             "--pty",
             "the terminal of the tasks in srun",
             "leave it out: workers have no terminal; for a shell use 'srun --pty bash' without jrun"),
+    AROUND(
+            "--prolog --epilog --task-prolog --task-epilog",
+            "the programs before and after the tasks in srun",
+            "write one script that calls them, and give it as PROGRAM"),
+    LIMITS(
+            "--propagate",
+            "the limits of the tasks in srun",
+            "leave it out: workers have the limits of jrun or its agent"),
     INPUT("--input", "the tasks that read the standard input in srun", "use --stdin={RANK}"),
     SHARED_STEP(
             "--overlap --exact --overlap-step --het-group --pack-group --relative",
@@ -107,8 +116,8 @@ enum ForeignOption implements CommandLineOption {
     FEATURES("-C", "the features of nodes in srun and sbatch", "use 'jrun submit --constraint={LIST}'"),
     ORDER("--rank-by --distribution", "the order of ranks in mpirun and srun", "use --map-by=slot or --map-by=node"),
     OVERSUBSCRIBED(
-            "--oversubscribe --nooversubscribe --overcommit -O --use-hwthread-cpus",
-            "mpirun's check of free cores",
+            "--oversubscribe --nooversubscribe --overcommit -O -s --use-hwthread-cpus",
+            "the use of cores by several ranks or jobs in mpirun and srun",
             "leave it out: jrun starts as many workers as --nproc-per-node says"),
     AS_ROOT("--allow-run-as-root", "mpirun's", "leave it out: jrun runs as root too"),
     MCA(

@@ -508,7 +508,7 @@ public enum LaunchOption implements CommandLineOption {
             Kind.TORCHRUN,
             OptionGroup.OUTPUT,
             "Streams that go to log files only, not to the console. 0: none, 1: stdout, 2: stderr, 3: both; or by "
-                    + "local rank: 0:3,11:1."),
+                    + "local rank: 0:3,11:1. In srun -r chooses a node; jrun has --include."),
     TEE(
             "-t --tee",
             "STREAMS",

@@ -65,6 +65,10 @@ class ForeignOptionTest {
         --mem-bind=local             | use --bind-to=core or --bind-to=numa.
         --hint=nomultithread         | use --bind-to=core or --bind-to=numa; --nproc-per-node=N sets the workers of a node.
         --threads-per-core 1         | use --bind-to=core or --bind-to=numa; --nproc-per-node=N sets the workers of a node.
+        --cores-per-socket=8         | use --bind-to=core or --bind-to=numa; --nproc-per-node=N sets the workers of a node.
+        --task-prolog=setup.sh       | write one script that calls them, and give it as PROGRAM.
+        --propagate=STACK            | leave it out: workers have the limits of jrun or its agent.
+        -s                           | leave it out: jrun starts as many workers as --nproc-per-node says.
         --ntasks-per-gpu=2           | use --nproc-per-node=gpu for one worker on each GPU, or --nproc-per-node with GPUs times 2.
         --multi-prog                 | write one PROGRAM that chooses by RANK: sh -c 'case $RANK in 0) ...;; *) ...;; esac'.
         --bcast=/tmp/train           | leave it out: hosts that lack the files get them from jrun.
