@@ -14,9 +14,18 @@ import java.util.stream.Collectors;
 final class AccountFiles {
     private static final String HOSTS = "/etc/hosts";
 
+    private static final String APT_SETTINGS = "/etc/apt/apt.conf.d";
+
     private AccountFiles() {}
 
-    static void write(ContainerRoot root, MountPointLayer layer, Path image, Account account)
+    /**
+     * Writes the files.
+     *
+     * @param account the user inside
+     * @param oneId whether the user inside is the only one whom the kernel knows there. apt then must not become the user
+     *     _apt for its downloads, because apt checks afterwards that it has
+     */
+    static void write(ContainerRoot root, MountPointLayer layer, Path image, Account account, boolean oneId)
             throws ContainerException {
         try {
             write(root, layer, image, "/etc/passwd", first(passwd(account), ImageReader.text(root, "/etc/passwd")));
@@ -24,6 +33,14 @@ final class AccountFiles {
             write(root, layer, image, HOSTS, nodeFile(HOSTS));
             write(root, layer, image, "/etc/resolv.conf", nodeFile("/etc/resolv.conf"));
             write(root, layer, image, "/etc/hostname", nodeFile("/etc/hostname"));
+            if (oneId && Files.isDirectory(root.find(APT_SETTINGS))) {
+                write(
+                        root,
+                        layer,
+                        image,
+                        root.resolve(APT_SETTINGS, true) + "/99jrun",
+                        "APT::Sandbox::User \"root\";\n");
+            }
         } catch (IOException e) {
             throw new ContainerException(
                     "the files of /etc cannot be written for the container: " + ContainerException.words(e), e);

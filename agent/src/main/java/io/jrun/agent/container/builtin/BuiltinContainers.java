@@ -63,7 +63,7 @@ final class BuiltinContainers implements NodeContainers {
         ContainerRoot bare = bareRoot();
         this.image = ImageReader.read(bare);
         Account inside = spec.remapRoot() ? new Account(0, 0, "root", "root", Account.HOME_OF_ROOT) : account;
-        AccountFiles.write(bare, layer, root(), inside);
+        AccountFiles.write(bare, layer, root(), inside, spec.remapRoot() && !account.isRoot());
         String home = bare.resolve(inside.home(), true);
         Path seen = bare.locate(home);
         if (!home.isEmpty() && (Files.isDirectory(seen) || !Files.exists(seen, LinkOption.NOFOLLOW_LINKS))) {

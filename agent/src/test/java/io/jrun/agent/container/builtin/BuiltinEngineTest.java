@@ -501,6 +501,9 @@ class BuiltinEngineTest {
                 .startsWith("0\n")
                 .contains("can't unmount /proc", "can't unmount /:", "Permission denied");
         assertThat(command("pgrep", "-f", "squashfuse.*" + file)).isEmpty();
+        Files.createDirectories(image.resolve("etc/apt/apt.conf.d")); // apt would become a user that does not exist
+        assertThat(user.run(image, "cat /etc/apt/apt.conf.d/*", "remap")).isEqualTo("APT::Sandbox::User \"root\";\n");
+        assertThat(user.run(image, "ls /etc/apt/apt.conf.d")).isEmpty();
         Path foreign = Files.createDirectories(shared.resolve("foreign/etc")).resolveSibling("");
         assertThat(user.run(foreign, "id", "name=kept"))
                 .contains(foreign + "/etc of the image belongs to user root, so user nobody cannot keep a container");
