@@ -54,10 +54,14 @@ final class GptTrainer implements AutoCloseable {
                 : null;
     }
 
-    /** Parameters of --local-sgd differ between two averages, and those of --offload are in files. */
+    /**
+     * Parameters of --local-sgd differ between two averages, those of --offload are in files, and ranks of --uneven
+     * make other numbers of steps.
+     */
     private static boolean hasReplicas(GptOptions options) {
         return options.checkpoints().checkReplicas() > 0
                 && options.recipe().exchange().localSgdRanks() == 0
+                && options.recipe().exchange().unevenEnd().isEmpty()
                 && options.parallel().offload().isEmpty();
     }
 
@@ -75,7 +79,12 @@ final class GptTrainer implements AutoCloseable {
         return report;
     }
 
-    /** Makes step {@code number}, from 1. Returns the loss of this rank. */
+    /**
+     * Makes step {@code number}, from 1, and then the comparison of {@code --check-replicas} that is due. Returns the
+     * loss of this rank.
+     *
+     * @throws io.jrun.train.mesh.ReplicaException if copies of parameters differ
+     */
     double step(long number, Supplier<TokenBatch> batches) {
         StepMetrics metrics = report.metrics();
         metrics.begin(number);
@@ -97,6 +106,10 @@ final class GptTrainer implements AutoCloseable {
                 * recipe.accumulate()
                 * options.model().context()
                 * dataRanks);
+        int every = options.checkpoints().checkReplicas();
+        if (every > 0 && number % every == 0) {
+            checkReplicas(number);
+        }
         return loss;
     }
 
@@ -181,12 +194,6 @@ final class GptTrainer implements AutoCloseable {
             average.average().update(); // The averages of this rank's parts are right. The others are not saved.
         }
         return isInterrupted;
-    }
-
-    /** Whether {@code --check-replicas} asks for a comparison after a step. */
-    boolean isCheckDue(long number) {
-        int every = options.checkpoints().checkReplicas();
-        return every > 0 && number % every == 0;
     }
 
     /**

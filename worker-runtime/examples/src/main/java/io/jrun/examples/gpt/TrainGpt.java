@@ -209,9 +209,6 @@ public final class TrainGpt {
                 progress.report(step, trainer.report(step));
                 trainer.checks().takeReason().ifPresent(reason -> progress.print("skipped " + reason));
             }
-            if (trainer.isCheckDue(step)) {
-                trainer.checkReplicas(step);
-            }
             checkpoints.saveIfDue(step);
         }
     }

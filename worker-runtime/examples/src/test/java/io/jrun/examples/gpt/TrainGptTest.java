@@ -10,12 +10,21 @@ import io.jrun.examples.options.InvalidArgumentException;
 import io.jrun.models.transformer.LanguageModel;
 import io.jrun.train.Libtorch;
 import io.jrun.train.checkpoint.CheckpointException;
+import io.jrun.train.data.DataLoader;
+import io.jrun.train.data.DataLoaderOptions;
 import io.jrun.train.data.Dataset;
+import io.jrun.train.mesh.DeviceMesh;
+import io.jrun.train.mesh.ReplicaException;
 import io.jrun.train.module.ModuleWrapper;
+import io.jrun.train.tensor.ModuleTensors;
+import io.jrun.train.tensor.TensorMemory;
+import io.jrun.train.token.TokenBatch;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.io.OutputStream;
 import java.io.PrintStream;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -209,6 +218,43 @@ class TrainGptTest {
                     .hasMessageStartingWith(each.getLast());
             assertThat(printed.toString(StandardCharsets.UTF_8)).isEmpty();
         }
+    }
+
+    /** One bit in the memory of rank 1 changes after a save that was right. */
+    @Test
+    void copiesThatDifferAreFoundAfterAStepAndNotSaved() {
+        GptOptions options = GptOptions.parse(
+                        with(List.of("--tiny", "--steps=2", "--check-replicas=2"), "--checkpoint=" + folder))
+                .orElseThrow()
+                .withAccumulation(2)
+                .withVocabulary(256);
+        LocalWorld.run(2, world -> {
+            try (TokenCorpus corpus = TokenCorpus.load(options.data(), TrainGpt.jdkSources(), world);
+                    DeviceMesh mesh = options.parallel().mesh(world);
+                    GptTrainer trainer = new GptTrainer(options, world, mesh);
+                    DataLoader<long[]> loader = DataLoader.of(
+                            corpus.training(options.model().context()),
+                            world.group(),
+                            DataLoaderOptions.training(options.microBatch(), options.seed()));
+                    Checkpoints checkpoints =
+                            Checkpoints.open(options, world, 2, "text", trainer, loader, Progress.SILENT)) {
+                double _ = trainer.step(1, () -> TokenBatch.of(loader.next()));
+                trainer.checkReplicas(1);
+                if (world.rank() == 1) {
+                    MemorySegment changed = TensorMemory.segment(
+                            ModuleTensors.parameters(trainer.model().module())
+                                    .values()
+                                    .iterator()
+                                    .next());
+                    changed.set(ValueLayout.JAVA_BYTE, 5, (byte) (changed.get(ValueLayout.JAVA_BYTE, 5) ^ 1));
+                }
+                assertThatThrownBy(() -> trainer.step(2, () -> TokenBatch.of(loader.next())))
+                        .isInstanceOf(ReplicaException.class)
+                        .hasMessageContaining("step 2: parameter 'transformer.wte.weight' differs");
+                assertThatThrownBy(() -> checkpoints.saveLast(0)).isInstanceOf(ReplicaException.class);
+            }
+        });
+        assertThat(folder).isEmptyDirectory();
     }
 
     @Test
