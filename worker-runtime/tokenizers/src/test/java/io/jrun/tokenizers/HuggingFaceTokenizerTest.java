@@ -228,7 +228,7 @@ class HuggingFaceTokenizerTest {
                 "{\"model\": {\"vocab\": {\"a\": 2147483648}}}            | a has the token number 2147483648, expected 0 to",
                 "{\"model\": {\"vocab\": {\"a\": 0}}, \"added_tokens\": [{\"id\": 2147483648}]} | has the token number 2147483648, expected",
                 "{\"model\": {\"vocab\": {\"a\": 0}}, \"added_tokens\": [{\"id\": 2147483647}]} | has the token number 2147483647, expected",
-                "{\"model\": {\"vocab\": {\"a\": \"b\"}}}                 | : 'a' is b, expected a whole number"
+                "{\"model\": {\"vocab\": {\"a\": \"b\"}}}                 | : 'a' is 'b', expected a whole number"
             })
     void anUnusableFileIsOneLine(String json, String message) throws IOException {
         Path file = Files.writeString(folder.resolve("tokenizer.json"), json);

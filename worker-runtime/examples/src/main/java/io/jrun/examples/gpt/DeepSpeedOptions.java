@@ -1,6 +1,7 @@
 package io.jrun.examples.gpt;
 
 import io.jrun.examples.options.InvalidArgumentException;
+import io.jrun.train.json.OneLine;
 import java.util.ArrayList;
 import java.util.LinkedHashSet;
 import java.util.List;
@@ -283,7 +284,7 @@ final class DeepSpeedOptions {
         if (value instanceof Number number && number.doubleValue() == Math.rint(number.doubleValue())) {
             return number.longValue();
         }
-        throw refused(path, "expected a whole number, not " + value);
+        throw refused(path, "expected a whole number, not " + shown(value));
     }
 
     /** The number of something; 0 without the key. */
@@ -303,7 +304,12 @@ final class DeepSpeedOptions {
         if (value instanceof Number number) {
             return number.doubleValue();
         }
-        throw refused(path, "expected a number, not " + value);
+        throw refused(path, "expected a number, not " + shown(value));
+    }
+
+    /** The value with the quotes of a text: the text "true" is no truth value. */
+    private static String shown(Object value) {
+        return OneLine.of(value instanceof String ? "\"" + value + "\"" : String.valueOf(value));
     }
 
     private boolean flag(String path, boolean fallback) {
@@ -311,7 +317,7 @@ final class DeepSpeedOptions {
         if (value instanceof Boolean truth) {
             return truth;
         }
-        throw refused(path, "expected true or false, not " + value);
+        throw refused(path, "expected true or false, not " + shown(value));
     }
 
     InvalidArgumentException refused(String path, String why) {

@@ -184,7 +184,7 @@ class DeepSpeedConfigTest {
                 "'train_batch_size':4,'optimizer':{'type':'Lamb'} | optimizer.type: this program has AdamW and SGD, not Lamb",
                 "'train_batch_size':4,'optimizer':{'type':'Adam','params':{'adam_w_mode':false}} | adam_w_mode: this program has AdamW",
                 "'train_batch_size':4,'zero_optimization':{'stage':3,'offload_param':{'device':'nvme'}} | nvme needs nvme_path",
-                "'train_batch_size':'four' | train_batch_size: expected a whole number, not four",
+                "'train_batch_size':'four' | train_batch_size: expected a whole number, not 'four'",
                 // sections of another form
                 "'zero_optimization':1 | zero_optimization: expected an object such as {'stage': 1}, not 1",
                 "'zero_optimization':[1] | zero_optimization: expected an object such as {'stage': 1}, not [1]",
@@ -201,7 +201,7 @@ class DeepSpeedConfigTest {
                 "'optimizer':'AdamW' | optimizer: expected an object such as {'type': 'AdamW'}, not AdamW",
                 "'optimizer':{'type':'AdamW','params':3} | optimizer.params: expected an object such as {'lr': 0.001}, not 3",
                 "'optimizer':{'type':'Adam','params':{'adam_w_mode':0}} | optimizer.params.adam_w_mode: expected true or false, not 0",
-                "'optimizer':{'type':'AdamW','params':{'bias_correction':'false'}} | bias_correction: expected true or false, not false",
+                "'optimizer':{'type':'AdamW','params':{'bias_correction':'false'}} | bias_correction: expected true or false, not 'false'",
                 "'scheduler':{'type':'WarmupLR','params':true} | scheduler.params: expected an object such as {'warmup_num_steps': 100}, not true",
                 "'zero_optimization':{'stage':3,'zero_quantized_gradients':true,'zenflow':{'enabled':false}} | zero_quantized_gradients: gradients are divided once",
                 // numbers of things

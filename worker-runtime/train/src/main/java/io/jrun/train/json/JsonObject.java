@@ -224,7 +224,8 @@ public final class JsonObject {
 
     private <T> T typed(String key, @Nullable Object value, Class<T> type, String what) {
         if (!type.isInstance(value)) {
-            throw new IllegalArgumentException(source + ": '" + key + "' is " + value + ", expected " + what);
+            Object shown = value instanceof String ? "'" + value + "'" : value;
+            throw new IllegalArgumentException(source + ": '" + key + "' is " + shown + ", expected " + what);
         }
         return type.cast(value);
     }

@@ -49,7 +49,7 @@ class JsonObjectTest {
     void errorsNameSourceAndKey() {
         assertThatThrownBy(() -> CONFIG.integer("heads")).hasMessage("config.json lacks 'heads'");
         assertThatThrownBy(() -> CONFIG.integer("name"))
-                .hasMessage("config.json: 'name' is gpt2, expected a whole number");
+                .hasMessage("config.json: 'name' is 'gpt2', expected a whole number");
         assertThatThrownBy(() -> CONFIG.object("inner").integer("y")).hasMessage("config.json: inner lacks 'y'");
     }
 
