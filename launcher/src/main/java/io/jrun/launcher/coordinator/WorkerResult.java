@@ -42,7 +42,7 @@ public record WorkerResult(
     }
 
     /**
-     * What a worker has left of its error.
+     * The error of a worker, as the worker or its JVM has recorded it.
      *
      * @param message the exception; empty after a crash
      * @param stack the stack of the exception; empty if there is none

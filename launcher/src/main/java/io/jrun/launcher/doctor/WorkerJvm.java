@@ -14,7 +14,7 @@ final class WorkerJvm {
     private static final long DEADLINE_SECONDS = 120;
 
     /**
-     * What a class has printed.
+     * The output of a class.
      *
      * @param error why the class failed; empty if it ended with 0
      */

@@ -16,7 +16,7 @@ import java.util.stream.Collectors;
  * The root folder of a minimal Debian with a JDK. Closing this object removes the folder. jlink makes the JDK from the
  * JDK that runs jrun, with all modules, because programs may use any module.
  */
-record DebianRoot(TemporaryFolder temporary, Path folder) implements AutoCloseable {
+record DebianRoot(ImageCommandFolder temporary, Path folder) implements AutoCloseable {
     private static final String JAVA_HOME = "/usr/lib/jvm/jdk";
 
     /** Packages that a JVM and libtorch need. */
@@ -30,7 +30,7 @@ record DebianRoot(TemporaryFolder temporary, Path folder) implements AutoCloseab
             throw new ContainerException(
                     System.getProperty("java.home") + " has no jlink; run jrun with a complete JDK (JRUN_JAVA_HOME)");
         }
-        TemporaryFolder temporary = TemporaryFolder.make();
+        ImageCommandFolder temporary = ImageCommandFolder.make();
         DebianRoot root = new DebianRoot(temporary, temporary.root());
         try {
             String step = "making the root of Debian " + request.suite() + " with mmdebstrap";

@@ -6,7 +6,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** What the launcher asks before it starts ranks. */
+/** The checks and helps that the launcher requests before it starts ranks. */
 class BenchMainTest {
     @ParameterizedTest
     @CsvSource(

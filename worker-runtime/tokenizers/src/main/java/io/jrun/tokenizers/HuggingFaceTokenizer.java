@@ -27,7 +27,7 @@ final class HuggingFaceTokenizer implements Tokenizer {
         this.id = TokenizerId.of(definition.json());
     }
 
-    /** What a text may use: a part that is equal for all texts, and a part that grows with the text. */
+    /** The limits of a text: a part that is equal for all texts, and a part that grows with the text. */
     record Limits(int cpuMillis, int memoryMiB, int cpuMillisPerMiB, int memoryPerByte) {
         /** At least ten times what published tokenizers need. */
         static final Limits DEFAULT = new Limits(5_000, 512, 30_000, 2_000);

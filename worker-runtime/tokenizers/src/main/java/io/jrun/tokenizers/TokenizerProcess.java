@@ -57,7 +57,7 @@ final class TokenizerProcess implements AutoCloseable {
         this.replies = new DataInputStream(new BufferedInputStream(process.getInputStream()));
     }
 
-    /** What a request may use besides what the process uses already. */
+    /** The limits of a request, beside the use of the process before the request. */
     record Budget(int cpuMillis, int memoryMiB) {
         private static final double MIB = 1 << 20;
 

@@ -101,7 +101,7 @@ public final class TrainGpt {
         }
     }
 
-    /** What each rank holds at least, however the ranks share the model. */
+    /** The least memory of each rank, however the ranks share the model. */
     private static void requireMemory(GptOptions options) {
         GptConfig model = options.model();
         ParallelOptions parallel = options.parallel();

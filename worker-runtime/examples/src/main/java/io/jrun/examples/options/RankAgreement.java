@@ -7,7 +7,7 @@ import io.jrun.comm.World;
 import io.jrun.comm.file.ControlCharacters;
 import java.util.List;
 
-/** What the ranks of a job decide and print together. Stateless. */
+/** Decisions and messages that the ranks of a job make together. Stateless. */
 public final class RankAgreement {
     private static final String PRINTED = "jrun.examples/printed/";
 

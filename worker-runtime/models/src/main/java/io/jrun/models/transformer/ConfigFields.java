@@ -14,7 +14,7 @@ import java.util.stream.Stream;
 public final class ConfigFields {
     /** Fields of each class of configurations in transformers that change no number of a forward pass. */
     private static final Set<String> WITHOUT_EFFECT = Set.of(
-            // What the file says about itself and about the program that wrote it.
+            // Fields about the file itself and about the program that wrote the file.
             "model_type",
             "architectures",
             "transformers_version",

@@ -27,7 +27,7 @@ public final class ParameterAxes {
 
     private ParameterAxes() {}
 
-    /** What a note says of a parameter. */
+    /** The content of a note about a parameter. */
     private enum Kind {
         DIVIDED,
         AVERAGED,

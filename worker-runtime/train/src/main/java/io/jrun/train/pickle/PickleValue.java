@@ -44,7 +44,7 @@ sealed interface PickleValue {
 
     /** A value that jrun does not make, with the name of its class or function. */
     record Foreign(String name, Kind kind) implements PickleValue {
-        /** What jrun does with the value. */
+        /** The use that jrun makes of the value. */
         enum Kind {
             /** A plain value beside the weights, such as a date. */
             VALUE,

@@ -39,7 +39,7 @@ public final class SavedTensors {
         }
     }
 
-    /** What libtorch's compiler of graphs would read of the node: its saved tensors; the tensor itself for a leaf. */
+    /** Returns the saved tensors of a node; the tensor itself for a leaf. */
     private static List<Tensor> savedBy(Node node) {
         AutogradCompilerCall call = new AutogradCompilerCall(SizeInput.DynType.STATIC);
         node.compiled_args(new CompiledNodeArgs(call, new NodeCall(0, node)));

@@ -17,7 +17,7 @@ import java.util.concurrent.TimeoutException;
  * A folder for the files of one command. The command holds the lock of a file in the folder. The next command deletes
  * the folders of commands that were killed.
  */
-record TemporaryFolder(Path path, FileChannel lock) implements AutoCloseable {
+record ImageCommandFolder(Path path, FileChannel lock) implements AutoCloseable {
     private static final Path PARENT = Path.of(System.getProperty("java.io.tmpdir", "/tmp"));
     private static final String PREFIX = "jrun-image-";
     private static final String LOCK = "lock";
@@ -27,7 +27,7 @@ record TemporaryFolder(Path path, FileChannel lock) implements AutoCloseable {
     /** One thread deletes: the command at its end, or the shutdown hook. */
     private static final Semaphore DELETION = new Semaphore(1);
 
-    static TemporaryFolder make() throws IOException {
+    static ImageCommandFolder make() throws IOException {
         deleteAbandoned();
         Path path = Files.createTempDirectory(PARENT, PREFIX);
         FileChannel lock =
@@ -36,7 +36,7 @@ record TemporaryFolder(Path path, FileChannel lock) implements AutoCloseable {
             lock.close();
             throw new IOException(path + " is locked by another process");
         }
-        TemporaryFolder folder = new TemporaryFolder(path, lock);
+        ImageCommandFolder folder = new ImageCommandFolder(path, lock);
         Runtime.getRuntime().addShutdownHook(new Thread(folder::deleteQuietly, "jrun-image-temporary"));
         return folder;
     }
