@@ -120,7 +120,7 @@ class GptOptionsTest {
                 "--local-sgd=1 --checkpoint=out | --local-sgd has different parameters on different ranks: give no"
                         + " --checkpoint",
                 "--steps=many | --steps is 'many', expected a whole number of at least 0",
-                "--micro-batch=0 | --micro-batch is '0', expected a whole number of at least 1",
+                "--micro-batch=0 | --micro-batch is '0', expected a whole number from 1 to 1048576",
                 "--lr=-1 | --lr is '-1', expected a number above 0",
                 "--precision=f64 | --precision is 'f64', expected one of f32, bf16, f16, fp8",
                 "--optimizer=lion | --optimizer is 'lion', expected one of sgd, adamw, fused, fused-sgd",
@@ -128,7 +128,7 @@ class GptOptionsTest {
                 "--on-nonfinite=ignore | --on-nonfinite is 'ignore', expected one of stop, skip",
                 "--comm-hook=zip | --comm-hook is 'zip', expected one of none, fp16, bf16, powersgd",
                 "--clip=-1 | --clip is '-1', expected 0 or a number above 0",
-                "--accumulate=0 | --accumulate is '0', expected a whole number of at least 1",
+                "--accumulate=0 | --accumulate is '0', expected a whole number from 1 to 1048576",
                 "--recompute=all | --recompute is 'all', expected a whole number of at least 0",
                 "--peak-flops=fast | --peak-flops is 'fast', expected a number above 0",
                 "--heads=3 | --width 128 is not a multiple of --heads 3",

@@ -43,7 +43,7 @@ class KMeansTest {
     @CsvSource(
             delimiter = '|',
             value = {
-                "--points=0 | --points is '0', expected a whole number of at least 1",
+                "--points=0 | --points is '0', expected a whole number from 1 to 268435456",
                 "--clusters | --clusters needs a value",
                 "--points=3 | --points is 3, fewer than --clusters, which is 16",
                 "--point=3 | unknown option '--point=3'. Did you mean '--points'?"
