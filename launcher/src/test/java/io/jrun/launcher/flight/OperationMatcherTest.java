@@ -185,7 +185,7 @@ class OperationMatcherTest {
                 .allSatisfy(finding -> assertThat(finding.kind()).isEqualTo(Kind.LATE));
         assertThat(findings.get(1).text())
                 .contains(
-                        "rank 1 has entered no operation of group world, and has been in gather #0 on group pair for 0 s");
+                        "rank 1 has entered no operation of group world, and has been in gather #0 on group of ranks 0-1 for 0 s");
     }
 
     /** The receive of tag 2 is the first from rank 0, and its message the second to rank 1. */

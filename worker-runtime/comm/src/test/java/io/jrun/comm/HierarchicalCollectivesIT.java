@@ -239,7 +239,8 @@ class HierarchicalCollectivesIT {
         assertThat(failures)
                 .allSatisfy(failure -> assertThat(failure)
                         .hasMessageContaining("allReduce #1(f32, 100, SUM)")
-                        .hasMessageContaining("waits for rank " + missing));
+                        .hasMessageContaining("timed out after 2 s: rank " + missing + " (host localhost, pid ")
+                        .hasMessageContaining("did not come"));
         assertThat(failures.stream().map(Throwable::getMessage).distinct()).hasSize(1);
     }
 
