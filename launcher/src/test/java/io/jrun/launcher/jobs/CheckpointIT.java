@@ -57,7 +57,7 @@ class CheckpointIT extends RealJobs {
 
         Result refused = train("refused", checkpoint(), "--resume=99").await();
         assertThat(refused.exitCode()).as(refused.err()).isEqualTo(2);
-        assertThat(refused.err().lines().filter(line -> line.contains("train: there is no checkpoint of step 99")))
+        assertThat(refused.err().lines().filter(line -> line.contains("] train: there is no checkpoint of step 99")))
                 .as("each rank has the same error, and one rank prints the line")
                 .hasSize(1);
     }
