@@ -87,12 +87,23 @@ class MetricsIT extends RealJobs {
     @Test
     void theEndpointIsLoadedOnlyWithItsOption() throws IOException {
         Jars.program(folder.resolve("job.jar"), "Job", PROGRAM);
-        jrun.with("JDK_JAVA_OPTIONS", "-Xlog:class+load:stderr")
+        jrun.with("JRUN_JAVA_HOME", jdkThatLogsClasses().toString())
                 .with("XDG_CACHE_HOME", folder.resolve("none").toString()); // with an archive jrun disables the log
         assertThat(jrun.run("job.jar", "1").err())
                 .contains("io.jrun.launcher.JobRun ")
                 .doesNotContain("io.prometheus", "HttpServer");
         assertThat(jrun.run("--metrics-port=0", "job.jar", "1").err()).contains("io.prometheus", "HttpServer");
+    }
+
+    /** The launcher does not read the options of JVMs from the environment. */
+    private Path jdkThatLogsClasses() throws IOException {
+        Path real = Path.of(System.getProperty("java.home"));
+        Path jdk = folder.resolve("jdk");
+        Path java = Files.createDirectories(jdk.resolve("bin")).resolve("java");
+        Files.writeString(java, "#!/bin/sh\nexec '" + real.resolve("bin/java") + "' -Xlog:class+load:stderr \"$@\"\n");
+        assertThat(java.toFile().setExecutable(true)).isTrue();
+        Files.createSymbolicLink(jdk.resolve("release"), real.resolve("release"));
+        return jdk;
     }
 
     /** The agent is in the launcher's process, so the workers' connection stands still too. */
