@@ -17,6 +17,7 @@ import java.util.Optional;
 import java.util.OptionalInt;
 import java.util.Set;
 import java.util.TreeMap;
+import java.util.regex.Pattern;
 import java.util.stream.IntStream;
 import java.util.zip.CRC32;
 
@@ -44,6 +45,9 @@ final class RendezvousOptionsReader {
             "keep_alive_interval",
             "keep_alive_max_attempt",
             "use_libuv");
+
+    /** A pair of quotes around a whole value, which no shell has removed. */
+    private static final Pattern QUOTES = Pattern.compile("^\\s*(['\"])(.*)\\1\\s*$", Pattern.DOTALL);
 
     private final ResolvedOptions settings;
     private final CommandContext commandContext;
@@ -154,10 +158,10 @@ final class RendezvousOptionsReader {
         throw OptionValues.refused(name, text, "a number of nodes, or MIN:MAX");
     }
 
-    /** Reads {@code k=v,k=v}. */
+    /** Reads {@code k=v,k=v}, also with a pair of quotes around it. */
     static Map<String, String> conf(String text, String name) {
         Map<String, String> conf = new TreeMap<>();
-        for (String pair : text.split(",", -1)) {
+        for (String pair : QUOTES.matcher(text).replaceFirst("$2").split(",", -1)) {
             if (pair.isBlank()) {
                 continue;
             }

@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.jrun.launcher.job.JobSpec;
 import io.jrun.launcher.job.Program.Executable;
 import io.jrun.launcher.job.Program.JavaProgram;
+import io.jrun.launcher.job.RendezvousSettings;
 import io.jrun.launcher.job.StopSignal;
 import io.jrun.launcher.job.TerminalStreams;
 import io.jrun.launcher.job.WorkerSettings;
@@ -111,6 +112,21 @@ class JobRequestTest {
         WorkerSettings elastic =
                 requests.job("--nnodes=1:2", "--master-addr=localhost").workers();
         assertThat(elastic.masterAddress() + " " + elastic.masterPort()).isEqualTo(" 0");
+    }
+
+    @ParameterizedTest
+    @ValueSource(
+            strings = {
+                "join_timeout=5,last_call_timeout=1,timeout=9",
+                "'join_timeout=5,last_call_timeout=1,timeout=9'",
+                "\"timeout=5, last_call_timeout=1\" "
+            })
+    void settingsOfTheRendezvousMayStandInQuotes(String conf) {
+        RendezvousSettings rendezvous = requests.job("--nnodes=1:2", "--master-addr=localhost", "--rdzv-conf=" + conf)
+                .rendezvous()
+                .orElseThrow();
+        assertThat(rendezvous.joinTimeout()).hasSeconds(5);
+        assertThat(rendezvous.lastCall()).hasSeconds(1);
     }
 
     @Test

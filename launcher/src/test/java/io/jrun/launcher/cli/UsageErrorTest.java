@@ -153,6 +153,7 @@ class UsageErrorTest {
         --rdzv-endpoint=a/b:1 train.jar  | --rdzv-endpoint: 'a/b:1' is not usable; give a host's name (letters, digits, dots, dashes, underscores) or an address.
         --rdzv-endpoint=a:x train.jar    | --rdzv-endpoint: 'x' is not usable; give a whole number from 0 to 65535.
         --rdzv-conf=timeout=x train.jar  | --rdzv-conf: timeout: 'x' is not usable; give seconds, or a number with ms, s, m or h: 90, 90s, 10m, 2h.
+        --rdzv-conf='timeout=5 train.jar | --rdzv-conf: ''timeout=5' is not usable; give KEY=VALUE with one of close_timeout, heartbeat_timeout, is_host, join_timeout, keep_alive_interval, keep_alive_max_attempt, last_call_timeout, rank, read_timeout, store_type, timeout, use_libuv.
         --rdzv-conf=timeout=1,timeout=2 train.jar | --rdzv-conf: 'timeout=1,timeout=2' is not usable; give each key once, and timeout comes twice.
         --restart-window=x train.jar     | --restart-window: 'x' is not usable; give seconds, or a number with ms, s, m or h: 90, 90s, 10m, 2h.
         --log-dir= train.jar             | --log-dir: '' is not usable; give a path.
