@@ -329,7 +329,7 @@ final class RoundEnd {
             case LostAgent(String host, String why) -> "the agent of " + host + " was lost: " + why;
             case Signalled(StopSignal signal) -> "jrun got SIG" + signal.name();
             case TimedOut() -> "the time limit of the job (--timeout) has passed";
-            case NotOpened(String why, boolean _) -> why;
+            case NotOpened notOpened -> notOpened.text();
         };
     }
 }

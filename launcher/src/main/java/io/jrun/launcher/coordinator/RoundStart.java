@@ -126,22 +126,25 @@ final class RoundStart {
                     state.lastCall());
             return Transition.to(reaped);
         }
-        String text = where.isEmpty()
-                ? why
-                : "the agent at " + where + (refused ? " refuses the job: " : " cannot be reached: ") + why;
+        NotOpened cause = new NotOpened(where.isEmpty() ? List.of() : List.of(where), why, refused);
         JobProgress jobProgress = without.jobProgress();
         return jobProgress.present().size() + jobProgress.awaited().size() < nodes.min()
-                ? tooFew(without, text, refused, ending)
-                : beginIfComplete(without).after(new PrintNotice("continuing although " + text));
+                ? tooFew(without, cause, ending)
+                : beginIfComplete(without).after(new PrintNotice("continuing although " + cause.text()));
     }
 
     /**
-     * The first reason becomes the cause of the job's end. The job waits {@link #OTHERS_MILLIS} for further reasons.
+     * The first reason becomes the cause of the job's end, with all agents that have the same reason. The job waits
+     * {@link #OTHERS_MILLIS} for further reasons.
      */
-    private static Transition tooFew(AwaitingNodes state, String text, boolean refused, RoundEnd ending) {
-        StopCause cause = state.cause().orElseGet(() -> new NotOpened(text, refused));
-        CoordinatorAction[] messages =
-                state.cause().isPresent() ? new CoordinatorAction[] {new PrintNotice(text)} : new CoordinatorAction[0];
+    private static Transition tooFew(AwaitingNodes state, NotOpened latest, RoundEnd ending) {
+        boolean isAlike = state.cause().orElse(latest) instanceof NotOpened first && first.isAlike(latest);
+        StopCause cause = state.cause()
+                .map(first -> isAlike && first instanceof NotOpened alike ? alike.with(latest) : first)
+                .orElse(latest);
+        CoordinatorAction[] messages = state.cause().isPresent() && !isAlike
+                ? new CoordinatorAction[] {new PrintNotice(latest.text())}
+                : new CoordinatorAction[0];
         if (state.jobProgress().awaited().isEmpty()) {
             return ending.giveUp(state, cause).after(messages);
         }

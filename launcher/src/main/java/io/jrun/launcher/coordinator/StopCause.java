@@ -3,7 +3,10 @@ package io.jrun.launcher.coordinator;
 import io.jrun.launcher.event.JobFailure;
 import io.jrun.launcher.job.ExitCode;
 import io.jrun.launcher.job.StopSignal;
+import java.util.List;
 import java.util.OptionalInt;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
 
 /** The cause of an early stop of a job: the first cause, in the coordinator's order. */
 public sealed interface StopCause {
@@ -27,9 +30,45 @@ public sealed interface StopCause {
     /**
      * The job could not begin.
      *
-     * @param refused whether an agent refused the job
+     * @param agents the addresses of the agents with this reason; empty if {@code why} is the whole sentence
+     * @param refused whether the agents refused the job
      */
-    record NotOpened(String why, boolean refused) implements StopCause {}
+    record NotOpened(List<String> agents, String why, boolean refused) implements StopCause {
+        private static final int MOST_AGENTS_SHOWN = 8;
+
+        public NotOpened {
+            agents = List.copyOf(agents);
+        }
+
+        public NotOpened(String why, boolean refused) {
+            this(List.of(), why, refused);
+        }
+
+        /** Whether {@code other} has agents with the same reason. */
+        boolean isAlike(NotOpened other) {
+            return !agents.isEmpty() && !other.agents.isEmpty() && refused == other.refused && why.equals(other.why);
+        }
+
+        /** This cause with the agents of {@code other} besides its own. */
+        NotOpened with(NotOpened other) {
+            return new NotOpened(
+                    Stream.concat(agents.stream(), other.agents.stream()).toList(), why, refused);
+        }
+
+        /** The cause in words, without a full stop. */
+        public String text() {
+            if (agents.isEmpty()) {
+                return why;
+            }
+            boolean isOne = agents.size() == 1;
+            int more = agents.size() - MOST_AGENTS_SHOWN;
+            return (isOne ? "the agent at " : "the agents at ")
+                    + agents.stream().limit(MOST_AGENTS_SHOWN).collect(Collectors.joining(", "))
+                    + (more > 0 ? " and " + more + " more" : "")
+                    + (refused ? (isOne ? " refuses the job: " : " refuse the job: ") : " cannot be reached: ")
+                    + why;
+        }
+    }
 
     /** The agent of a node was lost. */
     record LostAgent(String host, String why) implements StopCause {}
@@ -50,7 +89,7 @@ public sealed interface StopCause {
             case Signalled(StopSignal signal) ->
                 new JobFailure("signal", OptionalInt.empty(), "", "SIG" + signal.name());
             case TimedOut() -> new JobFailure("timeout", OptionalInt.empty(), "", "");
-            case NotOpened(String why, boolean _) -> new JobFailure("notStarted", OptionalInt.empty(), "", why);
+            case NotOpened cause -> new JobFailure("notStarted", OptionalInt.empty(), "", cause.text());
             case LostAgent(String host, String why) -> new JobFailure("agentLost", OptionalInt.empty(), host, why);
         };
     }
@@ -66,7 +105,7 @@ public sealed interface StopCause {
             case HungWorker _, PeersLost _ -> ExitCode.STALLED;
             case Signalled(StopSignal signal) -> ExitCode.of(signal);
             case TimedOut() -> ExitCode.TIMED_OUT;
-            case NotOpened(String _, boolean refused) -> refused ? ExitCode.USAGE : ExitCode.LOST;
+            case NotOpened cause -> cause.refused() ? ExitCode.USAGE : ExitCode.LOST;
             case LostAgent _ -> ExitCode.LOST;
         };
     }

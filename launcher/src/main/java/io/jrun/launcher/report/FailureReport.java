@@ -68,7 +68,7 @@ public final class FailureReport {
                 stopped("first failure: rank " + rank + " on " + host + " has lost its peers: " + why, outcome);
             case StopCause.Signalled(var signal) -> stopped("stopped by SIG" + signal.name(), outcome);
             case StopCause.TimedOut() -> stopped("the job took longer than --timeout allows and was stopped", outcome);
-            case StopCause.NotOpened(String why, boolean _) -> stopped("the job could not be started: " + why, outcome);
+            case StopCause.NotOpened notOpened -> stopped("the job could not be started: " + notOpened.text(), outcome);
             case StopCause.LostAgent(String host, String why) ->
                 stopped("lost the agent of " + host + ": " + why, outcome);
         }

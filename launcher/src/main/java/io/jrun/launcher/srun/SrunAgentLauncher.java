@@ -9,6 +9,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
+import java.util.regex.Pattern;
 
 /**
  * Starts agents with {@code srun}, one on each node of the allocation: one srun for all nodes, or one for each
@@ -69,6 +70,12 @@ public final class SrunAgentLauncher implements AgentLauncher {
             "--wait=0",
             "--no-kill");
 
+    /** Words of srun when it has found no configuration, no controller, or no munge to talk to the controller. */
+    private static final Pattern OUT_OF_REACH = Pattern.compile(
+            "(?i).*(slurm controller|configuration (source|file)|munge|protocol authentication|fetch_config).*");
+
+    private static final Pattern ERROR = Pattern.compile("srun: (?:fatal|error): (.*)");
+
     private final Cluster.Slurm allocation;
     private final Map<String, String> environment;
 
@@ -121,6 +128,27 @@ public final class SrunAgentLauncher implements AgentLauncher {
         // sh may drop variables whose names are no identifiers; the workers need them
         command.addAll(List.of("/bin/bash", "-p", "-c", script(members, hosts, token), allocation.jrun()));
         return command;
+    }
+
+    @Override
+    public String explain(LaunchCommand start, LaunchExit ended) {
+        List<String> lines = ended.lastLines();
+        if (lines.stream()
+                .noneMatch(line -> ERROR.matcher(line).matches()
+                        && OUT_OF_REACH.matcher(line).matches())) {
+            return AgentLauncher.super.explain(start, ended);
+        }
+        String error = lines.stream()
+                .filter(line -> line.startsWith("srun: fatal: "))
+                .findFirst()
+                .or(() -> lines.stream()
+                        .filter(line -> ERROR.matcher(line).matches())
+                        .findFirst())
+                .orElseThrow();
+        return "srun has no contact with Slurm's controller or configuration from here ("
+                + ERROR.matcher(error).replaceFirst("$1")
+                + "); run jrun where srun works, or start without srun: --launch=ssh with --hosts, or --launch=local for"
+                + " this machine alone";
     }
 
     /** The script of all tasks. Each task finds its node in Slurm's variables. */

@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.jrun.agent.LauncherAddress;
 import io.jrun.launcher.job.Cluster;
 import io.jrun.launcher.registration.AgentLauncher.LaunchCommand;
+import io.jrun.launcher.registration.AgentLauncher.LaunchExit;
 import io.jrun.launcher.registration.JoinToken;
 import java.util.List;
 import java.util.Map;
@@ -61,6 +62,33 @@ class SrunAgentLauncherTest {
         assertThat(command(Map.of()))
                 .containsSubsequence(
                         "env", "-u", "SLURM_HINT", "-u", "SLURM_MULTI_PROG", "-u", "SLURM_STDINMODE", "srun");
+    }
+
+    /** Lines of srun 22.05, of which jrun keeps the last. */
+    @Test
+    void srunThatHasNoContactIsExplainedInOneLine() {
+        String advice = "); run jrun where srun works, or start without srun: --launch=ssh with --hosts, or"
+                + " --launch=local for this machine alone";
+        String reason = "srun has no contact with Slurm's controller or configuration from here (";
+        assertThat(explained(
+                        "srun: error: fetch_config: DNS SRV lookup failed",
+                        "srun: error: _establish_config_source: failed to fetch config",
+                        "srun: fatal: Could not establish a configuration source"))
+                .isEqualTo(reason + "Could not establish a configuration source" + advice);
+        assertThat(explained(
+                        "srun: error: Unable to confirm allocation for job 5: Unable to contact slurm controller"
+                                + " (connect failure)",
+                        "srun: Check SLURM_JOB_ID environment variable. Expired or invalid job 5"))
+                .isEqualTo(reason + "Unable to confirm allocation for job 5: Unable to contact slurm controller"
+                        + " (connect failure)" + advice);
+        assertThat(explained("srun: error: Unable to create step for job 5: Invalid node name specified"))
+                .isEqualTo("its start ended with exit code 1: srun: error: Unable to create step for job 5: Invalid"
+                        + " node name specified");
+    }
+
+    private static String explained(String... lines) {
+        return new SrunAgentLauncher(new Cluster.Slurm("", Map.of(), Map.of(), "/opt/jrun"), Map.of())
+                .explain(new LaunchCommand("srun", List.of(0, 1), List.of("srun")), new LaunchExit(1, List.of(lines)));
     }
 
     private static List<String> command(Map<String, String> environment) {
