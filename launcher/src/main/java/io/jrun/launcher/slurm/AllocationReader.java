@@ -47,9 +47,10 @@ final class AllocationReader {
         Map<String, Integer> cpus = byNode(inJob, RepeatedNumbers.of(text("SLURM_JOB_CPUS_PER_NODE" + suffix)));
         boolean isStep = StepVariables.areOwn(environment);
         List<String> names = isStep ? names("SLURM_STEP_NODELIST") : inJob;
-        List<Integer> counts = isStep
-                ? RepeatedNumbers.of(text("SLURM_STEP_TASKS_PER_NODE"))
-                : TaskCounts.of(environment, suffix, inJob.size());
+        List<Integer> counts = isStep ? stepTasks(names.size()) : TaskCounts.of(environment, suffix, inJob.size());
+        String unusable = UnusableRequests.of(environment, suffix, inJob.size(), isStep ? names.size() : 0);
+        boolean knowsCpus =
+                !UnusableRequests.isListUnusable(environment, "SLURM_JOB_CPUS_PER_NODE" + suffix, inJob.size());
         boolean oneTaskEach = counts.stream().allMatch(count -> count == 1);
         Map<String, Integer> tasks = byNode(names, counts);
         Map<String, Integer> gpus = gpus(names, suffix);
@@ -61,8 +62,14 @@ final class AllocationReader {
                     oneTaskEach,
                     gpus.getOrDefault(name, 0),
                     cpus.getOrDefault(name, 1),
-                    number("SLURM_CPUS_PER_TASK" + suffix)));
+                    knowsCpus ? number("SLURM_CPUS_PER_TASK" + suffix) : 0,
+                    unusable));
         }
+    }
+
+    private List<Integer> stepTasks(int nodes) {
+        String name = "SLURM_STEP_TASKS_PER_NODE";
+        return UnusableRequests.isListUnusable(environment, name, nodes) ? List.of() : RepeatedNumbers.of(text(name));
     }
 
     /**

@@ -95,6 +95,35 @@ class AllocationTest {
                 .isEqualTo("one, because the job requested neither tasks, GPUs nor CPUs per task");
     }
 
+    @ParameterizedTest
+    @CsvSource(delimiter = '|', textBlock = """
+        TASKS_PER_NODE=x                      | SLURM_TASKS_PER_NODE=x cannot be read
+        TASKS_PER_NODE=2(x3)                  | SLURM_TASKS_PER_NODE=2(x3) is for 3 nodes, not 2
+        TASKS_PER_NODE=2                      | SLURM_TASKS_PER_NODE=2 is for 1 node, not 2
+        NTASKS=many                           | SLURM_NTASKS=many cannot be read
+        NTASKS_PER_NODE=-1                    | SLURM_NTASKS_PER_NODE=-1 cannot be read
+        GPUS_PER_NODE=h100:all                | SLURM_GPUS_PER_NODE=h100:all cannot be read
+        CPUS_PER_TASK=4x                      | SLURM_CPUS_PER_TASK=4x cannot be read
+        CPUS_PER_TASK=4 JOB_CPUS_PER_NODE=x   | SLURM_JOB_CPUS_PER_NODE=x cannot be read
+        TASKS_PER_NODE=x NTASKS=y             | SLURM_TASKS_PER_NODE=x cannot be read, SLURM_NTASKS=y cannot be read
+        """)
+    void variableThatCannotBeUsedIsTheReason(String variables, String why) {
+        Allocation allocation = read(variables(variables.replaceAll("(?<=^| )", "SLURM_")));
+        assertThat(workers(allocation)).containsExactly(1, 1);
+        assertThat(allocation.countedBy())
+                .isEqualTo("one, because " + why + ", and no other variable names tasks, GPUs or CPUs per task");
+    }
+
+    @Test
+    void variablesThatCanBeUsedComeBeforeThoseThatCannot() {
+        Allocation allocation = read("SLURM_TASKS_PER_NODE", "x", "SLURM_NTASKS", "4");
+        assertThat(workers(allocation)).containsExactly(2, 2);
+        assertThat(allocation.countedBy()).isEqualTo("one for each task that the job requested from Slurm");
+        Allocation step = read(variables("SLURM_STEP_ID=0 SLURM_STEP_NODELIST=n2 SLURM_STEP_TASKS_PER_NODE=1(x2)"
+                + " SLURMD_NODENAME=n2 SLURM_GPUS_ON_NODE=0"));
+        assertThat(step.countedBy()).startsWith("one, because SLURM_STEP_TASKS_PER_NODE=1(x2) is for 2 nodes, not 1,");
+    }
+
     @Test
     void nodesMayDiffer() {
         assertThat(workers(read(
