@@ -5,6 +5,7 @@ import io.jrun.launcher.cli.AgentRequest;
 import io.jrun.launcher.cli.CertRequest;
 import io.jrun.launcher.cli.CommandContext;
 import io.jrun.launcher.cli.CommandOption;
+import io.jrun.launcher.cli.ContainerVariables;
 import io.jrun.launcher.cli.DoctorRequest;
 import io.jrun.launcher.cli.HelpText;
 import io.jrun.launcher.cli.ImageRequest;
@@ -131,6 +132,9 @@ public final class JRunCommand {
             return print(versionText());
         }
         JobRequest request = JobRequest.of(line, commandContext);
+        if (!DetachedLaunch.isDetachedLauncher()) {
+            ContainerVariables.note(commandContext.environment()).ifPresent(terminal::report);
+        }
         return request instanceof JobRequest.Detach(JobSpec job, boolean hasGeneratedId)
                         && !DetachedLaunch.isDetachedLauncher()
                 ? DetachedLaunch.start(job, hasGeneratedId, args.size(), terminal)

@@ -11,6 +11,9 @@ import io.jrun.launcher.job.Program;
 import io.jrun.launcher.job.UsageException;
 import java.io.IOException;
 import java.nio.file.Path;
+import java.util.HashMap;
+import java.util.Map;
+import java.util.Set;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -134,6 +137,24 @@ class ContainerOptionsTest {
         assertThatThrownBy(
                         () -> requests.with("PYXIS_CONTAINER_OF_TOMORROW", "1").job())
                 .hasMessageContaining("'PYXIS_CONTAINER_OF_TOMORROW'");
+    }
+
+    @Test
+    void unknownVariablesOfPyxisAreNoted() {
+        Map<String, String> environment = new HashMap<>(Map.of(
+                "PYXIS_ROOT", "/opt/pyxis",
+                "PYXIS_MOUNTS", "/data",
+                "PYXIS_EMPTY", "",
+                "PYXIS_CONTAINER_IMAGE", "/p.sqsh",
+                "PYXIS_RUNTIME_PATH", "/run/pyxis",
+                "PYXIS_VERSION", "0.24.0"));
+        assertThat(ContainerVariables.note(environment))
+                .contains("no option has the environment variable PYXIS_MOUNTS, PYXIS_ROOT; jrun ignores what neither"
+                        + " Pyxis nor jrun reads. Containers have PYXIS_CONTAINER_*.");
+        environment.put("JRUN_AGENT_SOCKET", "/tmp/s");
+        assertThat(ContainerVariables.note(environment)).isEmpty();
+        environment.keySet().removeAll(Set.of("PYXIS_ROOT", "PYXIS_MOUNTS", "JRUN_AGENT_SOCKET"));
+        assertThat(ContainerVariables.note(environment)).isEmpty();
     }
 
     @Test
