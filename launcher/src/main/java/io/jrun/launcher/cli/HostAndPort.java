@@ -31,9 +31,21 @@ final class HostAndPort {
         }
     }
 
+    /** Refuses {@code user@host}: nobody logs in at an address that is only connected to. */
+    private static void refuseUser(String text, String option) {
+        int at = text.lastIndexOf('@');
+        if (at >= 0 && at + 1 < text.length()) {
+            throw OptionValues.refused(
+                    option,
+                    text,
+                    "'" + text.substring(at + 1) + "' without a user, because jrun does not log in there");
+        }
+    }
+
     /** The host in {@code text}, without the brackets of an IPv6 address. */
     static String host(String text, String option) {
         String stripped = text.strip();
+        refuseUser(stripped, option);
         boolean inBrackets = stripped.startsWith("[") && stripped.endsWith("]");
         String host = inBrackets ? stripped.substring(1, stripped.length() - 1) : stripped;
         if (!inBrackets && host.indexOf(':') >= 0 && host.indexOf(':') == host.lastIndexOf(':')) {
@@ -50,6 +62,7 @@ final class HostAndPort {
      * @param standard the port where there is none, empty if there must be one
      */
     static LauncherAddress parse(String text, String option, OptionalInt standard) {
+        refuseUser(text.strip(), option);
         Matcher parts = FORM.matcher(text.strip());
         if (!parts.matches() || text.isBlank() || (parts.group(3) == null && standard.isEmpty())) {
             throw OptionValues.refused(

@@ -73,6 +73,9 @@ class UsageErrorTest {
         --nnodes=3:2 --rdzv-endpoint=a train.jar | --nnodes: '3:2' is not usable; give a number of nodes, or MIN:MAX.
         --nnodes=2 --rdzv-endpoint=a:0 train.jar | --rdzv-endpoint: 'a:0' is not usable; give a host and a port other than 0, the same on all nodes.
         --nnodes=2 --rdzv-endpoint=a --node-rank=2 train.jar | --node-rank: '2' is not usable; give a whole number from 0 to 1.
+        --nnodes=2 --rdzv-endpoint=me@a:29400 train.jar | --rdzv-endpoint: 'me@a:29400' is not usable; give 'a:29400' without a user, because jrun does not log in there.
+        --nnodes=2 --rdzv-endpoint=me@[::1]:29400 train.jar | --rdzv-endpoint: 'me@[::1]:29400' is not usable; give '[::1]:29400' without a user, because jrun does not log in there.
+        --nnodes=2 --master-addr=me@a train.jar | --master-addr: 'me@a' is not usable; give 'a' without a user, because jrun does not log in there.
         --rdzv-backend=etcd train.jar    | --rdzv-backend: 'etcd' is not usable; give c10d, static or jrun.
         --nnodes=2 --rdzv-endpoint=a --standalone train.jar | --standalone means this machine alone, but --nnodes is 2.
         --launch=slurm train.jar         | --launch slurm needs a Slurm allocation (a batch script or salloc); 'jrun submit' submits a job.
