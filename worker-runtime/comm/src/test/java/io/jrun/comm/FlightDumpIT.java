@@ -75,11 +75,11 @@ class FlightDumpIT {
             agent.setVariable("JRUN_LATE_WARNING_SECONDS", "1");
             List<Process> processes = agent.start(ReduceWithoutRankOne.class, List.of());
             assertThat(TestAgent.exitCode(processes.getFirst())).isEqualTo(1);
-            String late = "rank 1 (host testhost, pid " + processes.get(1).pid() + ")";
+            String missing = "rank 1 (host testhost, pid " + processes.get(1).pid() + ")";
             assertThat(agent.output(0))
                     .containsOnlyOnce("jrun: rank 0: allocate #0(1048576 bytes) on group world has waited 1 s (it fails"
-                            + " after 3 s) for " + late + ", which has entered no operation\n")
-                    .contains("timed out after 3 s: " + late + " did not come. A rank may be");
+                            + " after 3 s) for " + missing + ", which has entered no operation\n")
+                    .contains("timed out after 3 s: " + missing + " did not come. A rank may be");
             assertThat(dump(agent, 0).reason()).contains("COLLECTIVE_TIMEOUT");
             agent.abort("rank 0 failed");
             TestAgent.await("dump of rank 1", () -> Files.exists(file(agent, 1)));
