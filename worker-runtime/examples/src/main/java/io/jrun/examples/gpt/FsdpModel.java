@@ -28,7 +28,11 @@ final class FsdpModel implements TrainedModel {
     private long steps;
     private long fileBytes;
     private long fileWaitNanos;
+    private long forwardWaitNanos;
     private long backwardWaitNanos;
+
+    /** The time for which the step had waited at the end of its last backward pass. */
+    private long endedPassNanos;
 
     FsdpModel(GptOptions options, DeviceMesh mesh, Consumer<LanguageModel> built) {
         ProcessGroup shards = mesh.group(ParallelOptions.SHARD_AXIS);
@@ -76,11 +80,15 @@ final class FsdpModel implements TrainedModel {
     @Override
     public Scope step() {
         FsdpStep step = parallel.step();
+        forwardWaitNanos = 0;
         backwardWaitNanos = 0;
+        endedPassNanos = waitedNanos();
         return Scope.of(step::close, loss -> {
             long before = waitedNanos();
+            forwardWaitNanos += before - endedPassNanos;
             step.backward(loss);
-            backwardWaitNanos += waitedNanos() - before;
+            endedPassNanos = waitedNanos();
+            backwardWaitNanos += endedPassNanos - before;
         });
     }
 
@@ -129,7 +137,8 @@ final class FsdpModel implements TrainedModel {
                 end - waited,
                 end,
                 transfers(true).mapToLong(CommunicationSpan::bytes).sum(),
-                waited - backwardWaitNanos);
+                forwardWaitNanos,
+                backwardWaitNanos);
     }
 
     @Override

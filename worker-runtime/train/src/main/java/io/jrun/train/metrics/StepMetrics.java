@@ -83,19 +83,20 @@ public final class StepMetrics {
      * the recorded backward pass has waited for the communication.
      */
     public void recordWaitOfBackward(long beginNanos, long endNanos, long bytes) {
-        recordWaitOfPasses(beginNanos, endNanos, bytes, 0);
+        recordWaitOfPasses(beginNanos, endNanos, bytes, 0, endNanos - beginNanos);
     }
 
     /**
-     * As {@link #recordWaitOfBackward}, for communication in both passes.
+     * As {@link #recordWaitOfBackward}, for communication in both passes and after them.
      *
      * @param forwardNanos the part of the time for which the forward pass has waited; the time is subtracted from
      *     {@link StepPhase#FORWARD}
+     * @param backwardNanos the same for the backward pass
      */
-    public void recordWaitOfPasses(long beginNanos, long endNanos, long bytes, long forwardNanos) {
+    public void recordWaitOfPasses(long beginNanos, long endNanos, long bytes, long forwardNanos, long backwardNanos) {
         record(StepPhase.EXPOSED_COMMUNICATION, beginNanos, endNanos, bytes);
         nanosSinceReport.merge(StepPhase.FORWARD, -forwardNanos, Long::sum);
-        nanosSinceReport.merge(StepPhase.BACKWARD, forwardNanos - (endNanos - beginNanos), Long::sum);
+        nanosSinceReport.merge(StepPhase.BACKWARD, -backwardNanos, Long::sum);
     }
 
     /** Ends a step. The step has trained on {@code tokens} tokens of all ranks. */

@@ -40,7 +40,7 @@ class StepMetricsTest {
         metrics.begin(3);
         metrics.record(StepPhase.FORWARD, 0, 3 * SECOND, 0);
         metrics.record(StepPhase.BACKWARD, 3 * SECOND, 8 * SECOND, 0);
-        metrics.recordWaitOfPasses(4 * SECOND, 8 * SECOND, 4096, SECOND);
+        metrics.recordWaitOfPasses(4 * SECOND, 8 * SECOND, 4096, SECOND, 3 * SECOND);
         metrics.end(50);
         assertThat(metrics.report(Map.of()))
                 .containsEntry("forward_seconds", 2.0)
