@@ -19,6 +19,7 @@ class BenchArchitectureTest {
                     "io.jrun.comm",
                     "io.jrun.comm.backend",
                     "io.jrun.comm.collective",
+                    "io.jrun.comm.cuda",
                     "io.jrun.train..",
                     "org.bytedeco..",
                     "picocli..",

@@ -36,6 +36,7 @@ class TrainArchitectureTest {
                     "io.jrun.train..",
                     "io.jrun.comm",
                     "io.jrun.comm.backend",
+                    "io.jrun.comm.cuda",
                     "io.jrun.comm.elastic",
                     "io.jrun.comm.file",
                     "org.bytedeco..",

@@ -1,6 +1,7 @@
 package io.jrun.train.nccl;
 
 import io.jrun.comm.backend.NativeBuffers;
+import io.jrun.comm.cuda.Cuda;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
 import java.util.List;

@@ -5,6 +5,8 @@ import static java.lang.foreign.ValueLayout.JAVA_BYTE;
 import static java.lang.foreign.ValueLayout.JAVA_INT;
 import static java.lang.foreign.ValueLayout.JAVA_LONG;
 
+import io.jrun.comm.cuda.MissingLibraryException;
+import io.jrun.comm.cuda.NativeLibrary;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemoryLayout;
 import java.lang.foreign.MemorySegment;
@@ -65,17 +67,17 @@ final class Nccl {
     }
 
     /**
-     * @throws NcclMissingException if NCCL is missing or too old
+     * @throws MissingLibraryException if NCCL is missing or too old
      */
     static Nccl open() {
         NativeLibrary library = NativeLibrary.open(List.of(FILE))
-                .orElseThrow(() -> new NcclMissingException(FILE
+                .orElseThrow(() -> new MissingLibraryException(FILE
                         + " is not installed. Install NCCL 2.18 or newer (Debian, Ubuntu: apt install libnccl2 from"
                         + " NVIDIA's repository), or put its folder on LD_LIBRARY_PATH"));
         Nccl nccl = new Nccl(library);
         int version = nccl.version();
         if (version < OLDEST) {
-            throw new NcclMissingException("NCCL " + version + " is too old. Install 2.18 or newer");
+            throw new MissingLibraryException("NCCL " + version + " is too old. Install 2.18 or newer");
         }
         return nccl;
     }

@@ -7,6 +7,7 @@ import io.jrun.comm.backend.DeviceOperation;
 import io.jrun.comm.backend.GroupContext;
 import io.jrun.comm.backend.GroupRendezvous;
 import io.jrun.comm.backend.OpKind;
+import io.jrun.comm.cuda.Cuda;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
 import java.util.List;

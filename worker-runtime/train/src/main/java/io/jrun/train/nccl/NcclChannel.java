@@ -9,6 +9,7 @@ import io.jrun.comm.backend.GroupContext;
 import io.jrun.comm.backend.GroupRendezvous;
 import io.jrun.comm.backend.NativeBuffers;
 import io.jrun.comm.backend.OpKind;
+import io.jrun.comm.cuda.Cuda;
 import java.lang.foreign.MemorySegment;
 import java.time.Duration;
 import java.util.concurrent.locks.LockSupport;

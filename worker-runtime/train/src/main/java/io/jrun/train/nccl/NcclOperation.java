@@ -6,6 +6,7 @@ import io.jrun.comm.DeviceStream;
 import io.jrun.comm.ErrorCode;
 import io.jrun.comm.backend.Call;
 import io.jrun.comm.backend.DeviceOperation;
+import io.jrun.comm.cuda.Cuda;
 import java.lang.foreign.MemorySegment;
 import java.util.concurrent.CompletableFuture;
 import org.jspecify.annotations.Nullable;

@@ -7,6 +7,8 @@ import io.jrun.comm.backend.BackendProvider;
 import io.jrun.comm.backend.GroupContext;
 import io.jrun.comm.backend.GroupRendezvous;
 import io.jrun.comm.backend.WorldContext;
+import io.jrun.comm.cuda.Cuda;
+import io.jrun.comm.cuda.MissingLibraryException;
 import java.util.Optional;
 
 /** The backend {@code nccl}. */
@@ -23,7 +25,7 @@ public final class NcclProvider implements BackendProvider {
             return Cuda.open().devices() > 0
                     ? Optional.empty()
                     : Optional.of("this process sees no GPU. Check nvidia-smi and CUDA_VISIBLE_DEVICES");
-        } catch (NcclMissingException missing) {
+        } catch (MissingLibraryException missing) {
             return Optional.of(String.valueOf(missing.getMessage()));
         }
     }

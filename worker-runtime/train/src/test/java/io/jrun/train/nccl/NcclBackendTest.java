@@ -10,6 +10,7 @@ import io.jrun.comm.ErrorCode;
 import io.jrun.comm.ProcessGroup;
 import io.jrun.comm.ReduceOp;
 import io.jrun.comm.Work;
+import io.jrun.comm.cuda.Cuda;
 import io.jrun.comm.local.LocalWorld;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;

@@ -1,4 +1,4 @@
-package io.jrun.train.nccl;
+package io.jrun.comm.cuda;
 
 import static java.lang.foreign.ValueLayout.ADDRESS;
 import static java.lang.foreign.ValueLayout.JAVA_INT;
@@ -12,14 +12,18 @@ import java.lang.invoke.MethodHandle;
 import java.util.List;
 
 /** The functions of the CUDA runtime that a group needs. A failed function throws IllegalStateException. */
-final class Cuda {
-    static final int SUCCESS = 0;
-    static final int NOT_READY = 600;
-    static final int HOST_TO_DEVICE = 1;
-    static final int DEVICE_TO_HOST = 2;
+public final class Cuda {
+    /** The code of success. */
+    public static final int SUCCESS = 0;
+    /** The code of a query whose work has not ended. */
+    public static final int NOT_READY = 600;
+    /** The direction of a copy to device memory. */
+    public static final int HOST_TO_DEVICE = 1;
+    /** The direction of a copy to host memory. */
+    public static final int DEVICE_TO_HOST = 2;
 
     /** cudaPointerAttributes. Type 0 is host memory that is not registered with CUDA. */
-    static final StructLayout POINTER_ATTRIBUTES = MemoryLayout.structLayout(
+    public static final StructLayout POINTER_ATTRIBUTES = MemoryLayout.structLayout(
             JAVA_INT.withName("type"),
             JAVA_INT.withName("device"),
             ADDRESS.withName("devicePointer"),
@@ -31,7 +35,7 @@ final class Cuda {
     private static final int WITHOUT_TIMES = 2;
 
     /** The legacy default stream of the device: PyTorch uses this stream if the program chooses no other stream. */
-    static final MemorySegment DEFAULT_STREAM = MemorySegment.NULL;
+    public static final MemorySegment DEFAULT_STREAM = MemorySegment.NULL;
 
     /** The type of device memory in cudaPointerAttributes; 1 is pinned host memory, 3 managed memory. */
     private static final int DEVICE_MEMORY = 2;
@@ -74,60 +78,68 @@ final class Cuda {
         this.attributes = library.function("cudaPointerGetAttributes", ADDRESS, ADDRESS);
     }
 
-    /** @throws NcclMissingException if there is no CUDA runtime */
-    static Cuda open() {
+    /**
+     * Loads the CUDA runtime.
+     *
+     * @throws MissingLibraryException if there is no CUDA runtime
+     */
+    public static Cuda open() {
         return new Cuda(NativeLibrary.open(FILES)
-                .orElseThrow(
-                        () -> new NcclMissingException("the CUDA runtime is not installed (" + String.join(", ", FILES)
+                .orElseThrow(() ->
+                        new MissingLibraryException("the CUDA runtime is not installed (" + String.join(", ", FILES)
                                 + "). Install CUDA 12 or 13, or put its folder on LD_LIBRARY_PATH")));
     }
 
     /** The number of GPUs that this process sees; 0 without a driver. */
-    int devices() {
+    public int devices() {
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment count = arena.allocate(JAVA_INT);
             return call(deviceCount, count) == SUCCESS ? count.get(JAVA_INT, 0) : 0;
         }
     }
 
-    void use(int device) {
+    /** Makes {@code device} the current device of this thread. */
+    public void use(int device) {
         check(call(setDevice, device), "cudaSetDevice(" + device + ")");
     }
 
     /** A stream that neither waits for the default stream nor lets the default stream wait. */
-    MemorySegment stream() {
+    public MemorySegment stream() {
         return made(createStream, "cudaStreamCreateWithFlags", NON_BLOCKING_STREAM);
     }
 
-    void destroyStream(MemorySegment stream) {
+    /** Destroys a stream of {@link #stream}. Work on the stream still ends. */
+    public void destroyStream(MemorySegment stream) {
         int _ = call(destroyStream, stream);
     }
 
-    MemorySegment event() {
+    /** Makes an event without times. */
+    public MemorySegment event() {
         return made(createEvent, "cudaEventCreateWithFlags", WITHOUT_TIMES);
     }
 
-    void destroyEvent(MemorySegment event) {
+    /** Destroys an event of {@link #event}. */
+    public void destroyEvent(MemorySegment event) {
         int _ = call(destroyEvent, event);
     }
 
     /** Makes {@code event} stand for all work that is queued on {@code stream} now. */
-    void record(MemorySegment event, MemorySegment stream) {
+    public void record(MemorySegment event, MemorySegment stream) {
         check(call(recordEvent, event, stream), "cudaEventRecord");
     }
 
     /** Makes later work of {@code stream} run after the work before {@code event}. The caller does not wait. */
-    void await(MemorySegment stream, MemorySegment event) {
+    public void await(MemorySegment stream, MemorySegment event) {
         check(call(awaitEvent, stream, event, 0), "cudaStreamWaitEvent");
     }
 
     /** Whether all work that the event stands for is done. */
-    boolean hasHappened(MemorySegment event) {
+    public boolean hasHappened(MemorySegment event) {
         return isDone(call(queryEvent, event), "cudaEventQuery");
     }
 
     /** Whether all work on the stream is done. */
-    boolean isDone(MemorySegment stream) {
+    public boolean isDone(MemorySegment stream) {
         return isDone(call(queryStream, stream), "cudaStreamQuery");
     }
 
@@ -139,36 +151,39 @@ final class Cuda {
         return true;
     }
 
-    MemorySegment device(long bytes) {
+    /** Allocates device memory of the current device. */
+    public MemorySegment device(long bytes) {
         return made(allocateDevice, "cudaMalloc of " + bytes + " bytes", bytes);
     }
 
-    void freeDevice(MemorySegment memory) {
+    /** Frees memory of {@link #device}. May wait for all work of the device. */
+    public void freeDevice(MemorySegment memory) {
         int _ = call(freeDevice, memory);
     }
 
     /** Allocates host memory that GPUs can reach. */
-    MemorySegment pinned(long bytes) {
+    public MemorySegment pinned(long bytes) {
         return made(allocatePinned, "cudaHostAlloc of " + bytes + " bytes", bytes, PORTABLE_AND_MAPPED)
                 .reinterpret(bytes);
     }
 
-    void freePinned(MemorySegment memory) {
+    /** Frees memory of {@link #pinned}. */
+    public void freePinned(MemorySegment memory) {
         int _ = call(freePinned, memory);
     }
 
     /** Queues a copy. */
-    void copy(MemorySegment to, MemorySegment from, long bytes, int direction, MemorySegment stream) {
+    public void copy(MemorySegment to, MemorySegment from, long bytes, int direction, MemorySegment stream) {
         check(call(copy, to, from, bytes, direction, stream), "cudaMemcpyAsync of " + bytes + " bytes");
     }
 
     /** Whether a GPU can reach the memory at this address. */
-    boolean isReachable(MemorySegment memory) {
+    public boolean isReachable(MemorySegment memory) {
         return memoryType(memory) != 0;
     }
 
     /** Whether the address is device memory, which the host cannot reach. */
-    boolean isDevice(MemorySegment memory) {
+    public boolean isDevice(MemorySegment memory) {
         return memoryType(memory) == DEVICE_MEMORY;
     }
 

@@ -1,4 +1,4 @@
-package io.jrun.train.nccl;
+package io.jrun.comm.cuda;
 
 import static java.lang.foreign.ValueLayout.JAVA_INT;
 
@@ -12,7 +12,7 @@ import java.util.List;
 import java.util.Optional;
 
 /** A shared library whose functions return error codes. Immutable. */
-final class NativeLibrary {
+public final class NativeLibrary {
     private final String file;
     private final SymbolLookup symbols;
 
@@ -22,7 +22,7 @@ final class NativeLibrary {
     }
 
     /** The first of {@code files} that the dynamic linker finds. */
-    static Optional<NativeLibrary> open(List<String> files) {
+    public static Optional<NativeLibrary> open(List<String> files) {
         for (String file : files) {
             try {
                 return Optional.of(new NativeLibrary(file, SymbolLookup.libraryLookup(file, Arena.global())));
@@ -36,13 +36,13 @@ final class NativeLibrary {
     /**
      * A function.
      *
-     * @throws NcclMissingException if this version of the library lacks the function
+     * @throws MissingLibraryException if this version of the library lacks the function
      */
-    MethodHandle function(String name, MemoryLayout... arguments) {
+    public MethodHandle function(String name, MemoryLayout... arguments) {
         return Linker.nativeLinker()
                 .downcallHandle(
                         symbols.find(name)
-                                .orElseThrow(() -> new NcclMissingException(
+                                .orElseThrow(() -> new MissingLibraryException(
                                         file + " has no function " + name + ". Install a newer version")),
                         FunctionDescriptor.of(JAVA_INT, arguments));
     }

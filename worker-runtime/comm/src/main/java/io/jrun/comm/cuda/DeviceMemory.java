@@ -1,4 +1,4 @@
-package io.jrun.train.nccl;
+package io.jrun.comm.cuda;
 
 import io.jrun.comm.Buffer;
 import io.jrun.comm.DataType;
