@@ -8,6 +8,7 @@ import io.jrun.comm.Device;
 import io.jrun.comm.DeviceStream;
 import io.jrun.comm.ProcessGroup;
 import io.jrun.comm.ReduceOp;
+import io.jrun.comm.cuda.DeviceMemory;
 import io.jrun.comm.local.LocalWorld;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
