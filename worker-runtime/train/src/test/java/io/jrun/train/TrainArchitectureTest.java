@@ -1,5 +1,9 @@
 package io.jrun.train;
 
+import static com.tngtech.archunit.core.domain.JavaCall.Predicates.target;
+import static com.tngtech.archunit.core.domain.JavaClass.Predicates.assignableTo;
+import static com.tngtech.archunit.core.domain.properties.HasName.Predicates.nameMatching;
+import static com.tngtech.archunit.core.domain.properties.HasOwner.Predicates.With.owner;
 import static com.tngtech.archunit.lang.syntax.ArchRuleDefinition.noClasses;
 import static org.assertj.core.api.Assertions.assertThat;
 
@@ -101,4 +105,14 @@ class TrainArchitectureTest {
             .callMethod(System.class, "exit", int.class)
             .orShould()
             .callMethod(Thread.class, "sleep", long.class);
+
+    /** A read of a number stops the host until the device has done its work. DeviceWaits counts the reads. */
+    @ArchTest
+    static final ArchRule STEPS_READ_TENSORS_IN_ONE_PLACE = noClasses()
+            .that()
+            .resideInAnyPackage(
+                    "io.jrun.train.ddp..", "io.jrun.train.optim", "io.jrun.train.precision", "io.jrun.train.layer")
+            .should()
+            .callMethodWhere(target(nameMatching("item(_.*)?|cpu"))
+                    .and(target(owner(assignableTo("org.bytedeco.pytorch.TensorBase")))));
 }

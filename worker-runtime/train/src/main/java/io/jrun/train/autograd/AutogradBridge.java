@@ -14,8 +14,10 @@ public interface AutogradBridge {
 
     /**
      * Calls {@code accumulated} with the index of a leaf each time a backward pass has added to the {@code .grad} of
-     * the leaf: torch's post-accumulate-grad hook. The call runs on the thread that runs the backward pass, before
-     * {@code backward} returns. {@link #backward} rethrows the exception of the call.
+     * the leaf: torch's post-accumulate-grad hook. The call runs before {@code backward} returns: for a leaf on the CPU
+     * on the thread that runs the backward pass, for a leaf on another device on libtorch's thread for this device.
+     * {@link #backward} rethrows the exception of the call. Tensors that the call makes are freed when it returns,
+     * except those that it keeps by {@code TensorMemory.own} or {@code retainReference}.
      *
      * @param leaves tensors that require a gradient and have no history; the returned object keeps the tensors alive
      */

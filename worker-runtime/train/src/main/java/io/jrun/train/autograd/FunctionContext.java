@@ -11,6 +11,7 @@ import org.bytedeco.pytorch.Tensor;
 /**
  * The state of one call of an {@link AutogradFunction}: the forward method saves tensors for the backward method. A
  * backward pass that does not retain the graph frees the saved tensors. Else the tensors are freed with the graph.
+ * Thread-safe: for tensors on a device the backward method runs on libtorch's thread for the device.
  */
 public final class FunctionContext {
     private record SavedTensor(Tensor tensor, long version) {}
@@ -37,7 +38,7 @@ public final class FunctionContext {
      * Keeps tensors for the backward method, after the tensors of earlier calls. The tensors may be inputs, outputs or
      * other tensors. The elements are not copied and must not change before the backward pass.
      */
-    public void save(Tensor... tensors) {
+    public synchronized void save(Tensor... tensors) {
         for (Tensor tensor : tensors) {
             // The copy has no history: an output that is saved with its history would keep its own graph alive for
             // ever.
@@ -48,7 +49,7 @@ public final class FunctionContext {
     }
 
     /** The number of tensors that {@link #save} has kept. */
-    public int savedCount() {
+    public synchronized int savedCount() {
         return saved.size();
     }
 
@@ -59,7 +60,7 @@ public final class FunctionContext {
      * @throws IllegalStateException if an earlier backward pass has freed the tensor, or if its elements were changed
      *     in place
      */
-    public Tensor saved(int index) {
+    public synchronized Tensor saved(int index) {
         if (isFreed) {
             throw new IllegalStateException("the tensors that " + function
                     + " saved are freed: a backward pass has run through this graph before."
@@ -77,24 +78,24 @@ public final class FunctionContext {
     }
 
     /** Marks outputs of the forward method that get no gradient and require no gradient. */
-    public void markNonDifferentiable(Tensor... outputs) {
+    public synchronized void markNonDifferentiable(Tensor... outputs) {
         for (Tensor output : outputs) {
             nonDifferentiable.add(TensorMemory.identity(output));
         }
     }
 
     /** The tensors that {@link #save} has kept and that are not freed. */
-    List<Tensor> savedTensors() {
+    synchronized List<Tensor> savedTensors() {
         return saved.stream().map(SavedTensor::tensor).toList();
     }
 
-    boolean isDifferentiable(Tensor output) {
+    synchronized boolean isDifferentiable(Tensor output) {
         return (output.is_floating_point() || output.is_complex())
                 && !nonDifferentiable.contains(TensorMemory.identity(output));
     }
 
     /** Frees the saved tensors. */
-    void free() {
+    synchronized void free() {
         isFreed = true;
         saved.forEach(tensor -> tensor.tensor().close());
         saved.clear();

@@ -80,7 +80,8 @@ final class NodeHooks implements LeafHooks {
 
         @Override
         public TensorVector apply(TensorVector outputs, TensorVector inputs) {
-            try {
+            // libtorch's threads have no scope, and nothing else would free what the hook makes.
+            try (PointerScope _ = new PointerScope()) {
                 accumulated.accept(leaf);
                 return outputs;
             } catch (Throwable e) {

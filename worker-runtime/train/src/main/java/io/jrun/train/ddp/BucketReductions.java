@@ -9,7 +9,7 @@ import java.util.List;
 
 /**
  * The reductions of the buckets of one backward pass, by the communication hook. A bucket is launched when all its
- * parameters are ready and all earlier buckets are launched. Confined to the training thread.
+ * parameters are ready and all earlier buckets are launched. Confined as {@link GradientReducer}.
  */
 final class BucketReductions {
     private final List<Parameter> parameters;

@@ -23,8 +23,9 @@ import org.jspecify.annotations.Nullable;
  * equal optimizers keep equal parameters. Construction is collective. The constructor checks that all ranks have built
  * the same model, and copies rank 0's parameters and buffers to the other ranks.
  *
- * <p>Gradients lie in the group's registered memory. Close this object before the group; after the group is closed,
- * gradients of an open object must not be used. With a deterministic group the result equals, bit for bit, the result
+ * <p>Gradients lie in the group's registered memory, or in memory of the parameters' device. Close this object before
+ * the group; after the group is closed, gradients of an open object must not be used. On a device a backward pass
+ * returns when the reductions are queued; later work on the default stream sees the means. With a deterministic group the result equals, bit for bit, the result
  * of one process that adds the ranks' gradients in rank order and divides by the number of ranks.
  *
  * <p>Confined to the thread that runs the steps. All ranks must run synchronised backward passes equally often.
@@ -191,17 +192,11 @@ public final class DistributedDataParallel<M extends Module> implements AutoClos
 
     /**
      * The memory of all gradients. Each gradient begins on a cache line and is padded with zeros to a whole cache line.
-     * A flat optimizer reads the gradients from this memory without a copy. The memory keeps its address until the
-     * group is closed.
-     *
-     * @throws DdpException if the gradients are not in host memory
+     * A flat optimizer reads the gradients from this memory without a copy. Host memory keeps its address until the
+     * group is closed. If the parameters are on another device, these are addresses of the device, which the JVM cannot
+     * read; the memory is valid until this object is closed.
      */
     public List<MemorySegment> gradientMemory() {
-        Device device = TensorMemory.device(reducer.parameters().getFirst().tensor());
-        if (!device.isCpu()) {
-            throw new DdpException(
-                    "the gradients are on the device " + device + "; a flat optimizer can share host memory only");
-        }
         return List.of(reducer.reductions().memory().all());
     }
 

@@ -1,6 +1,7 @@
 package io.jrun.train.ddp;
 
 import io.jrun.comm.Buffer;
+import io.jrun.train.tensor.TensorMemory;
 import java.util.List;
 import org.bytedeco.pytorch.Tensor;
 
@@ -31,5 +32,15 @@ public record GradientBucket(
         names = List.copyOf(names);
         parameters = List.copyOf(parameters);
         gradients = List.copyOf(gradients);
+    }
+
+    /**
+     * The place of each gradient in {@link #flat}, in elements. The padding makes the places equal on all ranks.
+     */
+    public List<Long> offsets() {
+        long first = TensorMemory.address(flat);
+        return gradients.stream()
+                .map(gradient -> (TensorMemory.address(gradient) - first) / gradient.element_size())
+                .toList();
     }
 }

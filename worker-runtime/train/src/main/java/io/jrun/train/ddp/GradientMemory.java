@@ -14,7 +14,6 @@ import java.util.Map;
 import java.util.function.IntPredicate;
 import org.bytedeco.pytorch.NoGradGuard;
 import org.bytedeco.pytorch.Tensor;
-import org.bytedeco.pytorch.TensorOptions;
 import org.bytedeco.pytorch.global.torch;
 
 /**
@@ -22,8 +21,8 @@ import org.bytedeco.pytorch.global.torch;
  * slice for each parameter. A gradient in a bucket is a {@code from_blob} tensor over its slice, not a view of a bucket
  * tensor, because {@code optimizer.zero_grad()} detaches gradients and torch forbids that for views.
  *
- * <p>Host memory is the group's registered memory and lives until the group is closed. Confined to the training thread
- * of the rank.
+ * <p>Host memory is the group's registered memory and lives until the group is closed. libtorch allocates the memory of
+ * other devices. Addresses of the memory are compared and never read. Confined as {@link GradientReducer}.
  */
 final class GradientMemory {
     /**
@@ -49,7 +48,7 @@ final class GradientMemory {
                 group,
                 device,
                 parameters.stream().mapToLong(GradientMemory::sliceBytes).sum());
-        this.memory = MemorySegment.ofAddress(TensorMemory.address(storage)).reinterpret(storage.nbytes());
+        this.memory = TensorMemory.elements(storage);
         this.slices = new Tensor[parameters.size()];
         this.addresses = new long[parameters.size()];
         cut(plan);
@@ -58,14 +57,8 @@ final class GradientMemory {
     private static Tensor allocate(ProcessGroup group, Device device, long bytes) {
         try (Tensor memory = device.isCpu()
                 ? TensorMemory.tensor(group.allocate(bytes), torch.ScalarType.Byte, bytes)
-                : zeros(device, bytes)) {
+                : TensorMemory.zeros(device, torch.ScalarType.Byte, bytes)) {
             return TensorMemory.own(memory);
-        }
-    }
-
-    private static Tensor zeros(Device device, long bytes) {
-        try (TensorOptions options = TensorMemory.options(device, torch.ScalarType.Byte)) {
-            return torch.zeros(new long[] {bytes}, options);
         }
     }
 

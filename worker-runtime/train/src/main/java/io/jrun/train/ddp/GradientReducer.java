@@ -18,7 +18,12 @@ import org.bytedeco.pytorch.Tensor;
  *
  * <p>After the first reduction the reducer makes new buckets by the order in which gradients became ready on rank 0.
  *
- * <p>Confined to the rank's training thread. Hooks run on this thread. Source: c10d reducer.cpp.
+ * <p>One thread at a time: the rank's training thread, and during a backward pass the thread that runs the hooks. Hooks
+ * of parameters on the CPU run on the training thread. Hooks of parameters on a device run on libtorch's thread for the
+ * device, while the training thread waits in {@code backward()}. All state of the reducer, its buckets included, is
+ * guarded by the lock of this object, which makes the changes of one thread visible to the other. On a device no method
+ * waits for the device: the hook of the last gradient queues all that follows on the default stream. Source: c10d
+ * reducer.cpp.
  */
 class GradientReducer implements AutoCloseable {
     private final List<Parameter> parameters;
@@ -47,16 +52,16 @@ class GradientReducer implements AutoCloseable {
     }
 
     /** Whether backward passes reduce. */
-    boolean isSyncing() {
+    synchronized boolean isSyncing() {
         return isSyncing;
     }
 
-    void setSyncing(boolean syncing) {
+    synchronized void setSyncing(boolean syncing) {
         isSyncing = syncing;
     }
 
     /** Reductions of all gradients finished so far. */
-    long passes() {
+    synchronized long passes() {
         return passes;
     }
 
@@ -73,34 +78,46 @@ class GradientReducer implements AutoCloseable {
     }
 
     /** Sets the rank whose order of gradients counts in the next reductions, and the divisor of the sums. */
-    void setMembers(int newRoot, int divisor) {
+    synchronized void setMembers(int newRoot, int divisor) {
         root = newRoot;
         reductions.setDivisor(divisor);
     }
 
     /** The rank whose order of gradients and whose buffers count. */
-    int root() {
+    synchronized int root() {
         return root;
     }
 
     /** Runs a backward pass. Throws if the pass did not reduce every gradient. */
     void backward(Tensor loss) {
         requireIdle();
-        long before = passes;
+        long before = passes();
         try {
-            if (isSyncing) {
-                beginPass();
-                if (options.searchesUnused()) {
-                    markUnused(watch.reachableFrom(loss));
-                }
-            }
-            AutogradBridge.instance().backward(List.of(loss), List.of());
-            if (isSyncing && passes == before) {
-                endPass();
-            }
+            beforeEngine(loss);
+            AutogradBridge.instance().backward(List.of(loss), List.of()); // Without the lock: hooks take it.
+            afterEngine(before);
         } catch (RuntimeException e) {
-            throw failure.of(e);
+            throw failed(e);
         }
+    }
+
+    private synchronized void beforeEngine(Tensor loss) {
+        if (isSyncing) {
+            beginPass();
+            if (options.searchesUnused()) {
+                markUnused(watch.reachableFrom(loss));
+            }
+        }
+    }
+
+    private synchronized void afterEngine(long passesBefore) {
+        if (isSyncing && passes == passesBefore) {
+            endPass();
+        }
+    }
+
+    private synchronized RuntimeException failed(RuntimeException e) {
+        return failure.of(e);
     }
 
     private void beginPass() {
@@ -126,12 +143,12 @@ class GradientReducer implements AutoCloseable {
         }
     }
 
-    boolean hasFailed() {
+    synchronized boolean hasFailed() {
         return failure.isPresent();
     }
 
     /** Throws if a reduction has not ended: some gradients would be means and some this rank's own gradients. */
-    void requireIdle() {
+    synchronized void requireIdle() {
         failure.check();
         if (isInPass) {
             throw failure.unfinished(reductions.ready());
@@ -139,7 +156,7 @@ class GradientReducer implements AutoCloseable {
     }
 
     /** Hook: the backward pass has added to this parameter's gradient. */
-    private void accumulated(int parameter) {
+    private synchronized void accumulated(int parameter) {
         if (!isSyncing) {
             uses.add(parameter, false);
             return;
@@ -227,7 +244,7 @@ class GradientReducer implements AutoCloseable {
      * Takes part in a reduction of the other ranks without a pass of its own. Afterwards this rank has the gradients
      * that the other ranks have.
      */
-    void shadow() {
+    synchronized void shadow() {
         requireIdle();
         try {
             isInPass = true;
@@ -251,7 +268,7 @@ class GradientReducer implements AutoCloseable {
 
     /** Removes the hooks and copies the gradients out of the group's memory. */
     @Override
-    public void close() {
+    public synchronized void close() {
         watch.close();
         memory.release();
     }

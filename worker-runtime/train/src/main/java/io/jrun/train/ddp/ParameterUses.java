@@ -14,7 +14,7 @@ import java.util.Set;
 
 /**
  * Records the parameters that this rank uses and the parameters that any rank uses. With a static graph, records also
- * how often the first pass added to each gradient. Confined to the training thread.
+ * how often the first pass added to each gradient. Confined as {@link GradientReducer}.
  */
 final class ParameterUses {
     private final int parameterCount;

@@ -7,7 +7,7 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * The first failure of a rank's backward passes. A failure aborts the group, because the other ranks would wait for the
- * missing buckets. Confined to the training thread.
+ * missing buckets. Confined as {@link GradientReducer}.
  */
 final class PassFailure {
     private final List<Parameter> parameters;

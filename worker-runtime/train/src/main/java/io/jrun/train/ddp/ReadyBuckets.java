@@ -4,7 +4,7 @@ import java.util.ArrayList;
 import java.util.BitSet;
 import java.util.List;
 
-/** Records the ready gradients and buckets of the current reduction. Confined to the training thread. */
+/** Records the ready gradients and buckets of the current reduction. Confined as {@link GradientReducer}. */
 final class ReadyBuckets {
     private final BitSet ready = new BitSet();
     private final List<Integer> order = new ArrayList<>();

@@ -3,7 +3,7 @@ package io.jrun.train.ddp;
 import java.util.ArrayList;
 import java.util.List;
 
-/** Measures the times of steps. Confined to the training thread. */
+/** Measures the times of steps. Confined as {@link GradientReducer}. */
 final class ReductionClock {
     private record Launch(long bytes, long nanos) {}
 

@@ -18,7 +18,7 @@ import org.bytedeco.pytorch.Tensor;
 /**
  * Checks that all ranks have built the same model, before tensors are exchanged by position. If the models differ,
  * every rank throws the same message. The check costs one small collective for lengths and digests, and a second one
- * for the lists if the digests differ.
+ * for the lists if the digests differ. The models must be on devices of one type; each rank may have a GPU of its own.
  */
 final class StateAgreement {
     private static final int DIGEST_LONGS = 4;
@@ -100,7 +100,10 @@ final class StateAgreement {
                 .append(name)
                 .append("' ")
                 .append(TensorMemory.form(tensor))
-                .append(tensor.is_cpu() ? "" : " on " + TensorMemory.device(tensor))
+                .append(
+                        TensorMemory.device(tensor).isCpu()
+                                ? ""
+                                : " on " + TensorMemory.device(tensor).type())
                 .append(tensor.requires_grad() ? "" : " (not trained)")
                 .append('\n'));
         return out.toString();

@@ -2,7 +2,6 @@ package io.jrun.train.expert;
 
 import io.jrun.comm.ProcessGroup;
 import io.jrun.train.ddp.AllReduceHook;
-import io.jrun.train.ddp.BucketReduction;
 import io.jrun.train.ddp.DdpOptions;
 import io.jrun.train.ddp.DistributedDataParallel;
 import io.jrun.train.layer.CompositeModule;
@@ -49,8 +48,7 @@ public final class ExpertDataParallel<M extends CompositeModule> implements Auto
         shared = new DistributedDataParallel<>(module, data, DdpOptions.DEFAULT.withIgnored(ofExperts));
         experts = new DistributedDataParallel<>(module, replicas, DdpOptions.DEFAULT.withIgnored(others));
         int divisor = data.size();
-        experts.registerHook(
-                (bucket, group) -> BucketReduction.of(AllReduceHook.meanAsync(bucket.buffer(), divisor, group)));
+        experts.registerHook((bucket, group) -> AllReduceHook.mean(bucket, divisor, group));
     }
 
     /** The wrapped module. */

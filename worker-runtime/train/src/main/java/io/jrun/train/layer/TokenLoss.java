@@ -2,6 +2,7 @@ package io.jrun.train.layer;
 
 import io.jrun.comm.ProcessGroup;
 import io.jrun.comm.ReduceOp;
+import io.jrun.train.tensor.DeviceWaits;
 import io.jrun.train.tensor.TensorCollectives;
 import java.util.Objects;
 import java.util.function.BinaryOperator;
@@ -47,10 +48,10 @@ public final class TokenLoss extends Module {
             Tensor count = targets.ne(new Scalar(IGNORED)).sum().to(torch.ScalarType.Double);
             ProcessGroup group = tokenGroup;
             if (group == null) {
-                return 1 / count.item_double();
+                return 1 / DeviceWaits.number(count);
             }
             new TensorCollectives(group).allReduce(count, ReduceOp.SUM);
-            return group.size() / count.item_double();
+            return group.size() / DeviceWaits.number(count);
         }
     }
 

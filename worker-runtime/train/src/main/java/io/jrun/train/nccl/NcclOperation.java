@@ -19,19 +19,17 @@ final class NcclOperation implements DeviceOperation {
     private final NcclChannel channel;
     private final Cuda cuda;
     private final Device device;
-    private final DeviceEvents events;
     private final MemorySegment callers;
     private final CompletableFuture<Void> done = new CompletableFuture<>();
     private @Nullable MemorySegment end;
     private @Nullable Call call;
 
-    NcclOperation(NcclChannel channel, Cuda cuda, Device device, DeviceEvents events) {
+    NcclOperation(NcclChannel channel, Cuda cuda, Device device) {
         this.channel = channel;
         this.cuda = cuda;
         this.device = device;
-        this.events = events;
         cuda.use(device.index());
-        this.callers = events.take();
+        this.callers = cuda.event();
         cuda.record(callers, Cuda.DEFAULT_STREAM);
     }
 
@@ -50,7 +48,7 @@ final class NcclOperation implements DeviceOperation {
                 call = kept;
             }
         } finally {
-            events.giveBack(callers);
+            cuda.destroyEvent(callers);
         }
         channel.watch(this);
         onStream.run();
@@ -96,7 +94,7 @@ final class NcclOperation implements DeviceOperation {
             MemorySegment event = end;
             end = null;
             if (event != null) {
-                events.giveBack(event);
+                cuda.destroyEvent(event);
             }
         }
         if (failure == null) {

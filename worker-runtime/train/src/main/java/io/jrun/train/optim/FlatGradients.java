@@ -1,12 +1,12 @@
 package io.jrun.train.optim;
 
+import io.jrun.comm.Device;
 import io.jrun.train.tensor.TensorMemory;
 import java.lang.foreign.MemorySegment;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import org.bytedeco.pytorch.Tensor;
-import org.bytedeco.pytorch.TensorOptions;
 import org.bytedeco.pytorch.global.torch;
 import org.jspecify.annotations.Nullable;
 
@@ -17,6 +17,7 @@ import org.jspecify.annotations.Nullable;
  */
 final class FlatGradients {
     private final List<MemorySegment> foreign;
+    private final Device device;
     private final torch.ScalarType type;
     private final long elements;
     private final Map<FlatParameter, Tensor> tensors = new HashMap<>();
@@ -29,12 +30,13 @@ final class FlatGradients {
     /**
      * Memory for gradients.
      *
-     * @param foreign memory of another class, such as DDP's buckets; each gradient begins on a cache line and is padded
-     *     to a whole cache line
+     * @param foreign memory of another class on the same device, such as DDP's buckets; each gradient begins on a cache
+     *     line and is padded to a whole cache line. The addresses are compared, not read
      * @param elements sum of the parameters' padded sizes
      */
-    FlatGradients(List<MemorySegment> foreign, torch.ScalarType type, long elements) {
+    FlatGradients(List<MemorySegment> foreign, Device device, torch.ScalarType type, long elements) {
         this.foreign = foreign;
+        this.device = device;
         this.type = type;
         this.elements = elements;
     }
@@ -70,14 +72,15 @@ final class FlatGradients {
      */
     private Tensor tensorOf(FlatParameter member) {
         if (storage == null) {
-            try (TensorOptions options = new TensorOptions(type)) {
-                storage = TensorMemory.own(torch.zeros(new long[] {elements}, options));
+            try (Tensor zeros = TensorMemory.zeros(device, type, elements)) {
+                storage = TensorMemory.own(zeros);
             }
         }
-        MemorySegment memory = TensorMemory.segment(storage);
+        MemorySegment memory = TensorMemory.elements(storage);
         long width = member.tensor().element_size();
         return TensorMemory.own(TensorMemory.tensor(
                 memory.asSlice(member.offset() * width, member.tensor().numel() * width),
+                device,
                 type,
                 TensorMemory.sizes(member.tensor())));
     }

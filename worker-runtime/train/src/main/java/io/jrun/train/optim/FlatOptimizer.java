@@ -1,6 +1,9 @@
 package io.jrun.train.optim;
 
+import io.jrun.comm.Device;
 import io.jrun.train.Libtorch;
+import io.jrun.train.tensor.AtenOperator;
+import io.jrun.train.tensor.DeviceWaits;
 import io.jrun.train.tensor.TensorMemory;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
@@ -10,22 +13,24 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.stream.Collectors;
 import org.bytedeco.javacpp.PointerScope;
 import org.bytedeco.pytorch.NoGradGuard;
 import org.bytedeco.pytorch.Scalar;
 import org.bytedeco.pytorch.Tensor;
 import org.bytedeco.pytorch.TensorOptions;
 import org.bytedeco.pytorch.global.torch;
+import org.jspecify.annotations.Nullable;
 
 /**
  * An optimizer over flat memory. The first step moves the parameters of each type into one block of memory, in the
- * order of their gradients. The parameter tensors stay the same objects. Each step is one kernel call for each
+ * order of their gradients, on their device. The parameter tensors stay the same objects. Each step is one kernel call for each
  * parameter group. The result has the same bits as separate updates of the parameters, with any number of threads. A
  * parameter without a gradient does not change.
  *
  * <p>Parameters of bfloat16 and float16 have float32 master copies and float32 state.
  *
- * <p>Confined to the training thread. With DDP: step after the synchronised backward pass; close this object before the
+ * <p>One thread at a time. Steps do not wait for a device; {@link #state} does. With DDP: step after the synchronised backward pass; close this object before the
  * group.
  */
 public final class FlatOptimizer implements AutoCloseable {
@@ -46,8 +51,8 @@ public final class FlatOptimizer implements AutoCloseable {
      * @param parameters parameters by name; the optimizer ignores parameters that require no gradient
      * @param groups each parameter belongs to the first group that accepts the parameter
      * @param schedule the learning rate of each step, and the momentum if the schedule has one
-     * @throws IllegalArgumentException if a parameter is in no group, is not on the CPU, or has no floating point type,
-     *     or if the schedule has a momentum and the rule has none
+     * @throws IllegalArgumentException if a parameter is in no group or has no floating point type, if the parameters
+     *     are on several devices, or if the schedule has a momentum and the rule has none
      */
     public FlatOptimizer(
             Map<String, Tensor> parameters,
@@ -80,15 +85,19 @@ public final class FlatOptimizer implements AutoCloseable {
         UpdateRule _ = rule.at(schedule, 0); // Throws if the rule keeps no state for the momentum of the schedule.
         this.parameters.entrySet().forEach(parameter -> {
             ParameterGroup.of(this.groups, parameter);
-            requireCpu(parameter.getKey(), parameter.getValue());
         });
+        requireOneDevice();
     }
 
-    private static void requireCpu(String name, Tensor parameter) {
-        if (!parameter.is_cpu()) {
-            throw new IllegalArgumentException("parameter '" + name + "' is on the device "
-                    + TensorMemory.device(parameter) + ", but flat optimizers work in host memory. Use an optimizer of"
-                    + " libtorch, or move the module to the CPU.");
+    private void requireOneDevice() {
+        Map<Device, String> names = new LinkedHashMap<>();
+        parameters.forEach((name, tensor) -> names.putIfAbsent(TensorMemory.device(tensor), name));
+        if (names.size() > 1) {
+            throw new IllegalArgumentException("the parameters are on several devices: "
+                    + names.entrySet().stream()
+                            .map(found -> "'" + found.getValue() + "' on " + found.getKey())
+                            .collect(Collectors.joining(", "))
+                    + ". Move the module to one device with to(device, false).");
         }
     }
 
@@ -97,7 +106,7 @@ public final class FlatOptimizer implements AutoCloseable {
         return schedule.at(steps);
     }
 
-    /** The number of steps without skipped steps. */
+    /** The number of steps, without steps that the program has left out. */
     public long steps() {
         return steps;
     }
@@ -109,17 +118,34 @@ public final class FlatOptimizer implements AutoCloseable {
     }
 
     /**
+     * Updates every parameter that has a gradient, unless the device finds {@code skip} to be 1. The host does not know
+     * the decision: the schedule advances also after a skipped step. The states of the parameters do not.
+     *
+     * @param skip a float32 tensor of one element on the device of the parameters, such as the result of
+     *     {@code DeviceLossScaler.unscale}
+     */
+    public void step(Tensor skip) {
+        update(parameters.keySet(), skip);
+        endStep();
+    }
+
+    /**
      * Updates those of the named parameters that have a gradient: a part of a step. A program that updates parameters
      * when their gradients are ready calls this method for all parameters, then {@link #endStep}.
      */
     public void update(Collection<String> names) {
+        update(names, null);
+    }
+
+    private void update(Collection<String> names, @Nullable Tensor skip) {
         Set<String> chosen = Set.copyOf(names);
         try (PointerScope _ = new PointerScope();
                 NoGradGuard _ = new NoGradGuard()) {
             flatten();
             double learningRate = learningRate();
             UpdateRule present = rule.at(schedule, steps);
-            flats.forEach(flat -> flat.step(present, groups, learningRate, member -> chosen.contains(member.name())));
+            flats.forEach(flat ->
+                    flat.step(present, groups, learningRate, steps, skip, member -> chosen.contains(member.name())));
         }
     }
 
@@ -130,12 +156,17 @@ public final class FlatOptimizer implements AutoCloseable {
 
     /** Sets all gradients to zero in place. */
     public void zeroGradients() {
-        try (NoGradGuard _ = new NoGradGuard()) {
-            for (Tensor parameter : parameters.values()) {
-                Tensor gradient = parameter.mutable_grad();
-                if (gradient.defined()) {
-                    gradient.zero_();
-                }
+        try (PointerScope _ = new PointerScope();
+                NoGradGuard _ = new NoGradGuard()) {
+            List<Tensor> gradients = parameters.values().stream()
+                    .map(Tensor::mutable_grad)
+                    .filter(Tensor::defined)
+                    .toList();
+            if (DeviceNorm.isOnDevice(gradients)) {
+                AtenOperator.of("aten::_foreach_zero_", "")
+                        .call(AtenOperator.list(gradients)); // one kernel for many gradients
+            } else {
+                gradients.forEach(Tensor::zero_);
             }
         }
     }
@@ -169,11 +200,13 @@ public final class FlatOptimizer implements AutoCloseable {
         try (PointerScope _ = new PointerScope();
                 NoGradGuard _ = new NoGradGuard()) {
             for (FlatParameters flat : flats) {
-                for (FlatParameter member : flat.members()) {
+                long[] done = flat.steps();
+                for (int i = 0; i < done.length; i++) {
+                    FlatParameter member = flat.members().get(i);
                     views(flat, member)
                             .forEach((name, tensor) ->
                                     state.put(member.name() + "." + name, TensorMemory.own(tensor.clone())));
-                    state.put(member.name() + "." + STEP, TensorMemory.own(scalar(member.steps())));
+                    state.put(member.name() + "." + STEP, TensorMemory.own(scalar(done[i])));
                 }
             }
         }
@@ -194,10 +227,14 @@ public final class FlatOptimizer implements AutoCloseable {
             if (!state.isEmpty()) {
                 flatten();
                 flats.forEach(flat -> flat.members().forEach(member -> requireState(flat, member, state)));
-                flats.forEach(flat -> flat.members().forEach(member -> {
-                    views(flat, member).forEach((name, tensor) -> tensor.copy_(require(state, member, name)));
-                    member.setSteps(require(state, member, STEP).item_long());
-                }));
+                flats.forEach(flat -> {
+                    flat.members()
+                            .forEach(member -> views(flat, member)
+                                    .forEach((name, tensor) -> tensor.copy_(require(state, member, name))));
+                    flat.setSteps(flat.members().stream()
+                            .mapToLong(member -> DeviceWaits.integer(require(state, member, STEP)))
+                            .toArray());
+                });
             }
         }
         steps = stepsDone;

@@ -16,6 +16,7 @@ final class FlatParameter {
     private final int group;
     private final long offset;
     private long steps;
+    private long stepNumbers;
 
     /** {@code offset} counts elements. */
     FlatParameter(String name, Tensor tensor, int group, long offset) {
@@ -54,6 +55,18 @@ final class FlatParameter {
 
     void setSteps(long done) {
         steps = done;
+        stepNumbers = done;
+    }
+
+    /** Counts one more step. {@code number} is the number of the step of the optimizer. */
+    void stepDone(long number) {
+        steps++;
+        stepNumbers = 31 * stepNumbers + number;
+    }
+
+    /** Whether both parameters took part in the same steps. A step that the device skips then counts for both alike. */
+    boolean hasSameSteps(FlatParameter other) {
+        return steps == other.steps && stepNumbers == other.stepNumbers;
     }
 
     /** The gradient; undefined if the parameter has none. */

@@ -1,5 +1,7 @@
 package io.jrun.train.optim;
 
+import io.jrun.comm.Device;
+import io.jrun.train.tensor.DeviceWaits;
 import io.jrun.train.tensor.TensorMemory;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
@@ -9,10 +11,12 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.function.Predicate;
+import java.util.stream.IntStream;
+import org.bytedeco.javacpp.FloatPointer;
 import org.bytedeco.javacpp.PointerScope;
 import org.bytedeco.pytorch.NoGradGuard;
+import org.bytedeco.pytorch.Scalar;
 import org.bytedeco.pytorch.Tensor;
-import org.bytedeco.pytorch.TensorOptions;
 import org.bytedeco.pytorch.global.torch;
 import org.jspecify.annotations.Nullable;
 
@@ -34,11 +38,17 @@ final class FlatParameters implements AutoCloseable {
     private static final long VECTOR = 64;
 
     private final List<FlatParameter> members;
+    private final Device device;
     private final Tensor values;
     private final @Nullable Tensor master;
     private final @Nullable Tensor wideGradients;
     private final List<Tensor> states;
     private final FlatGradients gradients;
+    /**
+     * The number of steps of each member, float32 on the device; null on the CPU. On a device only the device knows
+     * which steps were skipped.
+     */
+    private final @Nullable Tensor counts;
 
     private List<FlatRange> ranges = List.of();
     /** The gradients' addresses and the step counts for which {@link #ranges} was made. */
@@ -59,7 +69,9 @@ final class FlatParameters implements AutoCloseable {
                 parameters.iterator().next().getValue().scalar_type().intern();
         boolean isNarrow = type == torch.ScalarType.BFloat16 || type == torch.ScalarType.Half;
         members = place(parameters, groups);
-        gradients = new FlatGradients(paddedGradients, type, members.getLast().end());
+        device = TensorMemory.device(members.getFirst().tensor());
+        gradients = new FlatGradients(
+                paddedGradients, device, type, members.getLast().end());
         try (PointerScope _ = new PointerScope();
                 NoGradGuard _ = new NoGradGuard()) {
             values = zeros(type);
@@ -73,6 +85,9 @@ final class FlatParameters implements AutoCloseable {
             states = rule.stateNames().stream()
                     .map(_ -> zeros(isNarrow ? torch.ScalarType.Float : type))
                     .toList();
+            counts = device.isCpu()
+                    ? null
+                    : TensorMemory.own(TensorMemory.zeros(device, torch.ScalarType.Float, members.size()));
         }
     }
 
@@ -90,9 +105,8 @@ final class FlatParameters implements AutoCloseable {
     }
 
     private Tensor zeros(torch.ScalarType type) {
-        try (TensorOptions options = new TensorOptions(type)) {
-            return TensorMemory.own(torch.zeros(new long[] {members.getLast().end()}, options));
-        }
+        return TensorMemory.own(
+                TensorMemory.zeros(device, type, members.getLast().end()));
     }
 
     /** The parameters in memory order. */
@@ -111,8 +125,47 @@ final class FlatParameters implements AutoCloseable {
         return master;
     }
 
-    /** Makes one step of every chosen parameter that has a gradient. */
-    void step(UpdateRule rule, List<ParameterGroup> groups, double learningRate, Predicate<FlatParameter> isChosen) {
+    /**
+     * The number of steps of each member, in the order of {@link #members}, without the steps that the device has
+     * skipped. Waits for the device.
+     */
+    long[] steps() {
+        if (counts == null) {
+            return members.stream().mapToLong(FlatParameter::steps).toArray();
+        }
+        try (PointerScope _ = new PointerScope()) {
+            FloatPointer onHost = DeviceWaits.onHost(counts).data_ptr_float();
+            return IntStream.range(0, members.size())
+                    .mapToLong(member -> (long) onHost.get(member))
+                    .toArray();
+        }
+    }
+
+    /** Sets the number of steps of each member, in the order of {@link #members}. */
+    void setSteps(long[] steps) {
+        for (int i = 0; i < steps.length; i++) {
+            members.get(i).setSteps(steps[i]);
+        }
+        if (counts != null) {
+            try (PointerScope _ = new PointerScope()) {
+                counts.copy_(Tensor.create(steps));
+            }
+        }
+    }
+
+    /**
+     * Makes one step of every chosen parameter that has a gradient.
+     *
+     * @param number the number of the step of the optimizer
+     * @param skip see {@link UpdateStep}
+     */
+    void step(
+            UpdateRule rule,
+            List<ParameterGroup> groups,
+            double learningRate,
+            long number,
+            @Nullable Tensor skip,
+            Predicate<FlatParameter> isChosen) {
         refreshRanges(isChosen);
         ranges.forEach(FlatRange::widen);
         Map<List<Long>, List<FlatRange>> calls = new LinkedHashMap<>();
@@ -120,12 +173,32 @@ final class FlatParameters implements AutoCloseable {
             calls.computeIfAbsent(List.of((long) range.group(), range.steps()), _ -> new ArrayList<>())
                     .add(range);
         }
-        calls.values().forEach(alike -> apply(rule, groups, learningRate, alike));
+        countSteps(skip);
+        calls.values().forEach(alike -> apply(rule, groups, learningRate, skip, alike));
+        ranges.forEach(range -> range.stepDone(number));
         ranges.forEach(FlatRange::narrowResult);
     }
 
+    /** Adds this step to the counts on the device, unless the device skips the step. */
+    private void countSteps(@Nullable Tensor skip) {
+        Tensor one = skip == null ? null : skip.neg().add(new Scalar(1f));
+        for (FlatRange range : ranges) {
+            Tensor done = range.counts();
+            if (done != null && one != null) {
+                done.add_(one);
+            } else if (done != null) {
+                done.add_(new Scalar(1f));
+            }
+        }
+    }
+
     /** Updates ranges that have equal options and equal step counts. */
-    private void apply(UpdateRule rule, List<ParameterGroup> groups, double learningRate, List<FlatRange> alike) {
+    private void apply(
+            UpdateRule rule,
+            List<ParameterGroup> groups,
+            double learningRate,
+            @Nullable Tensor skip,
+            List<FlatRange> alike) {
         ParameterGroup group = groups.get(alike.getFirst().group());
         List<List<Tensor>> rangeStates = new ArrayList<>();
         for (int state = 0; state < states.size(); state++) {
@@ -137,10 +210,14 @@ final class FlatParameters implements AutoCloseable {
                 alike.stream().map(FlatRange::parameters).toList(),
                 alike.stream().map(FlatRange::gradients).toList(),
                 rangeStates,
-                alike.getFirst().steps(),
-                learningRate * group.rateFactor(),
-                group.weightDecay());
-        alike.forEach(FlatRange::stepDone);
+                new UpdateStep(
+                        alike.getFirst().steps(),
+                        counts == null
+                                ? null
+                                : alike.stream().map(FlatRange::count).toList(),
+                        learningRate * group.rateFactor(),
+                        group.weightDecay(),
+                        skip));
     }
 
     private void refreshRanges(Predicate<FlatParameter> isChosen) {
@@ -157,7 +234,8 @@ final class FlatParameters implements AutoCloseable {
 
     /** Whether the members of a range no longer have equal step counts. */
     private static boolean hasSplit(FlatRange range) {
-        return range.members().stream().anyMatch(member -> member.steps() != range.steps());
+        FlatParameter first = range.members().getFirst();
+        return range.members().stream().anyMatch(member -> !member.hasSameSteps(first));
     }
 
     private List<FlatRange> makeRanges(long[] addresses) {
@@ -180,14 +258,18 @@ final class FlatParameters implements AutoCloseable {
         FlatParameter other = members.get(next);
         return addresses[next] - addresses[from] == (other.offset() - first.offset()) * values.element_size()
                 && other.group() == first.group()
-                && other.steps() == first.steps();
+                && other.hasSameSteps(first);
     }
 
-    /** One range over neighbours, or several ranges if libtorch's threads would split one range within a vector. */
+    /**
+     * One range over neighbours, or several ranges if libtorch's threads would split one range within a vector. The
+     * kernels of a GPU have no remainder that rounds differently.
+     */
     private List<FlatRange> ranges(List<FlatParameter> neighbours, long gradientAddress) {
         long offset = neighbours.getFirst().offset();
         List<FlatRange> made = new ArrayList<>();
-        for (long size : sizes(neighbours.getLast().end() - offset, torch.get_num_threads())) {
+        long elements = neighbours.getLast().end() - offset;
+        for (long size : device.isCpu() ? sizes(elements, torch.get_num_threads()) : List.of(elements)) {
             made.add(range(neighbours, offset, size, gradientAddress, made.isEmpty()));
             gradientAddress += size * values.element_size();
             offset += size;
@@ -217,13 +299,16 @@ final class FlatParameters implements AutoCloseable {
                 MemorySegment.ofAddress(gradientAddress).reinterpret(elements * values.element_size());
         try (PointerScope _ = new PointerScope()) {
             Tensor parameters = TensorMemory.own(values.narrow(0, offset, elements));
-            Tensor gradients = TensorMemory.own(
-                    TensorMemory.tensor(gradientMemory, values.scalar_type().intern(), elements));
+            Tensor gradients = TensorMemory.own(TensorMemory.tensor(
+                    gradientMemory, device, values.scalar_type().intern(), elements));
             List<Tensor> parts = states.stream()
                     .map(state -> TensorMemory.own(state.narrow(0, offset, elements)))
                     .toList();
+            Tensor done = counts == null
+                    ? null
+                    : TensorMemory.own(counts.narrow(0, members.indexOf(neighbours.getFirst()), neighbours.size()));
             if (master == null || wideGradients == null) {
-                return new FlatRange(neighbours, isFirst, parameters, gradients, parts, null);
+                return new FlatRange(neighbours, isFirst, parameters, gradients, parts, done, null);
             }
             return new FlatRange(
                     neighbours,
@@ -231,6 +316,7 @@ final class FlatParameters implements AutoCloseable {
                     TensorMemory.own(master.narrow(0, offset, elements)),
                     TensorMemory.own(wideGradients.narrow(0, offset, elements)),
                     parts,
+                    done,
                     new FlatRange.Narrow(parameters, gradients));
         }
     }

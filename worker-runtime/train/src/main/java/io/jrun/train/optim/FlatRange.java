@@ -1,6 +1,7 @@
 package io.jrun.train.optim;
 
 import java.util.List;
+import java.util.Objects;
 import org.bytedeco.pytorch.Tensor;
 import org.jspecify.annotations.Nullable;
 
@@ -12,6 +13,8 @@ import org.jspecify.annotations.Nullable;
  * @param parameters the tensor that the kernel updates: the parameters, or their float32 master copies
  * @param gradients the tensor that the kernel reads, of the same type as {@code parameters}
  * @param states one tensor for each of the rule's states
+ * @param counts the number of steps of each member, float32 on the device of the parameters; null on the CPU, where the
+ *     members count
  * @param narrow the parameters and gradients of fewer than 32 bits; null if the kernel works on the parameters
  */
 record FlatRange(
@@ -20,6 +23,7 @@ record FlatRange(
         Tensor parameters,
         Tensor gradients,
         List<Tensor> states,
+        @Nullable Tensor counts,
         @Nullable Narrow narrow)
         implements AutoCloseable {
 
@@ -32,6 +36,11 @@ record FlatRange(
 
     long steps() {
         return members.getFirst().steps();
+    }
+
+    /** The count of one member, for the kernel: all members have made the same steps. */
+    Tensor count() {
+        return Objects.requireNonNull(counts).narrow(0, 0, 1);
     }
 
     /** Gives the kernel the gradients as float32. */
@@ -48,9 +57,9 @@ record FlatRange(
         }
     }
 
-    void stepDone() {
+    void stepDone(long number) {
         if (isFirst) {
-            members.forEach(member -> member.setSteps(member.steps() + 1));
+            members.forEach(member -> member.stepDone(number));
         }
     }
 
@@ -59,6 +68,9 @@ record FlatRange(
         parameters.releaseReference();
         gradients.releaseReference();
         states.forEach(Tensor::releaseReference);
+        if (counts != null) {
+            counts.releaseReference();
+        }
         if (narrow != null) {
             narrow.parameters().releaseReference();
             narrow.gradients().releaseReference();

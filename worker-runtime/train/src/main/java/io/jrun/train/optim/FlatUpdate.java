@@ -84,9 +84,8 @@ public final class FlatUpdate {
                         alike.stream().map(Piece::values).toList(),
                         alike.stream().map(Piece::gradients).toList(),
                         states,
-                        stepsBefore,
-                        learningRate * group.rateFactor(),
-                        group.weightDecay());
+                        new UpdateStep(
+                                stepsBefore, null, learningRate * group.rateFactor(), group.weightDecay(), null));
             });
         }
     }

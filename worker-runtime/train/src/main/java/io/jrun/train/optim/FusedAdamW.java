@@ -1,5 +1,7 @@
 package io.jrun.train.optim;
 
+import io.jrun.train.tensor.AtenOperator;
+import java.util.Collections;
 import java.util.List;
 import org.bytedeco.javacpp.PointerScope;
 import org.bytedeco.pytorch.Scalar;
@@ -15,6 +17,8 @@ import org.bytedeco.pytorch.global.torch;
  * @param epsilon added to the denominator
  */
 public record FusedAdamW(double beta1, double beta2, double epsilon) implements UpdateRule {
+    private static final AtenOperator KERNEL = AtenOperator.of("aten::_fused_adamw_", "");
+
     /** torch's defaults: 0.9, 0.999, 1e-8. */
     public static final FusedAdamW DEFAULT = new FusedAdamW(0.9, 0.999, 1e-8);
 
@@ -39,31 +43,33 @@ public record FusedAdamW(double beta1, double beta2, double epsilon) implements 
     }
 
     @Override
-    public void apply(
-            List<Tensor> parameters,
-            List<Tensor> gradients,
-            List<List<Tensor>> states,
-            long stepsBefore,
-            double learningRate,
-            double weightDecay) {
+    public void apply(List<Tensor> parameters, List<Tensor> gradients, List<List<Tensor>> states, UpdateStep step) {
         try (PointerScope _ = new PointerScope()) {
-            Tensor steps = torch.scalar_tensor(new Scalar(stepsBefore + 1), new TensorOptions(torch.ScalarType.Float));
-            FusedKernel.ADAMW.call(
-                    FusedKernel.list(parameters),
-                    FusedKernel.list(gradients),
-                    FusedKernel.list(states.get(0)),
-                    FusedKernel.list(states.get(1)),
-                    FusedKernel.list(List.of()),
-                    FusedKernel.list(parameters.stream().map(_ -> steps).toList()),
-                    FusedKernel.number(learningRate),
-                    FusedKernel.number(beta1),
-                    FusedKernel.number(beta2),
-                    FusedKernel.number(weightDecay),
-                    FusedKernel.number(epsilon),
-                    FusedKernel.flag(false),
-                    FusedKernel.flag(false),
-                    FusedKernel.none(),
-                    FusedKernel.none());
+            KERNEL.call(
+                    AtenOperator.list(parameters),
+                    AtenOperator.list(gradients),
+                    AtenOperator.list(states.get(0)),
+                    AtenOperator.list(states.get(1)),
+                    AtenOperator.list(List.of()),
+                    AtenOperator.list(counts(parameters.size(), step)),
+                    AtenOperator.number(step.learningRate()),
+                    AtenOperator.number(beta1),
+                    AtenOperator.number(beta2),
+                    AtenOperator.number(step.weightDecay()),
+                    AtenOperator.number(epsilon),
+                    AtenOperator.flag(false),
+                    AtenOperator.flag(false),
+                    AtenOperator.none(),
+                    UpdateRule.skip(step));
         }
+    }
+
+    private static List<Tensor> counts(int ranges, UpdateStep step) {
+        List<Tensor> counts = step.counts();
+        return counts != null
+                ? counts
+                : Collections.nCopies(
+                        ranges,
+                        torch.scalar_tensor(new Scalar(step.before() + 1), new TensorOptions(torch.ScalarType.Float)));
     }
 }

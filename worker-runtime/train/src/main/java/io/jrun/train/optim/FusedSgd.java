@@ -1,5 +1,6 @@
 package io.jrun.train.optim;
 
+import io.jrun.train.tensor.AtenOperator;
 import java.util.List;
 import org.bytedeco.javacpp.PointerScope;
 import org.bytedeco.pytorch.Tensor;
@@ -11,6 +12,8 @@ import org.bytedeco.pytorch.Tensor;
  * @param nesterov whether the step uses Nesterov's momentum; needs a momentum of more than 0
  */
 public record FusedSgd(double momentum, boolean nesterov) implements UpdateRule {
+    private static final AtenOperator KERNEL = AtenOperator.of("aten::_fused_sgd_", "");
+
     /** Plain gradient descent. */
     public static final FusedSgd PLAIN = new FusedSgd(0, false);
 
@@ -38,27 +41,21 @@ public record FusedSgd(double momentum, boolean nesterov) implements UpdateRule 
     }
 
     @Override
-    public void apply(
-            List<Tensor> parameters,
-            List<Tensor> gradients,
-            List<List<Tensor>> states,
-            long stepsBefore,
-            double learningRate,
-            double weightDecay) {
+    public void apply(List<Tensor> parameters, List<Tensor> gradients, List<List<Tensor>> states, UpdateStep step) {
         try (PointerScope _ = new PointerScope()) {
-            FusedKernel.SGD.call(
-                    FusedKernel.list(parameters),
-                    FusedKernel.list(gradients),
-                    FusedKernel.list(momentum == 0 ? List.of() : states.getFirst()),
-                    FusedKernel.number(weightDecay),
-                    FusedKernel.number(momentum),
-                    FusedKernel.number(learningRate),
-                    FusedKernel.number(0),
-                    FusedKernel.flag(nesterov),
-                    FusedKernel.flag(false),
-                    FusedKernel.flag(stepsBefore == 0),
-                    FusedKernel.none(),
-                    FusedKernel.none());
+            KERNEL.call(
+                    AtenOperator.list(parameters),
+                    AtenOperator.list(gradients),
+                    AtenOperator.list(momentum == 0 ? List.of() : states.getFirst()),
+                    AtenOperator.number(step.weightDecay()),
+                    AtenOperator.number(momentum),
+                    AtenOperator.number(step.learningRate()),
+                    AtenOperator.number(0),
+                    AtenOperator.flag(nesterov),
+                    AtenOperator.flag(false),
+                    AtenOperator.flag(step.before() == 0),
+                    AtenOperator.none(),
+                    UpdateRule.skip(step));
         }
     }
 }

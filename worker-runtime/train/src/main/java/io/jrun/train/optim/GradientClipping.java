@@ -3,8 +3,12 @@ package io.jrun.train.optim;
 import io.jrun.train.Libtorch;
 import io.jrun.train.mesh.ParameterAxes;
 import io.jrun.train.mesh.ShardedNorm;
+import io.jrun.train.tensor.DeferredNumber;
+import io.jrun.train.tensor.DeviceWaits;
 import io.jrun.train.tensor.TensorMemory;
+import java.util.Arrays;
 import java.util.Collection;
+import java.util.Iterator;
 import java.util.List;
 import org.bytedeco.javacpp.PointerScope;
 import org.bytedeco.pytorch.NoGradGuard;
@@ -17,7 +21,8 @@ import org.bytedeco.pytorch.global.torch;
  * gradients after the synchronised backward pass, so all ranks compute the same norm without communication. The parts
  * of parameters that are divided along an axis, such as those of tensor parallel layers, count on all ranks of the axis:
  * the methods are then collective on the axis, and its ranks pass the same parameters in the same order. Source:
- * Pascanu, Mikolov and Bengio, arXiv:1211.5063; torch's {@code clip_grad_norm_}.
+ * Pascanu, Mikolov and Bengio, arXiv:1211.5063; torch's {@code clip_grad_norm_}. On a device a few kernels work on all
+ * gradients.
  */
 public final class GradientClipping {
     /** torch's constant, which prevents a division by zero. */
@@ -31,6 +36,7 @@ public final class GradientClipping {
      */
     public static double globalNorm(Collection<Tensor> parameters) {
         Libtorch.load();
+        parameters.forEach(GradientClipping::requireGradient);
         try (PointerScope _ = new PointerScope();
                 NoGradGuard _ = new NoGradGuard()) {
             return norm(parameters);
@@ -47,14 +53,42 @@ public final class GradientClipping {
      *     the gradients; the message names its method
      */
     public static double clipByGlobalNorm(Collection<Tensor> parameters, double maximum) {
-        Libtorch.load();
-        try (PointerScope _ = new PointerScope();
-                NoGradGuard _ = new NoGradGuard()) {
-            List<Tensor> gradients = gradients(parameters);
-            double norm = norm(parameters);
-            scaleToNorm(gradients, norm, maximum);
-            return norm;
+        try (PointerScope _ = new PointerScope()) {
+            return clip(parameters, maximum).value();
         }
+    }
+
+    /**
+     * Like {@link #clipByGlobalNorm}. On a device the method queues the work, and does not wait. It waits once if the
+     * parameters are divided along an axis.
+     *
+     * @param maximum the largest norm, more than 0; infinity changes no gradient
+     * @return the global norm before the multiplication, in the innermost {@code PointerScope}
+     * @throws IllegalArgumentException as {@link #clipByGlobalNorm}
+     */
+    public static DeferredNumber clip(Collection<Tensor> parameters, double maximum) {
+        Libtorch.load();
+        double _ = factor(1, maximum); // Throws if the maximum is not more than 0.
+        parameters.forEach(GradientClipping::requireGradient);
+        try (NoGradGuard _ = new NoGradGuard()) {
+            List<Tensor> gradients = gradients(parameters);
+            if (DeviceNorm.isOnDevice(gradients) && !isDivided(parameters)) {
+                Tensor norm = DeviceNorm.of(gradients);
+                if (Double.isFinite(maximum)) {
+                    DeviceNorm.scale(gradients, norm, maximum, EPSILON);
+                }
+                return DeferredNumber.of(norm);
+            }
+            try (PointerScope _ = new PointerScope()) {
+                double norm = norm(parameters);
+                scaleToNorm(gradients, norm, maximum);
+                return DeferredNumber.of(norm);
+            }
+        }
+    }
+
+    private static boolean isDivided(Collection<Tensor> parameters) {
+        return ShardedNorm.groups(parameters).stream().anyMatch(groups -> !groups.isEmpty());
     }
 
     /**
@@ -95,19 +129,27 @@ public final class GradientClipping {
 
     /** A missing gradient counts as zero, also on a rank that holds a part of the parameter without elements. */
     private static double norm(Collection<Tensor> parameters) {
-        parameters.forEach(GradientClipping::requireGradient);
-        double[] norms = parameters.stream()
-                .map(Tensor::mutable_grad)
-                .mapToDouble(gradient -> gradient.defined()
-                        ? torch.linalg_vector_norm(gradient)
-                                .to(torch.ScalarType.Double)
-                                .item_double()
-                        : 0)
-                .toArray();
+        double[] norms = partNorms(parameters.stream().map(Tensor::mutable_grad).toList());
         return norms.length == 0
                 ? 0
-                : torch.linalg_vector_norm(Tensor.create(ShardedNorm.ofWhole(norms, ShardedNorm.groups(parameters))))
-                        .item_double();
+                : DeviceWaits.number(torch.linalg_vector_norm(
+                        Tensor.create(ShardedNorm.ofWhole(norms, ShardedNorm.groups(parameters)))));
+    }
+
+    private static double[] partNorms(List<Tensor> gradients) {
+        List<Tensor> defined = gradients.stream().filter(Tensor::defined).toList();
+        if (DeviceNorm.isOnDevice(defined)) {
+            double[] ofDefined = DeviceWaits.numbers(List.of(DeviceNorm.ofEach(defined)));
+            Iterator<Double> next = Arrays.stream(ofDefined).iterator();
+            return gradients.stream()
+                    .mapToDouble(gradient -> gradient.defined() ? next.next() : 0)
+                    .toArray();
+        }
+        return gradients.stream()
+                .mapToDouble(gradient -> gradient.defined()
+                        ? DeviceWaits.number(torch.linalg_vector_norm(gradient).to(torch.ScalarType.Double))
+                        : 0)
+                .toArray();
     }
 
     private static void requireGradient(Tensor parameter) {

@@ -1,7 +1,9 @@
 package io.jrun.train.optim;
 
+import io.jrun.train.tensor.AtenOperator;
 import java.util.List;
 import java.util.OptionalDouble;
+import org.bytedeco.pytorch.IValue;
 import org.bytedeco.pytorch.Tensor;
 
 /** The arithmetic of an optimizer's step. The kernels are libtorch's fused kernels. */
@@ -28,13 +30,13 @@ public sealed interface UpdateRule permits FusedAdamW, FusedSgd {
      * @param parameters one tensor for each range of parameters, all of one type
      * @param gradients tensors of the same sizes and type
      * @param states one list for each of {@link #stateNames()}, with one tensor for each range
-     * @param stepsBefore number of earlier steps of these ranges
+     * @param step the numbers of the step
      */
-    void apply(
-            List<Tensor> parameters,
-            List<Tensor> gradients,
-            List<List<Tensor>> states,
-            long stepsBefore,
-            double learningRate,
-            double weightDecay);
+    void apply(List<Tensor> parameters, List<Tensor> gradients, List<List<Tensor>> states, UpdateStep step);
+
+    /** The argument {@code found_inf} of a fused kernel. */
+    static IValue skip(UpdateStep step) {
+        Tensor skip = step.skip();
+        return skip == null ? AtenOperator.none() : AtenOperator.tensor(skip);
+    }
 }

@@ -3,6 +3,7 @@ package io.jrun.train.precision;
 import io.jrun.train.autograd.AutogradBridge;
 import io.jrun.train.autograd.AutogradFunction;
 import io.jrun.train.autograd.FunctionContext;
+import io.jrun.train.tensor.DeviceWaits;
 import io.jrun.train.tensor.TensorMemory;
 import java.lang.foreign.ValueLayout;
 import java.nio.FloatBuffer;
@@ -90,7 +91,7 @@ public final class Float8Linear {
     /** Rounds with the present scale, and adds the tensor's magnitude to the history for the next use. */
     private static Tensor round(Tensor values, Float8Scaling scaling) {
         Tensor rounded = scaling.format().quantize(values, scaling.scale());
-        scaling.record(values.abs().max().item_float());
+        scaling.record((float) DeviceWaits.number(values.abs().max()));
         return rounded;
     }
 

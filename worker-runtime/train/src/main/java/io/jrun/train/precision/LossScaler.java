@@ -4,6 +4,7 @@ import io.jrun.comm.DataType;
 import io.jrun.comm.ProcessGroup;
 import io.jrun.comm.ReduceOp;
 import io.jrun.train.mesh.GradientGroup;
+import io.jrun.train.tensor.DeviceWaits;
 import java.lang.foreign.MemorySegment;
 import java.util.Collection;
 import org.bytedeco.javacpp.PointerScope;
@@ -15,7 +16,8 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Multiplies a loss by a scale and divides the gradients by the scale, so that small float16 gradients do not become 0.
- * If a gradient of any rank is not finite, all ranks skip the step and the scale decreases.
+ * If a gradient of any rank is not finite, all ranks skip the step and the scale decreases. For gradients on a device use
+ * {@link DeviceLossScaler}, which does not wait.
  *
  * <pre>{@code
  * step.backward(scaler.scale(loss));
@@ -89,7 +91,7 @@ public final class LossScaler {
             Scalar inverse = new Scalar(1 / (double) state.scale());
             for (Tensor gradient : gradients) {
                 gradient.mul_(inverse);
-                finiteHere &= torch.isfinite(gradient).all().item_bool();
+                finiteHere &= DeviceWaits.flag(torch.isfinite(gradient).all());
             }
         }
         badRanks[0] = finiteHere ? 0 : 1;

@@ -13,4 +13,15 @@ public final class NonFiniteException extends RuntimeException {
     NonFiniteException(String message) {
         super(message);
     }
+
+    /**
+     * The exception of a value that is not finite.
+     *
+     * @param place rank, step and what is not finite, as a sentence without an end
+     */
+    public static NonFiniteException at(String place) {
+        return new NonFiniteException(place
+                + ". Lower the learning rate, clip gradients, or check the samples of this step. The policy SKIP skips such"
+                + " steps.");
+    }
 }

@@ -6,6 +6,7 @@ import io.jrun.comm.ReduceOp;
 import io.jrun.train.autograd.AutogradBridge;
 import io.jrun.train.autograd.LeafHooks;
 import io.jrun.train.mesh.GradientGroup;
+import io.jrun.train.tensor.DeviceWaits;
 import java.lang.foreign.MemorySegment;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -92,7 +93,7 @@ public final class NonFiniteGuard implements AutoCloseable {
 
     /** Stores whether this rank's loss is finite. Waits for the loss. */
     public void checkLoss(Tensor loss) {
-        checkLoss(loss.item_double());
+        checkLoss(DeviceWaits.number(loss));
     }
 
     /** Stores whether this rank's loss is finite. */
@@ -116,8 +117,8 @@ public final class NonFiniteGuard implements AutoCloseable {
     private static boolean isFinite(Tensor gradient) {
         try (PointerScope _ = new PointerScope();
                 NoGradGuard _ = new NoGradGuard()) {
-            return Double.isFinite(gradient.sum().item_double())
-                    || torch.isfinite(gradient).all().item_bool();
+            return Double.isFinite(DeviceWaits.number(gradient.sum()))
+                    || DeviceWaits.flag(torch.isfinite(gradient).all());
         }
     }
 
@@ -147,9 +148,7 @@ public final class NonFiniteGuard implements AutoCloseable {
             return true;
         }
         if (policy == NonFinitePolicy.STOP) {
-            throw new NonFiniteException(place(found, step)
-                    + ". Lower the learning rate, clip gradients, or check the samples of this step. The policy SKIP"
-                    + " skips such steps.");
+            throw NonFiniteException.at(place(found, step));
         }
         skipped++;
         lastSkipped = place(found, step);

@@ -3,9 +3,7 @@ package io.jrun.train.tensor;
 import io.jrun.comm.Device;
 import java.lang.foreign.MemorySegment;
 import java.util.Arrays;
-import org.bytedeco.javacpp.BytePointer;
 import org.bytedeco.javacpp.Pointer;
-import org.bytedeco.pytorch.DeviceOptional;
 import org.bytedeco.pytorch.Tensor;
 import org.bytedeco.pytorch.TensorOptions;
 import org.bytedeco.pytorch.global.torch;
@@ -15,7 +13,14 @@ import org.bytedeco.pytorch.global.torch;
  * its tensor is freed. A tensor is valid until its segment is freed. Neither keeps the other alive.
  */
 public final class TensorMemory {
+    private static volatile TensorPlacement placement = new LibtorchPlacement();
+
     private TensorMemory() {}
+
+    /** Replaces libtorch's placement, for tests of devices on a machine without these devices. */
+    static void setPlacement(TensorPlacement other) {
+        placement = other;
+    }
 
     /**
      * The elements of {@code tensor} in row-major order, as memory that the JVM can read and write.
@@ -23,7 +28,7 @@ public final class TensorMemory {
      * @throws IllegalArgumentException if the tensor is not in host memory or not contiguous
      */
     public static MemorySegment segment(Tensor tensor) {
-        if (!tensor.is_cpu()) {
+        if (!device(tensor).isCpu()) {
             throw new IllegalArgumentException("tensor of shape " + shape(tensor) + " is on the device "
                     + device(tensor) + ", and the JVM cannot read the memory of this device. Copy the tensor to the"
                     + " CPU with tensor.cpu().");
@@ -34,8 +39,11 @@ public final class TensorMemory {
         return elements(tensor);
     }
 
-    /** The elements of a contiguous tensor, at an address of the tensor's device. */
-    static MemorySegment elements(Tensor tensor) {
+    /**
+     * The elements of a contiguous tensor, at an address of the tensor's device. The JVM can read the memory only if
+     * the device is the CPU: see {@link #segment}.
+     */
+    public static MemorySegment elements(Tensor tensor) {
         long bytes = tensor.nbytes();
         return bytes == 0
                 ? MemorySegment.NULL
@@ -53,9 +61,22 @@ public final class TensorMemory {
      * @param memory memory of at least the bytes of {@code sizes}, aligned for {@code type}
      */
     public static Tensor tensor(MemorySegment memory, Device device, torch.ScalarType type, long... sizes) {
-        try (TensorOptions options = options(device, type)) {
-            return torch.from_blob(new Address(memory), sizes, options);
-        }
+        return placement.over(memory, device, type, sizes);
+    }
+
+    /**
+     * A new tensor of a device with undefined elements. Memory for collectives is allocated here or by
+     * {@link io.jrun.comm.ProcessGroup#allocate}.
+     */
+    public static Tensor empty(Device device, torch.ScalarType type, long... sizes) {
+        return placement.empty(device, type, sizes);
+    }
+
+    /** Like {@link #empty}, with elements of zero. */
+    public static Tensor zeros(Device device, torch.ScalarType type, long... sizes) {
+        Tensor zeros = empty(device, type, sizes);
+        zeros.zero_();
+        return zeros;
     }
 
     /** A pointer of libtorch to native memory, which does not own the memory. */
@@ -65,15 +86,7 @@ public final class TensorMemory {
 
     /** libtorch's options for new tensors of a type on a device. */
     public static TensorOptions options(Device device, torch.ScalarType type) {
-        TensorOptions options = new TensorOptions(type);
-        if (!device.isCpu()) {
-            try (org.bytedeco.pytorch.Device place = new org.bytedeco.pytorch.Device(device.toString());
-                    DeviceOptional given = new DeviceOptional(place);
-                    TensorOptions _ = options) {
-                return options.device(given);
-            }
-        }
-        return options;
+        return placement.options(device, type);
     }
 
     /**
@@ -81,7 +94,10 @@ public final class TensorMemory {
      * is one copy of memory, which is faster than libtorch's copy with one thread.
      */
     public static void copy(Tensor from, Tensor to) {
-        boolean isPlain = from.is_cpu() && to.is_cpu() && from.is_contiguous() && to.is_contiguous();
+        boolean isPlain = from.is_contiguous()
+                && to.is_contiguous()
+                && device(from).isCpu()
+                && device(to).isCpu();
         if (isPlain) {
             elements(to).copyFrom(elements(from));
         } else {
@@ -101,7 +117,7 @@ public final class TensorMemory {
 
     /** The address of the first element on the tensor's device; equal for tensors that share the element. */
     public static long address(Tensor tensor) {
-        return tensor.data_ptr().address();
+        return placement.address(tensor);
     }
 
     /** A number that is equal for two Java objects if they stand for one tensor of libtorch. */
@@ -113,14 +129,7 @@ public final class TensorMemory {
      * The device of the elements: {@code cpu}, {@code cuda:0}; {@code meta:0} for a tensor without elements in memory.
      */
     public static Device device(Tensor tensor) {
-        if (tensor.is_cpu()) {
-            return Device.CPU;
-        }
-        try (org.bytedeco.pytorch.Device device = tensor.device();
-                BytePointer name = device.str()) {
-            String[] typeAndIndex = name.getString().split(":", 2);
-            return new Device(typeAndIndex[0], Math.max(0, device.index()));
-        }
+        return placement.device(tensor);
     }
 
     /** Element type and shape as text, such as {@code Float[2, 3]}. */

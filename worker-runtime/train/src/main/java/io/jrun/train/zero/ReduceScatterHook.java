@@ -50,7 +50,8 @@ final class ReduceScatterHook implements CommunicationHook, PartitionedGradients
         long width = first.element_size();
         ShardRange part = partition.part(group.groupRank());
         MemorySegment own = bucket.asSlice(part.offset() * width, part.length() * width);
-        try (Tensor view = TensorMemory.tensor(own, first.scalar_type().intern(), part.length())) {
+        try (Tensor view = TensorMemory.tensor(
+                own, TensorMemory.device(first), first.scalar_type().intern(), part.length())) {
             return TensorMemory.own(view);
         }
     }

@@ -98,8 +98,8 @@ class DdpEqualityTest {
 
     @Test
     void aSumInsteadOfAMeanIsNoticed() {
-        assertThat(errorWithHook(
-                        (bucket, group) -> BucketReduction.of(group.allReduceAsync(bucket.buffer(), ReduceOp.SUM))))
+        assertThat(errorWithHook((bucket, group) ->
+                        BucketReduction.of(bucket, group.allReduceAsync(bucket.buffer(), ReduceOp.SUM))))
                 .isGreaterThan(1e-4f);
     }
 

@@ -16,6 +16,9 @@ import java.lang.foreign.Linker;
 import java.lang.foreign.MemoryLayout;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.SymbolLookup;
+import java.lang.invoke.MethodHandle;
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.MethodType;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -77,26 +80,20 @@ public final class SimulatedCuda {
      * A line of the log.
      *
      * @param thread name of the thread, at most 15 characters; {@code java} for the main thread
-     * @param device current device of the thread
      * @param text the function and its arguments
      */
-    public record LoggedCall(long process, long threadId, String thread, int device, String text) {
+    public record LoggedCall(long process, long threadId, String thread, String text) {
         @Override
         public String toString() {
-            return process + " " + threadId + " [" + thread + "] device " + device + ": " + text;
+            return process + " " + threadId + " [" + thread + "] " + text;
         }
     }
 
     /** The calls of the JVMs that {@link #start} has started with this folder, in order. */
     public static List<LoggedCall> calls(Path folder) throws IOException {
         return Files.readAllLines(folder.resolve("calls.log")).stream()
-                .map(line -> line.split("\t", 5))
-                .map(words -> new LoggedCall(
-                        Long.parseLong(words[0]),
-                        Long.parseLong(words[1]),
-                        words[2],
-                        Integer.parseInt(words[3]),
-                        words[4]))
+                .map(line -> line.split("\t", 4))
+                .map(words -> new LoggedCall(Long.parseLong(words[0]), Long.parseLong(words[1]), words[2], words[3]))
                 .toList();
     }
 
@@ -120,17 +117,6 @@ public final class SimulatedCuda {
                 TimeUnit.NANOSECONDS.toMicros(time.toNanos())));
     }
 
-    /** Queues a pause of a stream until {@link #release}. */
-    public static void hold(DeviceStream stream) {
-        require(call("cudaSetDevice", List.of(JAVA_INT), stream.device().index()));
-        require(call("simcuda_hold", List.of(JAVA_LONG), stream.handle()));
-    }
-
-    /** Ends all pauses of {@link #hold}. */
-    public static void release() {
-        require(call("simcuda_release", List.of()));
-    }
-
     /** Queues a copy of memory of the host or of a device, on any stream. */
     public static void copy(MemorySegment to, MemorySegment from, DeviceStream stream) {
         int byAddress = 4;
@@ -149,6 +135,35 @@ public final class SimulatedCuda {
     public static void synchronize(Device device) {
         require(call("cudaSetDevice", List.of(JAVA_INT), device.index()));
         require(call("cudaDeviceSynchronize", List.of()));
+    }
+
+    /** Queues a call of Java on a stream. Later work of the stream waits for the end of the call. */
+    public static void call(DeviceStream stream, Runnable action) {
+        require(call("cudaSetDevice", List.of(JAVA_INT), stream.device().index()));
+        try {
+            MethodHandle run = MethodHandles.dropArguments(
+                    MethodHandles.publicLookup()
+                            .findVirtual(Runnable.class, "run", MethodType.methodType(void.class))
+                            .bindTo(action),
+                    0,
+                    MemorySegment.class);
+            MemorySegment stub =
+                    Linker.nativeLinker().upcallStub(run, FunctionDescriptor.ofVoid(ADDRESS), Arena.global());
+            require(call(
+                    "cudaLaunchHostFunc",
+                    List.of(JAVA_LONG, ADDRESS, ADDRESS),
+                    stream.handle(),
+                    stub,
+                    MemorySegment.NULL));
+        } catch (ReflectiveOperationException e) {
+            throw new LinkageError(String.valueOf(e.getMessage()), e);
+        }
+    }
+
+    /** The answer of {@code cudaStreamQuery}: 0 if the stream has run its work, 600 if not. */
+    public static int query(DeviceStream stream) {
+        require(call("cudaSetDevice", List.of(JAVA_INT), stream.device().index()));
+        return call("cudaStreamQuery", List.of(JAVA_LONG), stream.handle());
     }
 
     /** Changes a setting of this process, see {@code scripts/testbed/cuda}. */

@@ -86,6 +86,6 @@ class DeviceTest {
                     new DistributedDataParallel<>(model, world.group());
                 }))
                 .isInstanceOf(DdpException.class)
-                .hasMessageContaining("'a' Float[3] on rank 0 but 'a' Float[3] on meta:0 on rank 1");
+                .hasMessageContaining("'a' Float[3] on rank 0 but 'a' Float[3] on meta on rank 1");
     }
 }

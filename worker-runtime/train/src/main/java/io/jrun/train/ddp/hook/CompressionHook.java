@@ -9,8 +9,9 @@ import io.jrun.train.ddp.GradientBucket;
 
 /**
  * Sends float32 gradients as 16-bit numbers: half the bytes. Stands for torch's {@code fp16_compress_hook},
- * {@code bf16_compress_hook} and their wrappers. The sums are folded in float32, see {@link ProcessGroup#compressed},
- * which also gives the bound of the error. Buckets of other element types are sent as they are.
+ * {@code bf16_compress_hook} and their wrappers. In host memory the sums are folded in float32, see
+ * {@link ProcessGroup#compressed}, which also gives the bound of the error. On a device the gradients are divided, rounded
+ * to 16 bits and summed in this type, as in torch. Buckets of other element types are sent as they are.
  *
  * @param wire BF16 or F16
  * @param inner the hook whose float32 reductions are compressed
@@ -30,6 +31,9 @@ public record CompressionHook(DataType wire, CommunicationHook inner) implements
     @Override
     public BucketReduction reduce(GradientBucket bucket, ProcessGroup group) {
         boolean isCompressed = bucket.buffer().type() == DataType.F32;
+        if (isCompressed && !bucket.buffer().device().isCpu()) {
+            return new NarrowBucket(bucket, wire).reduce(inner, group);
+        }
         return inner.reduce(bucket, isCompressed ? group.compressed(wire) : group);
     }
 

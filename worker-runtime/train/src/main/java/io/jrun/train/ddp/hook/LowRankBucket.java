@@ -1,10 +1,12 @@
 package io.jrun.train.ddp.hook;
 
+import io.jrun.comm.Device;
 import io.jrun.comm.ProcessGroup;
 import io.jrun.comm.ReduceOp;
 import io.jrun.comm.Work;
 import io.jrun.train.ddp.BucketReduction;
 import io.jrun.train.ddp.GradientBucket;
+import io.jrun.train.tensor.DeviceWaits;
 import io.jrun.train.tensor.TensorCollectives;
 import io.jrun.train.tensor.TensorMemory;
 import java.util.ArrayList;
@@ -17,6 +19,7 @@ import java.util.Set;
 import org.bytedeco.javacpp.PointerScope;
 import org.bytedeco.pytorch.Generator;
 import org.bytedeco.pytorch.GeneratorOptional;
+import org.bytedeco.pytorch.MemoryFormatOptional;
 import org.bytedeco.pytorch.NoGradGuard;
 import org.bytedeco.pytorch.Scalar;
 import org.bytedeco.pytorch.Tensor;
@@ -48,16 +51,20 @@ final class LowRankBucket {
     /** The places of the gradients in the bucket, in elements. */
     private final List<Long> offsets;
 
+    private final Device device;
+    /**
+     * All Q of the first pass of this bucket, on a device: the host does not know in time that a pass was not finite.
+     */
+    private @Nullable Tensor firstRight;
+
     private final Set<String> started = new HashSet<>();
 
     /** @param earlier states of parameters; the bucket takes the states of its parameters out, and frees the tensors */
     LowRankBucket(GradientBucket bucket, PowerSgdOptions options, Map<String, Tensor> earlier) {
         this.options = options;
         this.names = bucket.names();
-        long first = TensorMemory.address(bucket.flat());
-        this.offsets = bucket.gradients().stream()
-                .map(gradient -> (TensorMemory.address(gradient) - first) / gradient.element_size())
-                .toList();
+        this.offsets = bucket.offsets();
+        this.device = bucket.buffer().device();
         long leftElements = 0;
         long rightElements = 0;
         for (int i = 0; i < bucket.gradients().size(); i++) {
@@ -137,8 +144,8 @@ final class LowRankBucket {
         torch.ScalarType type = like.element_size() < Float.BYTES
                 ? torch.ScalarType.Float
                 : like.scalar_type().intern();
-        try (TensorOptions options = TensorMemory.options(TensorMemory.device(like), type)) {
-            return TensorMemory.own(torch.zeros(new long[] {elements}, options));
+        try (Tensor zeros = TensorMemory.zeros(TensorMemory.device(like), type, elements)) {
+            return TensorMemory.own(zeros);
         }
     }
 
@@ -166,7 +173,7 @@ final class LowRankBucket {
     private void finish(GradientBucket bucket, TensorCollectives collectives, Work work) {
         try (PointerScope _ = new PointerScope();
                 NoGradGuard _ = new NoGradGuard()) {
-            work.await();
+            DeviceWaits.order(work, device);
             List<Tensor> lefts = lefts();
             List<Tensor> rights = rights();
             for (int i = 0; i < low.size(); i++) {
@@ -195,12 +202,26 @@ final class LowRankBucket {
      * all later gradients NaN. All Q are equal on all ranks, so all ranks decide alike.
      */
     private void restartUnlessFinite() {
-        if (torch.isfinite(right).all().item_bool()) {
+        if (!device.isCpu()) {
+            restartOnDevice();
+            return;
+        }
+        if (DeviceWaits.flag(torch.isfinite(right).all())) {
             return;
         }
         started.clear();
         if (error != null) {
             error.zero_();
+        }
+    }
+
+    /** Chooses the new values on the device: the host does not wait for the result. */
+    private void restartOnDevice() {
+        Tensor isFinite = torch.isfinite(right).all();
+        right.copy_(torch.where(isFinite, right, Objects.requireNonNull(firstRight)));
+        if (error != null) {
+            Scalar zero = new Scalar(0.0);
+            error.copy_(torch.where(isFinite, error, zero));
         }
     }
 
@@ -222,9 +243,25 @@ final class LowRankBucket {
             String name = names.get(low.get(i).index());
             if (started.add(name) || !options.warmStart()) {
                 Generator generator = torch.createCPUGenerator(options.seed() + 31 * pass + name.hashCode());
-                rights.get(i).normal_(0, 1, new GeneratorOptional(generator));
+                fillRandomly(rights.get(i), generator);
             }
             orthogonalize(rights.get(i));
+        }
+        if (firstRight == null && !device.isCpu()) {
+            firstRight = TensorMemory.own(right.clone());
+        }
+    }
+
+    /** A generator of the CPU fills host memory only. The numbers are the same on each device. */
+    private void fillRandomly(Tensor matrix, Generator generator) {
+        GeneratorOptional given = new GeneratorOptional(generator);
+        if (device.isCpu()) {
+            matrix.normal_(0, 1, given);
+        } else {
+            long[] sizes = TensorMemory.sizes(matrix);
+            Tensor random = torch.empty(sizes, new TensorOptions(matrix.scalar_type()), new MemoryFormatOptional());
+            random.normal_(0, 1, given);
+            matrix.copy_(random);
         }
     }
 
@@ -270,6 +307,9 @@ final class LowRankBucket {
     void close() {
         left.close();
         right.close();
+        if (firstRight != null) {
+            firstRight.close();
+        }
         if (error != null) {
             error.close();
         }

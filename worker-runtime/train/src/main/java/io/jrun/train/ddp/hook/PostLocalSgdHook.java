@@ -37,8 +37,6 @@ public final class PostLocalSgdHook implements CommunicationHook {
         if (bucket.isLast()) {
             passes++;
         }
-        return isLocal
-                ? BucketReduction.of(AllReduceHook.meanAsync(bucket.buffer(), subgroup.size(), subgroup))
-                : allReduce.reduce(bucket, group);
+        return isLocal ? AllReduceHook.mean(bucket, subgroup.size(), subgroup) : allReduce.reduce(bucket, group);
     }
 }

@@ -5,6 +5,7 @@ import io.jrun.train.ddp.AllReduceHook;
 import io.jrun.train.ddp.BucketReduction;
 import io.jrun.train.ddp.CommunicationHook;
 import io.jrun.train.ddp.GradientBucket;
+import io.jrun.train.tensor.DeviceWaits;
 import io.jrun.train.tensor.TensorMemory;
 import java.util.HashMap;
 import java.util.Map;
@@ -87,7 +88,7 @@ public final class PowerSgdHook implements CommunicationHook {
     public void load(Map<String, Tensor> state) {
         state.forEach((name, tensor) -> {
             if (name.equals(PASSES)) {
-                passes = tensor.item_long();
+                passes = DeviceWaits.integer(tensor);
             } else {
                 waiting.put(name, copy(tensor));
             }

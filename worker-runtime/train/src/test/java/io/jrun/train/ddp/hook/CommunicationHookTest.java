@@ -290,8 +290,7 @@ class CommunicationHookTest {
 
     /** The exchange of the inner hook begins at its end: an update before the end would use the gradients of one rank. */
     private static BucketReduction reduceAtTheEnd(GradientBucket bucket, ProcessGroup group) {
-        return () -> AllReduceHook.meanAsync(bucket.buffer(), bucket.divisor(), group)
-                .await();
+        return () -> AllReduceHook.mean(bucket, bucket.divisor(), group).finish();
     }
 
     @Test

@@ -1,0 +1,70 @@
+package io.jrun.train.optim;
+
+import io.jrun.train.tensor.AtenOperator;
+import io.jrun.train.tensor.TensorMemory;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import org.bytedeco.pytorch.Scalar;
+import org.bytedeco.pytorch.Tensor;
+import org.bytedeco.pytorch.TensorVector;
+import org.bytedeco.pytorch.global.torch;
+
+/** The norm of gradients on a device, by kernels over lists of tensors. No method waits. */
+final class DeviceNorm {
+    private static final AtenOperator NORMS = AtenOperator.of("aten::_foreach_norm", "Scalar");
+    private static final AtenOperator MULTIPLY = AtenOperator.of("aten::_foreach_mul_", "Tensor");
+
+    private DeviceNorm() {}
+
+    static boolean isOnDevice(List<Tensor> gradients) {
+        return !gradients.isEmpty()
+                && !TensorMemory.device(gradients.getFirst()).isCpu();
+    }
+
+    /** The 2-norm of all gradients as one vector: a float64 tensor of one element. */
+    static Tensor of(List<Tensor> gradients) {
+        return torch.linalg_vector_norm(ofEach(gradients));
+    }
+
+    /** The 2-norms of the gradients as a float64 tensor of one dimension. */
+    static Tensor ofEach(List<Tensor> gradients) {
+        Tensor[] norms = new Tensor[gradients.size()];
+        byType(gradients).values().forEach(places -> {
+            List<Tensor> alike = NORMS.tensors(
+                    AtenOperator.list(places.stream().map(gradients::get).toList()),
+                    AtenOperator.number(2),
+                    AtenOperator.none());
+            for (int i = 0; i < alike.size(); i++) {
+                norms[places.get(i)] = alike.get(i).to(torch.ScalarType.Double);
+            }
+        });
+        return torch.stack(new TensorVector(norms));
+    }
+
+    /** Multiplies all gradients by {@code maximum / (norm + epsilon)}, if this factor is less than 1. */
+    static void scale(List<Tensor> gradients, Tensor norm, double maximum, double epsilon) {
+        Tensor factor = torch.full_like(norm, new Scalar(maximum))
+                .div(norm.add(new Scalar(epsilon)))
+                .clamp_max(new Scalar(1.0));
+        byType(gradients).values().forEach(places -> {
+            List<Tensor> alike = places.stream().map(gradients::get).toList();
+            boolean isNarrow = alike.getFirst().element_size() < Float.BYTES;
+            Tensor typed = isNarrow
+                    ? factor.to(torch.ScalarType.Float)
+                    : factor.to(alike.getFirst().scalar_type());
+            MULTIPLY.call(AtenOperator.list(alike), AtenOperator.tensor(typed));
+        });
+    }
+
+    /** The kernels work on tensors of one type: the places of the gradients of each type. */
+    private static Map<torch.ScalarType, List<Integer>> byType(List<Tensor> gradients) {
+        Map<torch.ScalarType, List<Integer>> places = new LinkedHashMap<>();
+        for (int i = 0; i < gradients.size(); i++) {
+            places.computeIfAbsent(gradients.get(i).scalar_type().intern(), _ -> new ArrayList<>())
+                    .add(i);
+        }
+        return places;
+    }
+}

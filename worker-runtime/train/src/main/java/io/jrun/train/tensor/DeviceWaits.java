@@ -1,0 +1,87 @@
+package io.jrun.train.tensor;
+
+import io.jrun.comm.Device;
+import io.jrun.comm.DeviceStream;
+import io.jrun.comm.Work;
+import java.util.List;
+import java.util.concurrent.atomic.LongAdder;
+import org.bytedeco.javacpp.PointerScope;
+import org.bytedeco.pytorch.NoGradGuard;
+import org.bytedeco.pytorch.Tensor;
+import org.bytedeco.pytorch.TensorVector;
+import org.bytedeco.pytorch.global.torch;
+
+/**
+ * The places at which training waits on the host for a device, and the way to order work without a wait. A wait stops
+ * the host until the device has done all its work, so the device then idles until the host has queued more. Packages
+ * that run in each step read numbers of tensors only here. Thread-safe.
+ */
+public final class DeviceWaits {
+    private static final LongAdder WAITS = new LongAdder();
+
+    private DeviceWaits() {}
+
+    /** The number of waits of this process for a device so far. Reads of tensors on the CPU are no waits. */
+    public static long count() {
+        return WAITS.sum();
+    }
+
+    /** The only element of a tensor. Waits if the tensor is on a device. */
+    public static double number(Tensor scalar) {
+        note(scalar);
+        return scalar.item_double();
+    }
+
+    /** The only element of a tensor of integers. Waits if the tensor is on a device. */
+    public static long integer(Tensor scalar) {
+        note(scalar);
+        return scalar.item_long();
+    }
+
+    /** The only element of a tensor of truth values. Waits if the tensor is on a device. */
+    public static boolean flag(Tensor scalar) {
+        note(scalar);
+        return scalar.item_bool();
+    }
+
+    /** All elements of some tensors, one after the other. Waits at most once. */
+    public static double[] numbers(List<Tensor> tensors) {
+        try (PointerScope _ = new PointerScope();
+                NoGradGuard _ = new NoGradGuard()) {
+            Tensor[] flat = tensors.stream()
+                    .map(tensor -> tensor.to(torch.ScalarType.Double).view(-1))
+                    .toArray(Tensor[]::new);
+            Tensor all = onHost(torch.cat(new TensorVector(flat)));
+            double[] values = new double[Math.toIntExact(all.numel())];
+            all.data_ptr_double().get(values);
+            return values;
+        }
+    }
+
+    /** The elements of a tensor in host memory: the tensor itself, or a copy for which the host waits. */
+    public static Tensor onHost(Tensor tensor) {
+        note(tensor);
+        return tensor.cpu();
+    }
+
+    private static void note(Tensor tensor) {
+        if (!TensorMemory.device(tensor).isCpu()) {
+            WAITS.increment();
+        }
+    }
+
+    /**
+     * Lets all that the program queues on a device from now on run after {@code work}. The host waits only if the work
+     * is on host memory.
+     *
+     * @param device the device of the buffers of the work
+     * @throws io.jrun.comm.CommException as {@link Work#awaitOn}
+     */
+    public static void order(Work work, Device device) {
+        if (device.isCpu()) {
+            work.await();
+        } else {
+            work.awaitOn(DeviceStream.defaultOf(device));
+        }
+    }
+}
