@@ -18,6 +18,7 @@ import io.jrun.train.mesh.DeviceMesh;
 import io.jrun.train.metrics.StepMetrics;
 import io.jrun.train.module.ModuleWrapper;
 import io.jrun.train.optim.GradientClipping;
+import io.jrun.train.tensor.DeferredNumber;
 import io.jrun.train.tensor.ModuleTensors;
 import java.time.Duration;
 import java.util.Collection;
@@ -25,7 +26,6 @@ import java.util.HashMap;
 import java.util.Locale;
 import java.util.Map;
 import java.util.Optional;
-import java.util.function.Consumer;
 import java.util.stream.Collectors;
 import org.bytedeco.pytorch.Tensor;
 import org.jspecify.annotations.Nullable;
@@ -40,12 +40,12 @@ final class DdpModel implements TrainedModel {
     private final @Nullable LocalSgd localSgd;
     private final @Nullable Float8Layers float8;
 
-    DdpModel(GptOptions options, DeviceMesh mesh, Consumer<LanguageModel> built) {
+    DdpModel(GptOptions options, DeviceMesh mesh, FiniteSteps checks) {
         ProcessGroup group = ParallelOptions.dataGroup(mesh);
         LanguageModel module = TrainedModel.build(options, ModuleWrapper.NONE);
         GptRecipe recipe = options.recipe();
         float8 = recipe.precision() == GptRecipe.Precision.FP8 ? new Float8Layers(module) : null;
-        built.accept(module);
+        checks.watch(module);
         exchange = recipe.exchange();
         model = new DistributedDataParallel<>(module, group, exchange.ddp());
         int neighbours = exchange.localSgdRanks();
@@ -56,7 +56,7 @@ final class DdpModel implements TrainedModel {
             optimizer = ZeroStates.stageOne(recipe.update(), model, group);
         } else {
             optimizer = GptOptimizer.of(recipe.update(), ModuleTensors.parameters(module), model.gradientMemory());
-            model.registerHook(withUpdate(hook, recipe.update()));
+            model.registerHook(checks.before(withUpdate(hook, recipe.update())));
         }
         state = new ShardedState(WholeParameters.of(module), ParallelOptions.shardAxis(mesh));
     }
@@ -134,11 +134,10 @@ final class DdpModel implements TrainedModel {
     }
 
     @Override
-    public double clip(double maximum) {
+    public DeferredNumber clip(double maximum) {
         return optimizer instanceof ZeroStates zero
-                ? zero.clip(maximum)
-                : GradientClipping.clipByGlobalNorm(
-                        ModuleTensors.parameters(model.module()).values(), maximum);
+                ? DeferredNumber.of(zero.clip(maximum))
+                : GradientClipping.clip(ModuleTensors.parameters(model.module()).values(), maximum);
     }
 
     @Override

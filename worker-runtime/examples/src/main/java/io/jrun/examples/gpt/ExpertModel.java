@@ -18,6 +18,7 @@ import io.jrun.train.mesh.MeshAxis;
 import io.jrun.train.mesh.Shard;
 import io.jrun.train.mesh.ShardedTensor;
 import io.jrun.train.metrics.StepMetrics;
+import io.jrun.train.tensor.DeferredNumber;
 import io.jrun.train.tensor.ModuleTensors;
 import java.time.Duration;
 import java.util.Collection;
@@ -114,8 +115,8 @@ final class ExpertModel implements TrainedModel {
     }
 
     @Override
-    public double clip(double maximum) {
-        return model.clipByGlobalNorm(maximum);
+    public DeferredNumber clip(double maximum) {
+        return DeferredNumber.of(model.clipByGlobalNorm(maximum));
     }
 
     @Override

@@ -1,21 +1,32 @@
 package io.jrun.examples.gpt;
 
+import io.jrun.comm.Device;
 import io.jrun.comm.ProcessGroup;
 import io.jrun.train.checkpoint.sharded.SavedCheckpoint;
 import io.jrun.train.checkpoint.sharded.StateDict;
+import io.jrun.train.ddp.CommunicationHook;
+import io.jrun.train.ddp.hook.BucketCheck;
+import io.jrun.train.precision.DeviceLossScaler;
 import io.jrun.train.precision.LossScaler;
 import io.jrun.train.precision.NonFiniteGuard;
 import io.jrun.train.precision.ScalePolicy;
+import io.jrun.train.tensor.DeviceWaits;
 import io.jrun.train.tensor.ModuleTensors;
+import io.jrun.train.tensor.TensorMemory;
 import java.util.Collection;
+import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.function.Supplier;
+import org.bytedeco.javacpp.PointerScope;
 import org.bytedeco.pytorch.Module;
 import org.bytedeco.pytorch.Tensor;
 import org.jspecify.annotations.Nullable;
 
-/** Decides whether a step may update the parameters: {@code --on-nonfinite}, and the loss scale of float16. */
+/**
+ * Decides whether a step may update the parameters: {@code --on-nonfinite}, and the loss scale of float16. For a model
+ * on a device the device decides, and the host reads the decisions where a step is reported and before a checkpoint.
+ */
 final class FiniteSteps implements AutoCloseable {
     private static final String SCALE_KEY = "loss_scale";
 
@@ -23,6 +34,10 @@ final class FiniteSteps implements AutoCloseable {
     private final ProcessGroup group;
     private final @Nullable LossScaler scaler;
     private @Nullable NonFiniteGuard guard;
+    private @Nullable BucketCheck deviceCheck;
+    private @Nullable DeviceLossScaler deviceScaler;
+    private @Nullable Tensor skip;
+    private @Nullable Device device;
     private long skipped;
     private Optional<String> unreported = Optional.empty();
 
@@ -35,6 +50,14 @@ final class FiniteSteps implements AutoCloseable {
 
     /** Checks the gradients of a module, before a parallelism adds its hooks. */
     void watch(Module module) {
+        Device ofModule = TensorMemory.device(
+                ModuleTensors.parameters(module).values().iterator().next());
+        if (!ofModule.isCpu()) {
+            device = ofModule;
+            recipe.onNonFinite().ifPresent(policy -> deviceCheck = new BucketCheck(policy, group, ofModule));
+            deviceScaler = scaler == null ? null : new DeviceLossScaler(ScalePolicy.DEFAULT, group, ofModule);
+            return;
+        }
         recipe.onNonFinite()
                 .ifPresent(policy -> guard = new NonFiniteGuard(policy, ModuleTensors.parameters(module), group));
     }
@@ -49,6 +72,11 @@ final class FiniteSteps implements AutoCloseable {
         recipe.onNonFinite().ifPresent(policy -> guard = NonFiniteGuard.afterPasses(policy, gradients, group));
     }
 
+    /** The hook that checks the gradients of a model on a device before {@code inner} exchanges them. */
+    CommunicationHook before(CommunicationHook inner) {
+        return deviceCheck == null ? inner : deviceCheck.before(inner);
+    }
+
     /** Checks a loss whose backward pass has ended. */
     void check(double loss) {
         if (guard != null) {
@@ -58,6 +86,12 @@ final class FiniteSteps implements AutoCloseable {
 
     /** Checks a loss. Returns the loss for the backward pass. */
     Tensor checked(Tensor loss) {
+        if (deviceCheck != null) {
+            deviceCheck.loss(loss);
+        }
+        if (deviceScaler != null) {
+            return deviceScaler.scale(loss);
+        }
         if (guard != null) {
             guard.checkLoss(loss);
         }
@@ -65,11 +99,16 @@ final class FiniteSteps implements AutoCloseable {
     }
 
     /**
-     * Whether the gradients of all ranks allow an update. The gradients then have no scale. Collective.
+     * Whether the gradients of all ranks allow an update. The gradients then have no scale. Collective. True for a model
+     * on a device: {@link #skip} then decides.
      *
      * @param gradients those that the optimizer of this rank uses
      */
     boolean mayUpdate(long step, Supplier<Collection<Tensor>> gradients) {
+        if (device != null) {
+            decideOnDevice(step, gradients);
+            return true;
+        }
         if (guard != null && !guard.mayStep(step)) {
             skip(guard.lastSkipped());
             return false;
@@ -86,13 +125,65 @@ final class FiniteSteps implements AutoCloseable {
         return isFinite;
     }
 
+    private void decideOnDevice(long step, Supplier<Collection<Tensor>> gradients) {
+        if (deviceScaler != null) {
+            skip = deviceScaler.unscale(gradients.get());
+            deviceScaler.update();
+        } else if (deviceCheck != null) {
+            skip = deviceCheck.endStep(step);
+        }
+    }
+
+    /** A float32 tensor on the device, 1 if the update of this step must change nothing; null if it must not be skipped. */
+    @Nullable
+    Tensor skip() {
+        return skip;
+    }
+
+    /** What {@link #found} needs, on the device; null if there is nothing. The caller frees the tensor. */
+    @Nullable
+    Tensor pending() {
+        try (PointerScope _ = new PointerScope()) {
+            if (deviceScaler != null) {
+                return TensorMemory.own(deviceScaler.skipped().clone());
+            }
+            return deviceCheck == null ? null : TensorMemory.own(deviceCheck.state());
+        }
+    }
+
+    /**
+     * Learns what the device has decided since the last call.
+     *
+     * @param pending the elements of {@link #pending}
+     * @throws io.jrun.train.precision.NonFiniteException if the training must stop
+     */
+    void found(double[] pending) {
+        long before = skipped;
+        skipped = deviceCheck == null ? (long) pending[0] : deviceCheck.found(pending);
+        if (skipped > before) {
+            unreported = Optional.of(
+                    deviceCheck == null
+                            ? (skipped - before) + " steps: a gradient is not finite with the loss scale"
+                            : deviceCheck.lastSkipped());
+        }
+    }
+
+    private void read() {
+        Tensor state = pending();
+        if (state != null) {
+            found(DeviceWaits.numbers(List.of(state)));
+            state.close();
+        }
+    }
+
     private void skip(String reason) {
         skipped++;
         unreported = Optional.of(reason);
     }
 
-    /** The number of skipped steps. */
+    /** The number of skipped steps. Waits for a device. */
     long skipped() {
+        read();
         return skipped;
     }
 
@@ -103,10 +194,12 @@ final class FiniteSteps implements AutoCloseable {
         return reason;
     }
 
+    /** Adds the loss scale to a checkpoint. Waits for a device, and throws if the training must stop. */
     void put(StateDict state) {
+        read();
         if (scaler != null) {
-            state.putText(
-                    SCALE_KEY, scaler.state().scale() + " " + scaler.state().goodSteps());
+            ScalePolicy.State scale = deviceScaler == null ? scaler.state() : deviceScaler.state();
+            state.putText(SCALE_KEY, scale.scale() + " " + scale.goodSteps());
         }
     }
 
@@ -114,7 +207,11 @@ final class FiniteSteps implements AutoCloseable {
         String text = saved.texts().get(SCALE_KEY);
         if (scaler != null && text != null) {
             String[] parts = text.split(" ", 2);
-            scaler.load(new ScalePolicy.State(Float.parseFloat(parts[0]), Integer.parseInt(parts[1])));
+            ScalePolicy.State scale = new ScalePolicy.State(Float.parseFloat(parts[0]), Integer.parseInt(parts[1]));
+            scaler.load(scale);
+            if (deviceScaler != null) {
+                deviceScaler.load(scale);
+            }
         }
     }
 
@@ -122,6 +219,12 @@ final class FiniteSteps implements AutoCloseable {
     public void close() {
         if (guard != null) {
             guard.close();
+        }
+        if (deviceCheck != null) {
+            deviceCheck.close();
+        }
+        if (deviceScaler != null) {
+            deviceScaler.close();
         }
     }
 }

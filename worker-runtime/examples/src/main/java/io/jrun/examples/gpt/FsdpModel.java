@@ -10,6 +10,7 @@ import io.jrun.train.fsdp.FsdpStep;
 import io.jrun.train.fsdp.FullyShardedDataParallel;
 import io.jrun.train.mesh.DeviceMesh;
 import io.jrun.train.metrics.StepMetrics;
+import io.jrun.train.tensor.DeferredNumber;
 import java.time.Duration;
 import java.util.Collection;
 import java.util.Locale;
@@ -118,8 +119,8 @@ final class FsdpModel implements TrainedModel {
     }
 
     @Override
-    public double clip(double maximum) {
-        return parallel.clipByGlobalNorm(maximum);
+    public DeferredNumber clip(double maximum) {
+        return DeferredNumber.of(parallel.clipByGlobalNorm(maximum));
     }
 
     /** The waits are spread over the passes. The report shows the waits as one span at the end of the step. */

@@ -6,6 +6,7 @@ import io.jrun.train.checkpoint.sharded.ShardedState;
 import io.jrun.train.checkpoint.sharded.StateDict;
 import io.jrun.train.optim.FlatOptimizer;
 import io.jrun.train.optim.LearningRateSchedule;
+import io.jrun.train.tensor.DeviceWaits;
 import java.lang.foreign.MemorySegment;
 import java.util.Collection;
 import java.util.List;
@@ -37,6 +38,18 @@ sealed interface GptOptimizer extends AutoCloseable
 
     /** Updates the parameters. */
     void step();
+
+    /**
+     * Updates the parameters, unless the device finds {@code skip} to be 1. An optimizer without a kernel that reads
+     * {@code skip} waits for the device.
+     *
+     * @param skip a float32 tensor of one element on the device of the parameters
+     */
+    default void step(Tensor skip) {
+        if (DeviceWaits.number(skip) == 0) {
+            step();
+        }
+    }
 
     /**
      * Adds this rank's parts of the parameters, or of their averages, to a checkpoint.
@@ -190,6 +203,11 @@ sealed interface GptOptimizer extends AutoCloseable
             } else {
                 optimizer.step();
             }
+        }
+
+        @Override
+        public void step(Tensor skip) {
+            optimizer.step(skip);
         }
 
         @Override

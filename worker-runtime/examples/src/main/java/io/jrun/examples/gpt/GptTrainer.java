@@ -1,5 +1,6 @@
 package io.jrun.examples.gpt;
 
+import io.jrun.comm.Device;
 import io.jrun.comm.ProcessGroup;
 import io.jrun.comm.World;
 import io.jrun.models.transformer.LanguageModel;
@@ -11,6 +12,9 @@ import io.jrun.train.mesh.ShardedTensor;
 import io.jrun.train.metrics.StepMetrics;
 import io.jrun.train.metrics.StepPhase;
 import io.jrun.train.precision.Autocast;
+import io.jrun.train.tensor.DeferredNumber;
+import io.jrun.train.tensor.ModuleTensors;
+import io.jrun.train.tensor.TensorMemory;
 import io.jrun.train.token.TokenBatch;
 import java.util.LinkedHashMap;
 import java.util.Map;
@@ -29,8 +33,12 @@ final class GptTrainer implements AutoCloseable {
     private final @Nullable ParameterAverage average;
     private final TrainingReport report;
     private final MeanLoss meanLoss;
+    /** The numbers of a model on a device; null on the CPU. */
+    private final @Nullable DeviceNumbers numbers;
+
     private final @Nullable ReplicaCheck replicas;
     private long checkedStep;
+    private double lastLoss;
     private double gradientNorm = Double.NaN;
 
     /** @param mesh has the axes of {@link ParallelOptions} */
@@ -40,7 +48,7 @@ final class GptTrainer implements AutoCloseable {
         ProcessGroup group = ParallelOptions.gradientGroup(mesh);
         this.dataRanks = ParallelOptions.dataGroup(mesh).size();
         checks = new FiniteSteps(recipe, options.parallel().sharesLayers() ? world.group() : group);
-        model = TrainedModel.of(options, mesh, checks::watch);
+        model = TrainedModel.of(options, mesh, checks);
         if (model instanceof MeshModel pipeline) {
             checks.watchAfterPasses(pipeline.checkedGradients());
         }
@@ -49,6 +57,9 @@ final class GptTrainer implements AutoCloseable {
                 : null;
         report = new TrainingReport(options, model.activeParameterCount(), world);
         meanLoss = new MeanLoss(group);
+        Device device = TensorMemory.device(
+                ModuleTensors.parameters(model.module()).values().iterator().next());
+        numbers = device.isCpu() ? null : new DeviceNumbers(group, device);
         replicas = hasReplicas(options)
                 ? ReplicaCheck.of(mesh, locals(model.state().parameters()))
                 : null;
@@ -80,26 +91,33 @@ final class GptTrainer implements AutoCloseable {
     }
 
     /**
-     * Makes step {@code number}, from 1, and then the comparison of {@code --check-replicas} that is due. Returns the
-     * loss of this rank.
+     * Makes step {@code number}, from 1, and then the comparison of {@code --check-replicas} that is due. Does not wait
+     * for a device.
      *
      * @throws io.jrun.train.mesh.ReplicaException if copies of parameters differ
      */
-    double step(long number, Supplier<TokenBatch> batches) {
+    void step(long number, Supplier<TokenBatch> batches) {
         StepMetrics metrics = report.metrics();
         metrics.begin(number);
-        double loss;
         try (TrainedModel.Scope scope = model.step()) { // frees the native memory of this step at its end
+            lastLoss = 0;
+            if (numbers != null) {
+                numbers.begin();
+            }
             model.optimizer().clear();
             model.optimizer().setRate(options.schedule(), number - 1);
             Supplier<TokenBatch> timed = () -> read(batches);
-            loss = model instanceof MeshModel pipeline ? run(pipeline, timed) : passes(scope, timed);
+            if (model instanceof MeshModel pipeline) {
+                lastLoss = run(pipeline, timed);
+            } else {
+                passes(scope, timed);
+            }
             model.recordCommunication(metrics);
             if (checks.mayUpdate(number, model::gradients)) {
                 try (var _ = metrics.phase(StepPhase.OPTIMIZER)) {
                     update(number);
                 }
-                meanLoss.add(loss);
+                addToMean();
             }
         }
         metrics.end((long) options.microBatch()
@@ -110,7 +128,19 @@ final class GptTrainer implements AutoCloseable {
         if (every > 0 && number % every == 0) {
             checkReplicas(number);
         }
-        return loss;
+    }
+
+    private void addToMean() {
+        if (numbers != null) {
+            numbers.end(checks.skip());
+        } else {
+            meanLoss.add(lastLoss);
+        }
+    }
+
+    /** The loss of this rank in the last step. Waits for a device. */
+    double lastLoss() {
+        return numbers == null ? lastLoss : numbers.lastLoss();
     }
 
     /** Ends step {@code number}, for which this rank has no batch. The gradients are those of the other ranks. */
@@ -128,18 +158,17 @@ final class GptTrainer implements AutoCloseable {
     }
 
     /** All passes of a step. The gradients are then the means over all ranks. */
-    private double passes(TrainedModel.Scope scope, Supplier<TokenBatch> batches) {
-        double loss = 0;
+    private void passes(TrainedModel.Scope scope, Supplier<TokenBatch> batches) {
         for (int i = 1; i < recipe.accumulate(); i++) {
             try (TrainedModel.Pause _ = model.noSync()) {
-                loss += pass(scope, batches);
+                pass(scope, batches);
             }
         }
-        return loss + pass(scope, batches);
+        pass(scope, batches);
     }
 
-    /** Forward and backward pass of one batch. Returns the batch's part of the loss. */
-    private double pass(TrainedModel.Scope scope, Supplier<TokenBatch> batches) {
+    /** Forward and backward pass of one batch. Adds the batch's part to the loss of the step. */
+    private void pass(TrainedModel.Scope scope, Supplier<TokenBatch> batches) {
         StepMetrics metrics = report.metrics();
         TokenBatch batch = batches.get();
         Tensor loss;
@@ -150,7 +179,11 @@ final class GptTrainer implements AutoCloseable {
         try (var _ = metrics.phase(StepPhase.BACKWARD)) {
             scope.backward(checked);
         }
-        return loss.item_double();
+        if (numbers != null) {
+            numbers.add(loss);
+        } else {
+            lastLoss += loss.item_double();
+        }
     }
 
     private TokenBatch read(Supplier<TokenBatch> batches) {
@@ -171,14 +204,27 @@ final class GptTrainer implements AutoCloseable {
     private void update(long number) {
         double limit = recipe.update().clip();
         if (limit > 0) {
-            gradientNorm = model.clip(limit);
+            setNorm(model.clip(limit));
         } else if (options.reportsAfter(number)) {
-            gradientNorm = model.clip(Double.POSITIVE_INFINITY); // Changes no gradient.
+            setNorm(model.clip(Double.POSITIVE_INFINITY)); // Changes no gradient.
         }
-        model.optimizer().step();
+        Tensor skip = checks.skip();
+        if (skip == null) {
+            model.optimizer().step();
+        } else {
+            model.optimizer().step(skip);
+        }
         model.stepDone();
         if (average != null) {
             average.average().update();
+        }
+    }
+
+    private void setNorm(DeferredNumber norm) {
+        if (numbers != null) {
+            numbers.setNorm(norm);
+        } else {
+            gradientNorm = norm.value();
         }
     }
 
@@ -208,9 +254,19 @@ final class GptTrainer implements AutoCloseable {
         }
     }
 
-    /** Reports the mean loss of all ranks since the last report, and returns it. Collective. */
+    /**
+     * Reports the mean loss of all ranks since the last report, and returns it. Collective. Waits for a device once: the
+     * only wait of a training step.
+     */
     double report(long number) {
-        double loss = meanLoss.takeOverRanks();
+        double loss;
+        if (numbers != null) {
+            DeviceNumbers.Report found = numbers.take(checks);
+            loss = found.loss();
+            gradientNorm = found.norm();
+        } else {
+            loss = meanLoss.takeOverRanks();
+        }
         report.report(number, loss, gradientNorm, options.schedule().at(number - 1));
         return loss;
     }
@@ -248,6 +304,9 @@ final class GptTrainer implements AutoCloseable {
         report.close();
         model.close();
         checks.close();
+        if (numbers != null) {
+            numbers.close();
+        }
         if (average != null) {
             average.close();
         }

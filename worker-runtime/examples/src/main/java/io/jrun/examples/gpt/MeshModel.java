@@ -20,6 +20,7 @@ import io.jrun.train.pipeline.PipelineParallel;
 import io.jrun.train.pipeline.StageLayers;
 import io.jrun.train.pipeline.schedule.ScheduleException;
 import io.jrun.train.precision.Autocast;
+import io.jrun.train.tensor.DeferredNumber;
 import io.jrun.train.tensorparallel.TensorParallel;
 import io.jrun.train.token.TokenBatch;
 import java.lang.foreign.MemorySegment;
@@ -214,8 +215,8 @@ final class MeshModel implements TrainedModel {
     }
 
     @Override
-    public double clip(double maximum) {
-        return pipeline.clipByGlobalNorm(maximum);
+    public DeferredNumber clip(double maximum) {
+        return DeferredNumber.of(pipeline.clipByGlobalNorm(maximum));
     }
 
     /** Adds also the computations of this rank's stages. */

@@ -203,7 +203,7 @@ public final class TrainGpt {
             Progress progress,
             LongConsumer done) {
         for (long step = firstStep + 1; step <= options.steps(); step++) {
-            double _ = trainer.step(step, () -> TokenBatch.of(loader.next()));
+            trainer.step(step, () -> TokenBatch.of(loader.next()));
             done.accept(step);
             if (options.reportsAfter(step)) {
                 progress.report(step, trainer.report(step));

@@ -7,6 +7,7 @@ import io.jrun.train.ddp.JoinOptions;
 import io.jrun.train.mesh.DeviceMesh;
 import io.jrun.train.metrics.StepMetrics;
 import io.jrun.train.module.ModuleWrapper;
+import io.jrun.train.tensor.DeferredNumber;
 import io.jrun.train.tensor.ModuleTensors;
 import io.jrun.train.token.TokenBatch;
 import java.time.Duration;
@@ -98,8 +99,11 @@ interface TrainedModel extends AutoCloseable {
     /** Opens a scope in which gradients add up on each rank. */
     Pause noSync();
 
-    /** Bounds the gradients by their norm over the whole model, and returns the norm before. */
-    double clip(double maximum);
+    /**
+     * Bounds the gradients by their norm over the whole model, and returns the norm before, which is valid until the end
+     * of the step.
+     */
+    DeferredNumber clip(double maximum);
 
     /** The gradients that the optimizer of this rank uses, after a backward pass. */
     default Collection<Tensor> gradients() {
@@ -162,19 +166,19 @@ interface TrainedModel extends AutoCloseable {
     /**
      * The model that the options ask for. Collective.
      *
-     * @param built gets the module before the parallelism adds hooks to it
+     * @param checks get the module before the parallelism adds hooks to it
      */
-    static TrainedModel of(GptOptions options, DeviceMesh mesh, Consumer<LanguageModel> built) {
+    static TrainedModel of(GptOptions options, DeviceMesh mesh, FiniteSteps checks) {
         if (options.parallel().sharesLayers()) {
             return new MeshModel(options, mesh);
         }
         if (options.model().experts().interval() > 0) {
-            return new ExpertModel(options, mesh, built);
+            return new ExpertModel(options, mesh, checks::watch);
         }
         return switch (options.parallel().zeroStage()) {
-            case 0, 1 -> new DdpModel(options, mesh, built);
-            case 2 -> new ZeroModel(options, mesh, built);
-            default -> new FsdpModel(options, mesh, built);
+            case 0, 1 -> new DdpModel(options, mesh, checks);
+            case 2 -> new ZeroModel(options, mesh, checks::watch);
+            default -> new FsdpModel(options, mesh, checks::watch);
         };
     }
 

@@ -12,7 +12,6 @@ final class UnevenTraining {
     private final DataLoader<long[]> loader;
     private final Progress progress;
     private long step;
-    private double lastLoss;
 
     UnevenTraining(GptOptions options, GptTrainer trainer, DataLoader<long[]> loader, Progress progress) {
         this.options = options;
@@ -34,17 +33,17 @@ final class UnevenTraining {
             progress.print("the training ends after step " + step + ": " + e.getMessage());
         }
         if (step % options.logEvery() != 0) {
-            progress.report(step, lastLoss);
+            progress.report(step, trainer.lastLoss());
         }
         progress.print(String.format(Locale.ROOT, "mean loss of all batches %.4f", trainer.report(step)));
     }
 
     private void ownSteps() {
         loader.epoch().forEach(batch -> {
-            lastLoss = trainer.step(step + 1, () -> TokenBatch.of(batch));
+            trainer.step(step + 1, () -> TokenBatch.of(batch));
             step++;
             if (step % options.logEvery() == 0) {
-                progress.report(step, lastLoss); // The loss of this rank: other ranks may have no batch left.
+                progress.report(step, trainer.lastLoss()); // The loss of this rank: other ranks may have no batch left.
             }
         });
     }

@@ -6,6 +6,7 @@ import io.jrun.train.ddp.DdpOptions;
 import io.jrun.train.mesh.DeviceMesh;
 import io.jrun.train.metrics.StepMetrics;
 import io.jrun.train.module.ModuleWrapper;
+import io.jrun.train.tensor.DeferredNumber;
 import io.jrun.train.zero.ZeroDataParallel;
 import java.time.Duration;
 import java.util.Collection;
@@ -66,8 +67,8 @@ final class ZeroModel implements TrainedModel {
     }
 
     @Override
-    public double clip(double maximum) {
-        return optimizer.clip(maximum);
+    public DeferredNumber clip(double maximum) {
+        return DeferredNumber.of(optimizer.clip(maximum));
     }
 
     /** The waits are spread over the backward pass; they count as one span at its end. */

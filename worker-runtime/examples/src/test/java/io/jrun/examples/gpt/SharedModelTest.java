@@ -122,7 +122,7 @@ class SharedModelTest {
                         Checkpoints checkpoints =
                                 Checkpoints.open(whole, world, 2, "text", trainer, loader, Progress.SILENT)) {
                     assertThatThrownBy(() -> checkpoints.protect(0, done -> {
-                                double _ = trainer.step(1, () -> TokenBatch.of(loader.next()));
+                                trainer.step(1, () -> TokenBatch.of(loader.next()));
                                 done.accept(1);
                                 stopInTheExchange(trainer, whole.schedule(), loader, mesh);
                             }))

@@ -238,7 +238,7 @@ class TrainGptTest {
                             DataLoaderOptions.training(options.microBatch(), options.seed()));
                     Checkpoints checkpoints =
                             Checkpoints.open(options, world, 2, "text", trainer, loader, Progress.SILENT)) {
-                double _ = trainer.step(1, () -> TokenBatch.of(loader.next()));
+                trainer.step(1, () -> TokenBatch.of(loader.next()));
                 trainer.checkReplicas(1);
                 if (world.rank() == 1) {
                     MemorySegment changed = TensorMemory.segment(
