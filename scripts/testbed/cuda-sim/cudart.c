@@ -86,7 +86,7 @@ void simcuda_log(const char *format, ...) {
     }
     char line[512], thread[17] = "";
     prctl(PR_GET_NAME, thread);
-    int n = snprintf(line, sizeof line, "%d\t%d\t%s\t", getpid(), gettid(), thread);
+    int n = snprintf(line, sizeof line, "%d\t%d\t%s\t%d\t", getpid(), gettid(), thread, current);
     va_list values;
     va_start(values, format);
     n += vsnprintf(line + n, sizeof line - n - 1, format, values);
@@ -285,6 +285,21 @@ int simcuda_enqueue(void *handle, void (*run)(void *), void *argument) {
 
 static void pauseStream(void *micros) { usleep((long) micros); }
 int simcuda_delay(void *stream, long micros) { return simcuda_enqueue(stream, pauseStream, (void *) micros); }
+
+static long releases;
+static void awaitRelease(void *before) {
+    pthread_mutex_lock(&lock);
+    while (releases == (long) before) pthread_cond_wait(&changed, &lock);
+    pthread_mutex_unlock(&lock);
+}
+int simcuda_hold(void *stream) { return simcuda_enqueue(stream, awaitRelease, (void *) releases); }
+int simcuda_release(void) {
+    pthread_mutex_lock(&lock);
+    releases++;
+    pthread_cond_broadcast(&changed);
+    pthread_mutex_unlock(&lock);
+    return SUCCESS;
+}
 
 int cudaStreamCreateWithFlags(void **handle, unsigned flags) {
     ENTER();

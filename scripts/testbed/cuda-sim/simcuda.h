@@ -1,10 +1,16 @@
-// What the simulated NCCL uses of the simulated CUDA runtime. Tests call the first three functions too.
+// What the simulated NCCL uses of the simulated CUDA runtime. Tests call the first functions too.
 #ifndef SIMCUDA_H
 #define SIMCUDA_H
 #include <stddef.h>
 
 // Queues a pause of a stream, in place of a kernel that runs for this time. Returns a CUDA error.
 int simcuda_delay(void *stream, long micros);
+
+// Queues a pause of a stream until the next simcuda_release. Returns a CUDA error.
+int simcuda_hold(void *stream);
+
+// Ends all pauses of simcuda_hold.
+int simcuda_release(void);
 
 // Changes a setting of this process: the name and the value of an environment variable of scripts/testbed/cuda.
 int simcuda_set(const char *name, const char *value);

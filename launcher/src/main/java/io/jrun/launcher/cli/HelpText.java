@@ -76,7 +76,8 @@ public final class HelpText {
         HelpPage page = new HelpPage("jrun [options] PROGRAM [args...]", "jrun COMMAND [options]")
                 .about(
                         "",
-                        "Starts PROGRAM, a runnable jar or any executable, once for each rank, and watches all ranks."
+                        "Starts PROGRAM, a runnable jar, a Java source file or any executable, once for each rank, and"
+                                + " watches all ranks."
                                 + " The first failure stops the job on all hosts; jrun reports the cause and ends with"
                                 + " the exit code of the rank that failed. Everything after PROGRAM belongs to the"
                                 + " program. In these words ${rank} and ${local_rank} stand for the worker's numbers;"
@@ -105,7 +106,7 @@ public final class HelpText {
     public static String brief() {
         HelpPage page = new HelpPage("jrun [options] PROGRAM [args...]", "jrun COMMAND [options]")
                 .about(
-                        "Starts PROGRAM, a runnable jar or any executable, once for each rank. Examples:",
+                        "Starts PROGRAM, a runnable jar, a Java source file or any executable, once for each rank. Examples:",
                         "  jrun --nproc-per-node=2 train.jar --epochs 3      two workers on this machine",
                         "  jrun --nproc-per-node=gpu python3 train.py        a worker for each GPU, torchrun's"
                                 + " environment",

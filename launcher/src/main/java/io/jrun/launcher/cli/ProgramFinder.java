@@ -5,6 +5,8 @@ import io.jrun.agent.node.SearchPath;
 import io.jrun.launcher.blas.MklJars;
 import io.jrun.launcher.job.Program;
 import io.jrun.launcher.job.UsageException;
+import io.jrun.launcher.source.SourceCompiler;
+import io.jrun.launcher.source.SourceProgram;
 import java.io.IOException;
 import java.io.InputStream;
 import java.nio.file.Files;
@@ -21,6 +23,8 @@ final class ProgramFinder {
     /** The names of the commands that run a program in other launchers. jrun has no such command. */
     private static final Set<String> RUN = Set.of("run", "exec", "launch", "start");
 
+    private static final String ENABLE_PREVIEW = "--enable-preview";
+
     private final ResolvedOptions settings;
     private final CommandContext commandContext;
 
@@ -34,9 +38,13 @@ final class ProgramFinder {
         if (word.isBlank()) {
             throw new UsageException("PROGRAM is '" + word + "'; name a jar or an executable.");
         }
+        if (isSource(word)) {
+            return source(word, args);
+        }
         if (isJava(word)) {
             return java(word, args);
         }
+        refuseOtherSources(word);
         refuseOptionsOfJava(word);
         Optional<List<String>> python = python(word);
         return python.isPresent()
@@ -99,6 +107,7 @@ final class ProgramFinder {
         }
         Path path = commandContext.resolve(word);
         return word.endsWith(".jar")
+                || isSource(word)
                 || isZip(path)
                 || (settings.has(LaunchOption.MAIN_CLASS) && Files.isDirectory(path));
     }
@@ -127,26 +136,93 @@ final class ProgramFinder {
         List<String> classPath = new ArrayList<>();
         classPath.add(path.toString());
         classPath.addAll(manifest.classPath());
-        for (String paths : settings.all(LaunchOption.CLASSPATH)) {
-            Stream.of(paths.split(":"))
-                    .filter(part -> !part.isEmpty())
-                    .forEach(part -> classPath.add(classPathEntry(part)));
-        }
-        List<String> jvmOptions = new ArrayList<>();
-        if (settings.text(LaunchOption.BLAS, "").equals("mkl")) {
-            MklJars.of(commandContext.environment()).paths().forEach(jar -> classPath.add(jar.toString()));
-            jvmOptions.add(MklJars.JVM_OPTION);
-        }
-        jvmOptions.addAll(jvmOptions());
-        Program.JavaProgram program = new Program.JavaProgram(
-                path.toString(), javaHome(), classPath, mainClass, manifest.options(), jvmOptions, args);
-        Path runtime = commandContext.home().resolve("lib/runtime");
-        if (!ofImage && MainClassCheck.isMissing(mainClass, classPath, runtime, program.jvmOptions())) {
+        classPath.addAll(userClassPath());
+        Program.JavaProgram program = javaProgram(path, classPath, mainClass, manifest.options(), args);
+        if (!ofImage && MainClassCheck.isMissing(mainClass, classPath, runtime(), program.jvmOptions())) {
             throw new UsageException(
                     word + ": the main class '" + mainClass + "' is neither in the jar nor on the class path."
                             + " Name one with --main-class, or add its jar with --classpath.");
         }
         return program;
+    }
+
+    private Path runtime() {
+        return commandContext.home().resolve("lib/runtime");
+    }
+
+    private List<String> userClassPath() {
+        return settings.all(LaunchOption.CLASSPATH).stream()
+                .flatMap(paths -> Stream.of(paths.split(":")))
+                .filter(part -> !part.isEmpty())
+                .map(this::classPathEntry)
+                .toList();
+    }
+
+    private Program.JavaProgram javaProgram(
+            Path path, List<String> classPath, String mainClass, List<String> manifestOptions, List<String> args) {
+        List<String> all = new ArrayList<>(classPath);
+        List<String> jvmOptions = new ArrayList<>();
+        if (settings.text(LaunchOption.BLAS, "").equals("mkl")) {
+            MklJars.of(commandContext.environment()).paths().forEach(jar -> all.add(jar.toString()));
+            jvmOptions.add(MklJars.JVM_OPTION);
+        }
+        jvmOptions.addAll(jvmOptions());
+        return new Program.JavaProgram(path.toString(), javaHome(), all, mainClass, manifestOptions, jvmOptions, args);
+    }
+
+    private boolean isSource(String word) {
+        return word.endsWith(".java")
+                && !settings.isOn(LaunchOption.NO_JAVA)
+                && !settings.isOn(LaunchOption.MODULE)
+                && !settings.isOn(LaunchOption.RUN_PATH);
+    }
+
+    /** Compiles a source file. The class path of the workers is the jar of the result. */
+    private Program source(String word, List<String> args) {
+        Path path = commandContext.resolve(word);
+        if (!Files.isRegularFile(path)) {
+            throw isOfImage(word, path)
+                    ? new UsageException(word + ": jrun compiles a source file on this machine, which does not have"
+                            + " the file. Name a file of this machine, or a jar of the image.")
+                    : missing(word, path);
+        }
+        List<String> given = userClassPath();
+        List<Path> classPath = new ArrayList<>();
+        try (Stream<Path> jars = Files.list(runtime())) {
+            jars.filter(jar -> jar.toString().endsWith(".jar")).sorted().forEach(classPath::add);
+        } catch (IOException e) {
+            throw new UsageException("this installation of jrun has no " + runtime() + ". Install jrun again.");
+        }
+        given.forEach(entry -> classPath.add(Path.of(entry)));
+        List<String> options = jvmOptions().contains(ENABLE_PREVIEW)
+                ? List.of(
+                        ENABLE_PREVIEW,
+                        "--release",
+                        Integer.toString(Runtime.version().feature()))
+                : List.of();
+        SourceProgram compiled = new SourceCompiler(commandContext.environment(), System.err::println)
+                .compile(word, path, classPath, options);
+        List<String> all = new ArrayList<>();
+        all.add(compiled.jar().toString());
+        compiled.dependencies().forEach(jar -> all.add(jar.toString()));
+        all.addAll(given);
+        String mainClass = settings.text(LaunchOption.MAIN_CLASS, compiled.mainClass());
+        return javaProgram(path, all, mainClass, List.of(), args);
+    }
+
+    /** Other languages of the JVM have no compiler in the JDK. */
+    private void refuseOtherSources(String word) {
+        if (settings.isOn(LaunchOption.NO_JAVA)) {
+            return;
+        }
+        if (word.endsWith(".kt") || word.endsWith(".kts")) {
+            throw new UsageException(word + ": jrun compiles Java, not Kotlin. Run 'kotlinc " + word
+                    + " -cp \"$(jrun classpath)\" -include-runtime -d train.jar', then 'jrun train.jar'.");
+        }
+        if (word.endsWith(".scala") || word.endsWith(".sc")) {
+            throw new UsageException(word + ": jrun compiles Java, not Scala. Run 'scala-cli --power package " + word
+                    + " --jar \"$(jrun classpath)\" --assembly -o train.jar', then 'jrun train.jar'.");
+        }
     }
 
     private JarManifest manifest(String word, Path path) {
@@ -177,8 +253,9 @@ final class ProgramFinder {
         }
         String front = word.substring(0, word.lastIndexOf('/') + 1);
         try (Stream<Path> files = Files.list(parent)) {
-            return files.map(file -> front + file.getFileName())
-                    .filter(name -> name.endsWith(".jar"))
+            return files.filter(file -> !file.equals(path))
+                    .map(file -> front + file.getFileName())
+                    .filter(name -> name.endsWith(".jar") || name.endsWith(".java"))
                     .sorted()
                     .toList();
         } catch (IOException e) {

@@ -18,8 +18,10 @@ public sealed interface Program {
     /**
      * A Java program.
      *
+     * @param path a jar, a folder of classes, or a source file
      * @param javaHome the JDK of the workers, empty for the JDK of the agent
-     * @param classPath the user's jars and folders as absolute paths, the program itself first
+     * @param classPath the user's jars and folders as absolute paths, the program itself first; of a source
+     *     file the jar of its classes
      * @param manifestOptions JVM options from the manifest of the jar
      * @param jvmOptions the user's JVM options, which override all others
      */
@@ -43,7 +45,11 @@ public sealed interface Program {
         public List<String> shortCommand() {
             List<String> command = new ArrayList<>(List.of("java"));
             command.addAll(jvmOptions);
-            command.addAll(List.of("-cp", path, mainClass));
+            if (path.endsWith(".java")) {
+                command.add(path);
+            } else {
+                command.addAll(List.of("-cp", path, mainClass));
+            }
             command.addAll(args);
             return command;
         }

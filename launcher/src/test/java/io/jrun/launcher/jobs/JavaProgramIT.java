@@ -38,6 +38,33 @@ class JavaProgramIT extends RealJobs {
     }
 
     @Test
+    void aSourceFileIsCompiledOnceForAllRanks() throws IOException {
+        jrun.with("XDG_CACHE_HOME", folder.resolve("cache").toString());
+        Files.writeString(folder.resolve("Greeting.java"), "class Greeting { static final String TEXT = \"hello \"; }");
+        Files.writeString(folder.resolve("Greet.java"), """
+                import io.jrun.comm.Distributed;
+
+                void main(String[] args) {
+                    try (var world = Distributed.init()) {
+                        System.out.println(Greeting.TEXT + args[0] + " of " + world.size());
+                    }
+                }
+                """);
+        Result result = jrun.run("--nproc-per-node=2", "Greet.java", "${rank}");
+        assertThat(result.err()).isEmpty();
+        assertThat(result.sortedOut()).hasSize(2).first().asString().endsWith("hello 0 of 2");
+
+        Files.writeString(folder.resolve("Greet.java"), "void main() { undefined(); }");
+        Result wrong = jrun.run("--nproc-per-node=2", "Greet.java");
+        assertThat(wrong.exitCode()).isEqualTo(2);
+        assertThat(wrong.err())
+                .containsOnlyOnce("Greet.java:1: error: cannot find symbol")
+                .endsWith("jrun: Greet.java does not compile; the compiler's messages are above.\n");
+        assertThat(jrun.run("Greet.kt").err())
+                .startsWith("jrun: Greet.kt: jrun compiles Java, not Kotlin. Run 'kotlinc ");
+    }
+
+    @Test
     void uncaughtExceptionIsReportedOnceWithItsStack() {
         Jars.program(folder.resolve("boom.jar"), "Boom", """
                 public class Boom {

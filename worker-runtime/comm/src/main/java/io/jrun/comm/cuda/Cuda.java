@@ -94,53 +94,99 @@ public final class Cuda {
     public int devices() {
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment count = arena.allocate(JAVA_INT);
-            return call(deviceCount, count) == SUCCESS ? count.get(JAVA_INT, 0) : 0;
+            return (int) deviceCount.invokeExact(count) == SUCCESS ? count.get(JAVA_INT, 0) : 0;
+        } catch (Throwable e) {
+            throw NativeLibrary.unchecked(e);
         }
     }
 
     /** Makes {@code device} the current device of this thread. */
     public void use(int device) {
-        check(call(setDevice, device), "cudaSetDevice(" + device + ")");
+        int code;
+        try {
+            code = (int) setDevice.invokeExact(device);
+        } catch (Throwable e) {
+            throw NativeLibrary.unchecked(e);
+        }
+        if (code != SUCCESS) {
+            check(code, "cudaSetDevice(" + device + ")");
+        }
     }
 
     /** A stream that neither waits for the default stream nor lets the default stream wait. */
     public MemorySegment stream() {
-        return made(createStream, "cudaStreamCreateWithFlags", NON_BLOCKING_STREAM);
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment place = arena.allocate(ADDRESS);
+            check((int) createStream.invokeExact(place, NON_BLOCKING_STREAM), "cudaStreamCreateWithFlags");
+            return place.get(ADDRESS, 0);
+        } catch (Throwable e) {
+            throw NativeLibrary.unchecked(e);
+        }
     }
 
     /** Destroys a stream of {@link #stream}. Work on the stream still ends. */
     public void destroyStream(MemorySegment stream) {
-        int _ = call(destroyStream, stream);
+        try {
+            int _ = (int) destroyStream.invokeExact(stream);
+        } catch (Throwable e) {
+            throw NativeLibrary.unchecked(e);
+        }
     }
 
     /** Makes an event without times. */
     public MemorySegment event() {
-        return made(createEvent, "cudaEventCreateWithFlags", WITHOUT_TIMES);
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment place = arena.allocate(ADDRESS);
+            check((int) createEvent.invokeExact(place, WITHOUT_TIMES), "cudaEventCreateWithFlags");
+            return place.get(ADDRESS, 0);
+        } catch (Throwable e) {
+            throw NativeLibrary.unchecked(e);
+        }
     }
 
     /** Destroys an event of {@link #event}. */
     public void destroyEvent(MemorySegment event) {
-        int _ = call(destroyEvent, event);
+        try {
+            int _ = (int) destroyEvent.invokeExact(event);
+        } catch (Throwable e) {
+            throw NativeLibrary.unchecked(e);
+        }
     }
 
     /** Makes {@code event} stand for all work that is queued on {@code stream} now. */
     public void record(MemorySegment event, MemorySegment stream) {
-        check(call(recordEvent, event, stream), "cudaEventRecord");
+        try {
+            check((int) recordEvent.invokeExact(event, stream), "cudaEventRecord");
+        } catch (Throwable e) {
+            throw NativeLibrary.unchecked(e);
+        }
     }
 
     /** Makes later work of {@code stream} run after the work before {@code event}. The caller does not wait. */
     public void await(MemorySegment stream, MemorySegment event) {
-        check(call(awaitEvent, stream, event, 0), "cudaStreamWaitEvent");
+        try {
+            check((int) awaitEvent.invokeExact(stream, event, 0), "cudaStreamWaitEvent");
+        } catch (Throwable e) {
+            throw NativeLibrary.unchecked(e);
+        }
     }
 
     /** Whether all work that the event stands for is done. */
     public boolean hasHappened(MemorySegment event) {
-        return isDone(call(queryEvent, event), "cudaEventQuery");
+        try {
+            return isDone((int) queryEvent.invokeExact(event), "cudaEventQuery");
+        } catch (Throwable e) {
+            throw NativeLibrary.unchecked(e);
+        }
     }
 
     /** Whether all work on the stream is done. */
     public boolean isDone(MemorySegment stream) {
-        return isDone(call(queryStream, stream), "cudaStreamQuery");
+        try {
+            return isDone((int) queryStream.invokeExact(stream), "cudaStreamQuery");
+        } catch (Throwable e) {
+            throw NativeLibrary.unchecked(e);
+        }
     }
 
     private static boolean isDone(int code, String what) {
@@ -153,28 +199,57 @@ public final class Cuda {
 
     /** Allocates device memory of the current device. */
     public MemorySegment device(long bytes) {
-        return made(allocateDevice, "cudaMalloc of " + bytes + " bytes", bytes);
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment place = arena.allocate(ADDRESS);
+            check((int) allocateDevice.invokeExact(place, bytes), "cudaMalloc of " + bytes + " bytes");
+            return place.get(ADDRESS, 0);
+        } catch (Throwable e) {
+            throw NativeLibrary.unchecked(e);
+        }
     }
 
     /** Frees memory of {@link #device}. May wait for all work of the device. */
     public void freeDevice(MemorySegment memory) {
-        int _ = call(freeDevice, memory);
+        try {
+            int _ = (int) freeDevice.invokeExact(memory);
+        } catch (Throwable e) {
+            throw NativeLibrary.unchecked(e);
+        }
     }
 
     /** Allocates host memory that GPUs can reach. */
     public MemorySegment pinned(long bytes) {
-        return made(allocatePinned, "cudaHostAlloc of " + bytes + " bytes", bytes, PORTABLE_AND_MAPPED)
-                .reinterpret(bytes);
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment place = arena.allocate(ADDRESS);
+            check(
+                    (int) allocatePinned.invokeExact(place, bytes, PORTABLE_AND_MAPPED),
+                    "cudaHostAlloc of " + bytes + " bytes");
+            return place.get(ADDRESS, 0).reinterpret(bytes);
+        } catch (Throwable e) {
+            throw NativeLibrary.unchecked(e);
+        }
     }
 
     /** Frees memory of {@link #pinned}. */
     public void freePinned(MemorySegment memory) {
-        int _ = call(freePinned, memory);
+        try {
+            int _ = (int) freePinned.invokeExact(memory);
+        } catch (Throwable e) {
+            throw NativeLibrary.unchecked(e);
+        }
     }
 
     /** Queues a copy. */
     public void copy(MemorySegment to, MemorySegment from, long bytes, int direction, MemorySegment stream) {
-        check(call(copy, to, from, bytes, direction, stream), "cudaMemcpyAsync of " + bytes + " bytes");
+        int code;
+        try {
+            code = (int) copy.invokeExact(to, from, bytes, direction, stream);
+        } catch (Throwable e) {
+            throw NativeLibrary.unchecked(e);
+        }
+        if (code != SUCCESS) {
+            check(code, "cudaMemcpyAsync of " + bytes + " bytes");
+        }
     }
 
     /** Whether a GPU can reach the memory at this address. */
@@ -190,32 +265,15 @@ public final class Cuda {
     private int memoryType(MemorySegment memory) {
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment found = arena.allocate(POINTER_ATTRIBUTES);
-            return call(attributes, found, memory) == SUCCESS ? found.get(JAVA_INT, 0) : 0;
-        }
-    }
-
-    private static MemorySegment made(MethodHandle maker, String what, Object... arguments) {
-        try (Arena arena = Arena.ofConfined()) {
-            MemorySegment place = arena.allocate(ADDRESS);
-            Object[] all = new Object[arguments.length + 1];
-            all[0] = place;
-            System.arraycopy(arguments, 0, all, 1, arguments.length);
-            check(call(maker, all), what);
-            return place.get(ADDRESS, 0);
+            return (int) attributes.invokeExact(found, memory) == SUCCESS ? found.get(JAVA_INT, 0) : 0;
+        } catch (Throwable e) {
+            throw NativeLibrary.unchecked(e);
         }
     }
 
     private static void check(int code, String what) {
         if (code != SUCCESS) {
             throw new IllegalStateException(what + " failed with CUDA error " + code);
-        }
-    }
-
-    private static int call(MethodHandle function, Object... arguments) {
-        try {
-            return (int) function.invokeWithArguments(arguments);
-        } catch (Throwable e) {
-            throw new AssertionError(e);
         }
     }
 }

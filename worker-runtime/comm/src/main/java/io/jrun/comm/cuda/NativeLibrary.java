@@ -46,4 +46,12 @@ public final class NativeLibrary {
                                         file + " has no function " + name + ". Install a newer version")),
                         FunctionDescriptor.of(JAVA_INT, arguments));
     }
+
+    /** Returns what a call of a {@link #function} has thrown. Native functions throw no checked exceptions. */
+    public static RuntimeException unchecked(Throwable failure) {
+        if (failure instanceof Error error) {
+            throw error;
+        }
+        return failure instanceof RuntimeException exception ? exception : new IllegalStateException(failure);
+    }
 }

@@ -115,6 +115,12 @@ public final class MpiJob implements GroupRendezvous {
         }
     }
 
+    /** The members do not meet, because MPI has no wait with a deadline. */
+    @Override
+    public boolean meet(GroupContext group, boolean isReady, Deadline deadline) {
+        return isReady;
+    }
+
     /** See {@link GroupRendezvous}. Uses a communicator of the group's members. MPI supports no deadline here. */
     @Override
     public byte[] fromFirst(GroupContext group, Supplier<byte[]> offer, Deadline deadline) {

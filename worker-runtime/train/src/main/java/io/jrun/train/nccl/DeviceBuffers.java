@@ -7,51 +7,56 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * The buffers of a call in memory that GPUs can reach: the buffers themselves, or copies in device memory. Confined to
- * the calling thread.
+ * The buffers of a call in memory that GPUs can reach: the buffers themselves, or copies in device memory. The device
+ * memory stays until {@link #close}: cudaFree waits for all work of the device, also for an operation of another group
+ * that waits for another rank. Not thread-safe: one call at a time.
  */
-final class DeviceBuffers implements AutoCloseable {
+final class DeviceBuffers {
     private final Cuda cuda;
-    private final MemorySegment stream;
-    private final List<MemorySegment> copies = new ArrayList<>();
-    private final NativeBuffers callers;
+    private final List<MemorySegment> allocated = new ArrayList<>();
+    private MemorySegment inputSpace = MemorySegment.NULL;
+    private MemorySegment outputSpace = MemorySegment.NULL;
     private MemorySegment input = MemorySegment.NULL;
     private MemorySegment output = MemorySegment.NULL;
 
-    private DeviceBuffers(Cuda cuda, NativeBuffers callers, MemorySegment stream) {
+    DeviceBuffers(Cuda cuda) {
         this.cuda = cuda;
-        this.callers = callers;
-        this.stream = stream;
     }
 
-    /** Queues the necessary copies to device memory. */
-    static DeviceBuffers of(Cuda cuda, NativeBuffers callers, MemorySegment stream) {
-        DeviceBuffers buffers = new DeviceBuffers(cuda, callers, stream);
-        try {
-            buffers.bring();
-            return buffers;
-        } catch (RuntimeException | Error failure) {
-            buffers.close();
-            throw failure;
+    /** Queues the necessary copies of a call to device memory. */
+    void bring(NativeBuffers callers, MemorySegment stream) {
+        input = callers.input();
+        if (isCopied(input)) {
+            inputSpace = space(inputSpace, input.byteSize());
+            cuda.copy(inputSpace, input, input.byteSize(), Cuda.HOST_TO_DEVICE, stream);
+            input = inputSpace.asSlice(0, input.byteSize());
         }
-    }
-
-    private void bring() {
-        input = brought(callers.input());
         // The comparison is by address: segments with the same address are equal, also with different sizes.
         boolean inPlace = callers.output().equals(callers.input())
                 && callers.output().byteSize() == callers.input().byteSize();
-        output = inPlace ? input : brought(callers.output());
+        output = callers.output();
+        if (inPlace) {
+            output = input;
+        } else if (isCopied(output)) {
+            outputSpace = space(outputSpace, output.byteSize());
+            cuda.copy(outputSpace, output, output.byteSize(), Cuda.HOST_TO_DEVICE, stream);
+            output = outputSpace.asSlice(0, output.byteSize());
+        }
     }
 
-    private MemorySegment brought(MemorySegment buffer) {
-        if (buffer.byteSize() == 0 || cuda.isReachable(buffer)) {
-            return buffer;
+    private boolean isCopied(MemorySegment buffer) {
+        return buffer.byteSize() > 0 && !cuda.isReachable(buffer);
+    }
+
+    /** Returns device memory of at least {@code bytes}: the old one if it suffices. */
+    private MemorySegment space(MemorySegment old, long bytes) {
+        if (old.byteSize() >= bytes) {
+            return old;
         }
-        MemorySegment copy = cuda.device(buffer.byteSize()).reinterpret(buffer.byteSize());
-        copies.add(copy);
-        cuda.copy(copy, buffer, buffer.byteSize(), Cuda.HOST_TO_DEVICE, stream);
-        return copy;
+        long size = Math.max(bytes, 2 * old.byteSize()); // All old ones together are smaller than the new one.
+        MemorySegment memory = cuda.device(size).reinterpret(size);
+        allocated.add(memory);
+        return memory;
     }
 
     MemorySegment input() {
@@ -64,20 +69,20 @@ final class DeviceBuffers implements AutoCloseable {
 
     /** A byte of device memory. */
     MemorySegment word() {
-        MemorySegment word = cuda.device(1);
-        copies.add(word);
-        return word;
+        inputSpace = space(inputSpace, 1);
+        return inputSpace;
     }
 
     /** Queues the copy of the result. */
-    void bringBack() {
+    void bringBack(NativeBuffers callers, MemorySegment stream) {
         if (!output.equals(callers.output())) {
             cuda.copy(callers.output(), output, output.byteSize(), Cuda.DEVICE_TO_HOST, stream);
         }
     }
 
-    @Override
-    public void close() {
-        copies.forEach(cuda::freeDevice);
+    /** Frees the device memory. No call follows. */
+    void close() {
+        allocated.forEach(cuda::freeDevice);
+        allocated.clear();
     }
 }

@@ -18,6 +18,7 @@ import java.util.List;
 final class Nccl {
     static final int SUCCESS = 0;
     static final int IN_PROGRESS = 7;
+    private static final int INVALID_USAGE = 5;
     static final int ID_BYTES = 128;
 
     /** ncclUniqueId, which is passed by value. */
@@ -29,18 +30,19 @@ final class Nccl {
 
     private static final String FILE = "libnccl.so.2";
 
-    final MethodHandle allReduce;
-    final MethodHandle broadcast;
-    final MethodHandle reduce;
-    final MethodHandle allGather;
-    final MethodHandle reduceScatter;
-    final MethodHandle send;
-    final MethodHandle receive;
-
+    private final MethodHandle allReduce;
+    private final MethodHandle broadcast;
+    private final MethodHandle reduce;
+    private final MethodHandle allGather;
+    private final MethodHandle reduceScatter;
+    private final MethodHandle send;
+    private final MethodHandle receive;
     private final MethodHandle version;
     private final MethodHandle uniqueId;
     private final MethodHandle initialise;
     private final MethodHandle asyncError;
+    private final MethodHandle finalizer;
+    private final MethodHandle destroy;
     private final MethodHandle abort;
     private final MethodHandle groupStart;
     private final MethodHandle groupEnd;
@@ -50,6 +52,8 @@ final class Nccl {
         uniqueId = library.function("ncclGetUniqueId", ADDRESS);
         initialise = library.function("ncclCommInitRankConfig", ADDRESS, JAVA_INT, UNIQUE_ID, JAVA_INT, ADDRESS);
         asyncError = library.function("ncclCommGetAsyncError", ADDRESS, ADDRESS);
+        finalizer = library.function("ncclCommFinalize", ADDRESS);
+        destroy = library.function("ncclCommDestroy", ADDRESS);
         abort = library.function("ncclCommAbort", ADDRESS);
         groupStart = library.function("ncclGroupStart");
         groupEnd = library.function("ncclGroupEnd");
@@ -86,16 +90,20 @@ final class Nccl {
     int version() {
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment found = arena.allocate(JAVA_INT);
-            check(call(version, found), "ncclGetVersion");
+            check((int) version.invokeExact(found), "ncclGetVersion");
             return found.get(JAVA_INT, 0);
+        } catch (Throwable e) {
+            throw NativeLibrary.unchecked(e);
         }
     }
 
     byte[] uniqueId() {
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment id = arena.allocate(UNIQUE_ID);
-            check(call(uniqueId, id), "ncclGetUniqueId");
+            check((int) uniqueId.invokeExact(id), "ncclGetUniqueId");
             return id.toArray(JAVA_BYTE);
+        } catch (Throwable e) {
+            throw NativeLibrary.unchecked(e);
         }
     }
 
@@ -105,11 +113,11 @@ final class Nccl {
             MemorySegment idMemory = arena.allocate(UNIQUE_ID);
             idMemory.copyFrom(MemorySegment.ofArray(id));
             MemorySegment place = arena.allocate(ADDRESS);
-            int code = call(initialise, place, size, idMemory, rank, NcclConfig.nonBlocking(arena));
-            if (code != IN_PROGRESS) {
-                check(code, "ncclCommInitRankConfig");
-            }
+            MemorySegment config = NcclConfig.nonBlocking(arena);
+            checkLaunch((int) initialise.invokeExact(place, size, idMemory, rank, config), "ncclCommInitRankConfig");
             return place.get(ADDRESS, 0);
+        } catch (Throwable e) {
+            throw NativeLibrary.unchecked(e);
         }
     }
 
@@ -117,33 +125,161 @@ final class Nccl {
     int state(MemorySegment communicator) {
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment state = arena.allocate(JAVA_INT);
-            check(call(asyncError, communicator, state), "ncclCommGetAsyncError");
+            check((int) asyncError.invokeExact(communicator, state), "ncclCommGetAsyncError");
             return state.get(JAVA_INT, 0);
+        } catch (Throwable e) {
+            throw NativeLibrary.unchecked(e);
         }
     }
 
-    /** Ends a communicator and its operations. */
+    /**
+     * Begins to end a communicator whose operations have ended on all ranks. {@link #state} returns SUCCESS when
+     * {@link #destroy} may follow.
+     */
+    void beginFinalize(MemorySegment communicator) {
+        try {
+            checkLaunch((int) finalizer.invokeExact(communicator), "ncclCommFinalize");
+        } catch (Throwable e) {
+            throw NativeLibrary.unchecked(e);
+        }
+    }
+
+    /** Releases a communicator that is finalized. */
+    void destroy(MemorySegment communicator) {
+        try {
+            int _ = (int) destroy.invokeExact(communicator);
+        } catch (Throwable e) {
+            throw NativeLibrary.unchecked(e);
+        }
+    }
+
+    /** Ends a communicator and its operations. The data of these operations may be lost on all ranks. */
     void abort(MemorySegment communicator) {
-        int _ = call(abort, communicator);
+        try {
+            int _ = (int) abort.invokeExact(communicator);
+        } catch (Throwable e) {
+            throw NativeLibrary.unchecked(e);
+        }
     }
 
     /** Runs several calls as one NCCL group. */
     void together(Runnable calls) {
-        check(call(groupStart), "ncclGroupStart");
         int code = SUCCESS;
         try {
-            calls.run();
-        } finally {
-            code = call(groupEnd); // Without the end of the group, every later call of this thread would wait.
-        }
-        if (code != IN_PROGRESS) {
-            check(code, "ncclGroupEnd");
+            check((int) groupStart.invokeExact(), "ncclGroupStart");
+            try {
+                calls.run();
+            } finally {
+                code = (int) groupEnd.invokeExact(); // Without the end, every later call of this thread would wait.
+            }
+            checkLaunch(code, "ncclGroupEnd");
+        } catch (Throwable e) {
+            throw NativeLibrary.unchecked(e);
         }
     }
 
-    /** Calls a function of a non-blocking communicator. */
-    void launch(MethodHandle function, String what, Object... arguments) {
-        int code = call(function, arguments);
+    /*
+     * The operations of a non-blocking communicator: each method returns when the communicator has taken the call, and
+     * the operation is on the stream when the state is SUCCESS. The parameters have the order of nccl.h.
+     */
+
+    void allReduce(
+            MemorySegment in,
+            MemorySegment out,
+            long count,
+            int type,
+            int op,
+            MemorySegment communicator,
+            MemorySegment stream) {
+        try {
+            int code = (int) allReduce.invokeExact(in, out, count, type, op, communicator, stream);
+            checkLaunch(code, "ncclAllReduce");
+        } catch (Throwable e) {
+            throw NativeLibrary.unchecked(e);
+        }
+    }
+
+    void broadcast(
+            MemorySegment in,
+            MemorySegment out,
+            long count,
+            int type,
+            int root,
+            MemorySegment communicator,
+            MemorySegment stream) {
+        try {
+            int code = (int) broadcast.invokeExact(in, out, count, type, root, communicator, stream);
+            checkLaunch(code, "ncclBroadcast");
+        } catch (Throwable e) {
+            throw NativeLibrary.unchecked(e);
+        }
+    }
+
+    void reduce(
+            MemorySegment in,
+            MemorySegment out,
+            long count,
+            int type,
+            int op,
+            int root,
+            MemorySegment communicator,
+            MemorySegment stream) {
+        try {
+            int code = (int) reduce.invokeExact(in, out, count, type, op, root, communicator, stream);
+            checkLaunch(code, "ncclReduce");
+        } catch (Throwable e) {
+            throw NativeLibrary.unchecked(e);
+        }
+    }
+
+    void allGather(
+            MemorySegment in,
+            MemorySegment out,
+            long count,
+            int type,
+            MemorySegment communicator,
+            MemorySegment stream) {
+        try {
+            int code = (int) allGather.invokeExact(in, out, count, type, communicator, stream);
+            checkLaunch(code, "ncclAllGather");
+        } catch (Throwable e) {
+            throw NativeLibrary.unchecked(e);
+        }
+    }
+
+    void reduceScatter(
+            MemorySegment in,
+            MemorySegment out,
+            long count,
+            int type,
+            int op,
+            MemorySegment communicator,
+            MemorySegment stream) {
+        try {
+            int code = (int) reduceScatter.invokeExact(in, out, count, type, op, communicator, stream);
+            checkLaunch(code, "ncclReduceScatter");
+        } catch (Throwable e) {
+            throw NativeLibrary.unchecked(e);
+        }
+    }
+
+    void send(MemorySegment in, long count, int type, int peer, MemorySegment communicator, MemorySegment stream) {
+        try {
+            checkLaunch((int) send.invokeExact(in, count, type, peer, communicator, stream), "ncclSend");
+        } catch (Throwable e) {
+            throw NativeLibrary.unchecked(e);
+        }
+    }
+
+    void receive(MemorySegment out, long count, int type, int peer, MemorySegment communicator, MemorySegment stream) {
+        try {
+            checkLaunch((int) receive.invokeExact(out, count, type, peer, communicator, stream), "ncclRecv");
+        } catch (Throwable e) {
+            throw NativeLibrary.unchecked(e);
+        }
+    }
+
+    private static void checkLaunch(int code, String what) {
         if (code != IN_PROGRESS) {
             check(code, what);
         }
@@ -151,9 +287,17 @@ final class Nccl {
 
     static void check(int code, String what) {
         if (code != SUCCESS) {
-            throw new IllegalStateException(what + " failed with NCCL error " + code + " (" + name(code)
-                    + "). Set NCCL_DEBUG=INFO for the reason");
+            throw new IllegalStateException(
+                    what + " failed with NCCL error " + code + " (" + name(code) + "). " + remedy(code));
         }
+    }
+
+    private static String remedy(int code) {
+        return code == INVALID_USAGE
+                ? "NCCL refuses, among others, a group with two ranks on one GPU. Start one worker for each GPU"
+                        + " (--nproc-per-node=gpu), give each rank a variable NCCL_HOSTID of its own, or use jrun's own"
+                        + " data plane (--backend=jrun). Set NCCL_DEBUG=WARN for NCCL's reason"
+                : "Set NCCL_DEBUG=INFO for the reason";
     }
 
     private static String name(int code) {
@@ -162,18 +306,10 @@ final class Nccl {
             case 2 -> "system error";
             case 3 -> "internal error";
             case 4 -> "invalid argument";
-            case 5 -> "invalid usage";
+            case INVALID_USAGE -> "invalid usage";
             case 6 -> "a remote process has failed";
             case 8 -> "timeout";
             default -> "unknown";
         };
-    }
-
-    private static int call(MethodHandle function, Object... arguments) {
-        try {
-            return (int) function.invokeWithArguments(arguments);
-        } catch (Throwable e) {
-            throw new AssertionError(e);
-        }
     }
 }

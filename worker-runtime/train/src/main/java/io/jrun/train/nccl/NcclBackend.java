@@ -3,14 +3,17 @@ package io.jrun.train.nccl;
 import io.jrun.comm.Device;
 import io.jrun.comm.backend.Backend;
 import io.jrun.comm.backend.Call;
+import io.jrun.comm.backend.Deadline;
 import io.jrun.comm.backend.DeviceOperation;
 import io.jrun.comm.backend.GroupContext;
 import io.jrun.comm.backend.GroupRendezvous;
 import io.jrun.comm.backend.OpKind;
 import io.jrun.comm.cuda.Cuda;
 import java.lang.foreign.MemorySegment;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.TreeMap;
 import java.util.concurrent.ConcurrentHashMap;
 import org.jspecify.annotations.Nullable;
 
@@ -20,6 +23,9 @@ import org.jspecify.annotations.Nullable;
  * communicator, they would wait for each other.
  */
 final class NcclBackend implements Backend {
+    /** The time for which a closing group waits for its operations and for the other ranks. */
+    private static final Duration CLOSE_GRACE = Duration.ofSeconds(5);
+
     private final Nccl nccl;
     private final Cuda cuda;
     private final Device device;
@@ -95,8 +101,11 @@ final class NcclBackend implements Backend {
 
     @Override
     public synchronized void close() {
-        collectives.close();
-        messages.values().forEach(NcclChannel::close);
+        Deadline grace = Deadline.after(CLOSE_GRACE);
+        collectives.close(grace);
+        // Ranks meet at the end of each channel: in the same order on all ranks, so that no two wait for each other.
+        new TreeMap<>(messages).values().forEach(channel -> channel.close(grace));
+        collectives.useDevice();
         pinned.forEach(cuda::freePinned);
         pinned.clear();
     }

@@ -33,30 +33,29 @@ record NcclCalls(Nccl nccl, GroupContext group) {
         int op = call.kind().reduces() ? NcclTypes.op(call) : 0;
         long count = call.count();
         int root = call.root();
-        String what = call.kind().methodName();
         boolean isUneven = call.uneven() != null;
         switch (call.kind()) {
-            case ALL_REDUCE -> nccl.launch(nccl.allReduce, what, in, out, count, type, op, comm, stream);
-            case BROADCAST -> nccl.launch(nccl.broadcast, what, in, out, count, type, root, comm, stream);
-            case REDUCE -> nccl.launch(nccl.reduce, what, in, out, count, type, op, root, comm, stream);
+            case ALL_REDUCE -> nccl.allReduce(in, out, count, type, op, comm, stream);
+            case BROADCAST -> nccl.broadcast(in, out, count, type, root, comm, stream);
+            case REDUCE -> nccl.reduce(in, out, count, type, op, root, comm, stream);
             case ALL_GATHER -> {
                 if (isUneven) {
                     nccl.together(() -> gatherBlocks(target, type));
                 } else {
-                    nccl.launch(nccl.allGather, what, in, out, count, type, comm, stream);
+                    nccl.allGather(in, out, count, type, comm, stream);
                 }
             }
             case REDUCE_SCATTER -> {
                 if (isUneven) {
                     nccl.together(() -> reduceBlocks(target, type, op));
                 } else {
-                    nccl.launch(nccl.reduceScatter, what, in, out, count, type, op, comm, stream);
+                    nccl.reduceScatter(in, out, count, type, op, comm, stream);
                 }
             }
             case GATHER, SCATTER, ALL_TO_ALL -> nccl.together(() -> sendBlocks(target, type));
-            case SEND -> nccl.launch(nccl.send, what, in, count, type, 1, comm, stream);
-            case RECV -> nccl.launch(nccl.receive, what, out, count, type, 0, comm, stream);
-            case BARRIER -> nccl.launch(nccl.allReduce, what, in, out, 1L, 0, 0, comm, stream);
+            case SEND -> nccl.send(in, count, type, 1, comm, stream);
+            case RECV -> nccl.receive(out, count, type, 0, comm, stream);
+            case BARRIER -> nccl.allReduce(in, out, 1L, 0, 0, comm, stream);
             default ->
                 throw new CommException(
                         ErrorCode.USAGE,
@@ -69,16 +68,7 @@ record NcclCalls(Nccl nccl, GroupContext group) {
         for (int rank = 0; rank < group.size(); rank++) {
             MemorySegment to = target.block(target.out(), blocks, rank);
             MemorySegment from = rank == group.groupRank() ? target.in() : to;
-            nccl.launch(
-                    nccl.broadcast,
-                    "ncclBroadcast",
-                    from,
-                    to,
-                    blocks.count(rank),
-                    type,
-                    rank,
-                    target.comm(),
-                    target.stream());
+            nccl.broadcast(from, to, blocks.count(rank), type, rank, target.comm(), target.stream());
         }
     }
 
@@ -86,17 +76,7 @@ record NcclCalls(Nccl nccl, GroupContext group) {
         Blocks blocks = target.call().blocks(group.size());
         for (int rank = 0; rank < group.size(); rank++) {
             MemorySegment from = target.block(target.in(), blocks, rank);
-            nccl.launch(
-                    nccl.reduce,
-                    "ncclReduce",
-                    from,
-                    target.out(),
-                    blocks.count(rank),
-                    type,
-                    op,
-                    rank,
-                    target.comm(),
-                    target.stream());
+            nccl.reduce(from, target.out(), blocks.count(rank), type, op, rank, target.comm(), target.stream());
         }
     }
 
@@ -111,21 +91,12 @@ record NcclCalls(Nccl nccl, GroupContext group) {
             if (all || (gather ? peer == call.root() : isRoot)) {
                 int mine = gather ? group.groupRank() : peer;
                 MemorySegment from = gather ? target.in() : target.block(target.in(), outgoing, peer);
-                nccl.launch(
-                        nccl.send, "ncclSend", from, outgoing.count(mine), type, peer, target.comm(), target.stream());
+                nccl.send(from, outgoing.count(mine), type, peer, target.comm(), target.stream());
             }
             if (all || (gather ? isRoot : peer == call.root())) {
                 int theirs = all || gather ? peer : group.groupRank();
                 MemorySegment to = all || gather ? target.block(target.out(), incoming, peer) : target.out();
-                nccl.launch(
-                        nccl.receive,
-                        "ncclRecv",
-                        to,
-                        incoming.count(theirs),
-                        type,
-                        peer,
-                        target.comm(),
-                        target.stream());
+                nccl.receive(to, incoming.count(theirs), type, peer, target.comm(), target.stream());
             }
         }
     }

@@ -12,6 +12,8 @@ import io.jrun.comm.backend.OpKind;
 import io.jrun.comm.cuda.Cuda;
 import java.lang.foreign.MemorySegment;
 import java.time.Duration;
+import java.util.Objects;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
 import org.jspecify.annotations.Nullable;
 
@@ -22,14 +24,17 @@ import org.jspecify.annotations.Nullable;
  * passes its deadline, or if the group is poisoned, the channel aborts the communicator and thereby ends all
  * operations. Queues one operation at a time.
  */
-final class NcclChannel implements AutoCloseable {
+final class NcclChannel {
     private static final long ASK_NANOS = 5_000;
 
     /** Kernels poll the abort flag continuously. The time is long, because copies may be queued after the kernels. */
     private static final Duration ABORT_GRACE = Duration.ofSeconds(1);
 
-    /** The time for which a closing group waits for its operations. */
-    private static final Duration CLOSE_GRACE = Duration.ofSeconds(5);
+    /**
+     * The time after the deadline of an operation on the device in which the comparison of the ranks' calls, which has
+     * the same deadline, finds and names a missing rank. NCCL does not know which rank is missing.
+     */
+    private static final long COMPARISON_NANOS = TimeUnit.SECONDS.toNanos(2);
 
     private final Nccl nccl;
     private final Cuda cuda;
@@ -42,7 +47,8 @@ final class NcclChannel implements AutoCloseable {
     private final GroupRendezvous rendezvous;
     private volatile @Nullable MemorySegment communicator;
     private @Nullable MemorySegment stream;
-    private @Nullable MemorySegment event;
+    private final DeviceEvents events;
+    private final DeviceBuffers staged;
     private volatile boolean isBroken;
 
     NcclChannel(Nccl nccl, Cuda cuda, Device device, GroupContext group, GroupRendezvous rendezvous) {
@@ -51,6 +57,8 @@ final class NcclChannel implements AutoCloseable {
         this.device = device;
         this.group = group;
         this.calls = new NcclCalls(nccl, group);
+        this.events = new DeviceEvents(cuda);
+        this.staged = new DeviceBuffers(cuda);
         this.rendezvous = rendezvous;
     }
 
@@ -60,18 +68,27 @@ final class NcclChannel implements AutoCloseable {
         try (NativeBuffers buffers = NativeBuffers.of(call, group.size())) {
             cuda.use(device.index());
             MemorySegment queue = stream();
-            cuda.record(event(), Cuda.DEFAULT_STREAM);
-            cuda.await(queue, event());
-            try (DeviceBuffers staged = DeviceBuffers.of(cuda, buffers, queue)) {
-                communicate(call, staged, queue);
-            }
+            afterCallers(queue);
+            staged.bring(buffers, queue);
+            communicate(call, buffers, queue);
             buffers.deliver();
         } catch (IllegalStateException failure) {
             throw failed(call, failure);
         }
     }
 
-    private void communicate(Call call, DeviceBuffers staged, MemorySegment queue) {
+    /** Makes later work of {@code queue} run after the work that the program has queued on the default stream. */
+    private void afterCallers(MemorySegment queue) {
+        MemorySegment callers = events.take();
+        try {
+            cuda.record(callers, Cuda.DEFAULT_STREAM);
+            cuda.await(queue, callers);
+        } finally {
+            events.giveBack(callers);
+        }
+    }
+
+    private void communicate(Call call, NativeBuffers buffers, MemorySegment queue) {
         try {
             MemorySegment comm = communicator(call);
             boolean isBarrier = call.kind() == OpKind.BARRIER;
@@ -79,7 +96,7 @@ final class NcclChannel implements AutoCloseable {
             calls.launch(call, isBarrier ? word : staged.input(), isBarrier ? word : staged.output(), comm, queue);
             // Before this state the call may not be on the stream, and later work would overtake the call.
             awaitState(comm, call);
-            staged.bringBack();
+            staged.bringBack(buffers, queue);
             await(comm, queue, call);
         } catch (RuntimeException | Error failure) {
             abort();
@@ -90,7 +107,7 @@ final class NcclChannel implements AutoCloseable {
 
     /** Begins an operation on device memory that the program calls now. */
     NcclOperation begin() {
-        return new NcclOperation(this, cuda, device);
+        return new NcclOperation(this, cuda, device, events);
     }
 
     /**
@@ -114,7 +131,7 @@ final class NcclChannel implements AutoCloseable {
             calls.launch(call, call.input(), call.output(), comm, queue);
             // Before this state the call may not be on the stream, and the event would overtake the call.
             awaitState(comm, call);
-            MemorySegment end = cuda.event();
+            MemorySegment end = events.take();
             cuda.record(end, queue);
             return end;
         } catch (RuntimeException | Error failure) {
@@ -126,6 +143,11 @@ final class NcclChannel implements AutoCloseable {
 
     void watch(NcclOperation operation) {
         watchdog.add(operation);
+    }
+
+    /** Makes the device of the channel the current device of this thread. */
+    void useDevice() {
+        cuda.use(device.index());
     }
 
     /**
@@ -144,7 +166,10 @@ final class NcclChannel implements AutoCloseable {
                         call.describe() + " on " + group.label() + " was ended with its communicator");
             }
             if (!hasEnded) {
-                checkTime(call);
+                group.health().check();
+                if (call.remainingNanos() < -COMPARISON_NANOS) {
+                    throw timedOut(call);
+                }
                 checkState(call);
             }
             return hasEnded;
@@ -201,15 +226,6 @@ final class NcclChannel implements AutoCloseable {
         return current;
     }
 
-    private MemorySegment event() {
-        MemorySegment current = event;
-        if (current == null) {
-            current = cuda.event();
-            event = current;
-        }
-        return current;
-    }
-
     /** Waits until the communicator has accepted the call. */
     private void awaitState(MemorySegment comm, Call call) {
         int state = nccl.state(comm);
@@ -237,14 +253,16 @@ final class NcclChannel implements AutoCloseable {
 
     private void checkTime(Call call) {
         group.health().check();
-        Deadline deadline = call.deadline();
-        if (!deadline.passed()) {
-            return;
+        if (call.remainingNanos() <= 0) {
+            throw timedOut(call);
         }
-        throw new CommException(
+    }
+
+    private CommException timedOut(Call call) {
+        return new CommException(
                 ErrorCode.COLLECTIVE_TIMEOUT,
                 call.describe() + " on " + group.label() + " was not done within "
-                        + deadline.timeout().toSeconds() + " s over NCCL, and was aborted. Compare the ranks' logs;"
+                        + call.timeout().toSeconds() + " s over NCCL, and was aborted. Compare the ranks' logs;"
                         + " set NCCL_DEBUG=INFO for more output.");
     }
 
@@ -273,24 +291,59 @@ final class NcclChannel implements AutoCloseable {
         }
     }
 
-    /** Waits at most {@link #CLOSE_GRACE} for running operations on device memory. */
-    @Override
-    public void close() {
-        watchdog.close(Deadline.after(CLOSE_GRACE));
-        release();
+    /**
+     * Ends the communicator. After a success, all ranks meet first, because a rank may have its result while another
+     * rank still reads the buffers of the first.
+     *
+     * @param grace longest wait for running operations and for the other ranks; the communicator is aborted afterwards
+     */
+    void close(Deadline grace) {
+        watchdog.close(grace);
+        try {
+            useDevice();
+            synchronized (this) {
+                end(grace);
+            }
+        } catch (IllegalStateException _) {
+            // The GPU has failed: the driver releases everything with the process.
+        }
     }
 
-    private synchronized void release() {
+    private void end(Deadline grace) {
+        if (hasFinalized(grace)) {
+            nccl.destroy(Objects.requireNonNull(communicator));
+            communicator = null;
+        }
         abort();
+        events.close();
+        staged.close();
         MemorySegment queue = stream;
         if (queue != null) {
             cuda.destroyStream(queue);
             stream = null;
         }
-        MemorySegment mark = event;
-        if (mark != null) {
-            cuda.destroyEvent(mark);
-            event = null;
+    }
+
+    /** Lets the ranks meet, and then finalizes the communicator. False if the communicator has to be aborted. */
+    private boolean hasFinalized(Deadline grace) {
+        MemorySegment comm = communicator;
+        if (comm == null && !isBroken) {
+            return false; // No rank has a communicator.
+        }
+        try {
+            boolean isIdle = comm != null && nccl.state(comm) == Nccl.SUCCESS && cuda.isDone(stream());
+            if (!rendezvous.meet(group, isIdle, grace) || comm == null) {
+                return false;
+            }
+            nccl.beginFinalize(comm);
+            while (nccl.state(comm) == Nccl.IN_PROGRESS
+                    && !grace.passed()
+                    && !group.health().isImpaired()) {
+                LockSupport.parkNanos(ASK_NANOS);
+            }
+            return nccl.state(comm) == Nccl.SUCCESS;
+        } catch (IllegalStateException | CommException _) {
+            return false; // The communicator has failed, or the job's store cannot be reached.
         }
     }
 }

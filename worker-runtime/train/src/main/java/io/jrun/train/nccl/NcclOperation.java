@@ -19,17 +19,19 @@ final class NcclOperation implements DeviceOperation {
     private final NcclChannel channel;
     private final Cuda cuda;
     private final Device device;
+    private final DeviceEvents events;
     private final MemorySegment callers;
     private final CompletableFuture<Void> done = new CompletableFuture<>();
     private @Nullable MemorySegment end;
     private @Nullable Call call;
 
-    NcclOperation(NcclChannel channel, Cuda cuda, Device device) {
+    NcclOperation(NcclChannel channel, Cuda cuda, Device device, DeviceEvents events) {
         this.channel = channel;
         this.cuda = cuda;
         this.device = device;
+        this.events = events;
         cuda.use(device.index());
-        this.callers = cuda.event();
+        this.callers = events.take();
         cuda.record(callers, Cuda.DEFAULT_STREAM);
     }
 
@@ -48,7 +50,7 @@ final class NcclOperation implements DeviceOperation {
                 call = kept;
             }
         } finally {
-            cuda.destroyEvent(callers);
+            events.giveBack(callers);
         }
         channel.watch(this);
         onStream.run();
@@ -94,7 +96,7 @@ final class NcclOperation implements DeviceOperation {
             MemorySegment event = end;
             end = null;
             if (event != null) {
-                cuda.destroyEvent(event);
+                events.giveBack(event);
             }
         }
         if (failure == null) {

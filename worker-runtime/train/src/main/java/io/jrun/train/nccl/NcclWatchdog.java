@@ -61,6 +61,7 @@ final class NcclWatchdog {
     }
 
     private void watch() {
+        channel.useDevice(); // Each thread begins with device 0. A question about an event would open a context there.
         for (NcclOperation first = first(); first != null; first = first()) {
             try {
                 if (channel.hasEnded(first)) {

@@ -80,20 +80,26 @@ public final class SimulatedCuda {
      * A line of the log.
      *
      * @param thread name of the thread, at most 15 characters; {@code java} for the main thread
+     * @param device current device of the thread
      * @param text the function and its arguments
      */
-    public record LoggedCall(long process, long threadId, String thread, String text) {
+    public record LoggedCall(long process, long threadId, String thread, int device, String text) {
         @Override
         public String toString() {
-            return process + " " + threadId + " [" + thread + "] " + text;
+            return process + " " + threadId + " [" + thread + "] device " + device + ": " + text;
         }
     }
 
     /** The calls of the JVMs that {@link #start} has started with this folder, in order. */
     public static List<LoggedCall> calls(Path folder) throws IOException {
         return Files.readAllLines(folder.resolve("calls.log")).stream()
-                .map(line -> line.split("\t", 4))
-                .map(words -> new LoggedCall(Long.parseLong(words[0]), Long.parseLong(words[1]), words[2], words[3]))
+                .map(line -> line.split("\t", 5))
+                .map(words -> new LoggedCall(
+                        Long.parseLong(words[0]),
+                        Long.parseLong(words[1]),
+                        words[2],
+                        Integer.parseInt(words[3]),
+                        words[4]))
                 .toList();
     }
 
@@ -115,6 +121,17 @@ public final class SimulatedCuda {
                 List.of(JAVA_LONG, JAVA_LONG),
                 stream.handle(),
                 TimeUnit.NANOSECONDS.toMicros(time.toNanos())));
+    }
+
+    /** Queues a pause of a stream until {@link #release}. */
+    public static void hold(DeviceStream stream) {
+        require(call("cudaSetDevice", List.of(JAVA_INT), stream.device().index()));
+        require(call("simcuda_hold", List.of(JAVA_LONG), stream.handle()));
+    }
+
+    /** Ends all pauses of {@link #hold}. */
+    public static void release() {
+        require(call("simcuda_release", List.of()));
     }
 
     /** Queues a copy of memory of the host or of a device, on any stream. */
