@@ -1,0 +1,80 @@
+package io.jrun.launcher.jobs;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
+
+import io.jrun.launcher.jobs.JRun.Result;
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.concurrent.TimeUnit;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import org.junit.jupiter.api.Test;
+
+/** Jobs whose workers use the simulated CUDA and NCCL of scripts/testbed/cuda. */
+class SimulatedGpuIT extends RealJobs {
+    private static final long MAX_MILLIS = 6000;
+
+    private Path libraries() throws IOException, InterruptedException {
+        Path built = JRun.SCRIPTS.resolve("../target/simulated-cuda").normalize();
+        Path messages = folder.resolve("cc");
+        Process build = new ProcessBuilder(JRun.SCRIPTS.resolve("testbed/cuda").toString(), "build", built.toString())
+                .redirectErrorStream(true)
+                .redirectOutput(messages.toFile())
+                .start();
+        assertThat(build.waitFor(60, TimeUnit.SECONDS)).isTrue();
+        String printed = Files.readString(messages, StandardCharsets.UTF_8);
+        assumeTrue(build.exitValue() != 2, "skipped: " + printed);
+        assertThat(build.exitValue()).as(printed).isZero();
+        return built;
+    }
+
+    /** Rank 1 gets SIGKILL while the device of rank 0 waits for its data. */
+    @Test
+    void aKilledRankIsNamedAndTheRestartSumsOnTheDevices() throws Exception {
+        Files.writeString(folder.resolve("Sums.java"), """
+            import io.jrun.comm.*;
+            import io.jrun.comm.cuda.DeviceMemory;
+            import java.lang.foreign.*;
+
+            void main() throws Exception {
+                try (World world = Distributed.init();
+                        ProcessGroup group = world.group()
+                                .split(0, world.rank(), world.group().options().withBackend("nccl"));
+                        Arena arena = Arena.ofConfined();
+                        DeviceMemory memory = new DeviceMemory(Device.cuda(world.localRank()), 1_000_000)) {
+                    MemorySegment host = arena.allocate(1_000_000).fill((byte) (world.rank() + 1));
+                    memory.copyFrom(host);
+                    group.allReduceAsync(memory.buffer(DataType.U8), ReduceOp.SUM).await();
+                    memory.copyTo(host);
+                    if (System.getenv("TORCHELASTIC_RESTART_COUNT").equals("0")) {
+                        if (world.rank() == 1) {
+                            new ProcessBuilder("kill", "-9", "" + ProcessHandle.current().pid()).start().waitFor();
+                        }
+                        long begin = System.nanoTime();
+                        try {
+                            group.allReduceAsync(memory.buffer(DataType.U8), ReduceOp.SUM).await();
+                        } catch (CommException lost) {
+                            System.out.println("after " + (System.nanoTime() - begin) / 1_000_000 + " ms: "
+                                    + lost.getMessage());
+                            throw lost;
+                        }
+                    }
+                    System.out.println("sum " + host.get(ValueLayout.JAVA_BYTE, 999_999));
+                }
+            }
+            """);
+        Result result = jrun.with("LD_LIBRARY_PATH", libraries().toString())
+                .run("--nproc-per-node=2", "--max-restarts=1", "Sums.java");
+        assertThat(result.exitCode()).as(result.toString()).isZero();
+        assertThat(result.sortedOut())
+                .filteredOn(line -> line.contains("sum "))
+                .hasSize(2)
+                .allMatch(line -> line.endsWith("sum 3"));
+        Matcher lost = Pattern.compile("after (\\d+) ms: .*rank 1 ").matcher(result.out());
+        assertThat(lost.find()).as(result.out()).isTrue();
+        assertThat(Long.parseLong(lost.group(1))).isLessThan(MAX_MILLIS);
+    }
+}
