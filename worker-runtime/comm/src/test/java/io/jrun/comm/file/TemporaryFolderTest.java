@@ -64,17 +64,33 @@ class TemporaryFolderTest {
         assertThat(failures).isEmpty();
     }
 
+    /** A sweep must not lock the file of a folder before the process that makes the folder does. */
+    @Test
+    void processesThatMakeFoldersAtTheSameTimeDoNotDeleteThem() throws Exception {
+        List<Process> makers = List.of(start(Maker.class), start(Maker.class));
+        for (Process maker : makers) {
+            assertThat(maker.inputReader().lines()).isEmpty();
+            assertThat(maker.waitFor()).isZero();
+        }
+    }
+
+    private Process start(Class<?> main) throws IOException {
+        return new ProcessBuilder(
+                        ProcessHandle.current().info().command().orElseThrow(),
+                        "-XX:TieredStopAtLevel=1",
+                        "-cp",
+                        System.getProperty("java.class.path"),
+                        main.getName(),
+                        parent.toString())
+                .redirectErrorStream(true)
+                .start();
+    }
+
     /** The hook of a process that SIGTERM ends, and only the next process after SIGKILL. */
     @Test
     void theEndOfTheProcessDeletesItsFolder() throws Exception {
         for (String signal : new String[] {"TERM", "KILL"}) {
-            Process process = new ProcessBuilder(
-                            ProcessHandle.current().info().command().orElseThrow(),
-                            "-cp",
-                            System.getProperty("java.class.path"),
-                            Holder.class.getName(),
-                            parent.toString())
-                    .start();
+            Process process = start(Holder.class);
             Path held = Path.of(process.inputReader().readLine());
             assertThat(held.resolve("file")).exists();
             assertThat(new ProcessBuilder("kill", "-s", signal, Long.toString(process.pid()))
@@ -87,6 +103,15 @@ class TemporaryFolderTest {
                 TemporaryFolder.make(parent, "jrun-h-").close();
             }
             assertThat(held).doesNotExist();
+        }
+    }
+
+    /** Makes and deletes folders. */
+    static final class Maker {
+        public static void main(String[] args) throws Exception {
+            for (int i = 0; i < 500; i++) {
+                TemporaryFolder.make(Path.of(args[0]), "jrun-m-").close();
+            }
         }
     }
 
