@@ -4,6 +4,7 @@ import java.io.IOException;
 import java.nio.file.FileSystemException;
 import java.nio.file.Files;
 import java.nio.file.LinkOption;
+import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 
 /**
@@ -56,8 +57,28 @@ public final class OutputFile {
         }
         try {
             Files.delete(Files.createTempFile(folder, ".jrun-write-test", ""));
+        } catch (NoSuchFileException _) {
+            throw refusing(folder);
         } catch (IOException e) {
             throw new FileSystemException(folder.toString(), null, FileError.reason(e));
         }
+    }
+
+    /**
+     * Makes a folder with the folders above it. No error if the folder exists.
+     *
+     * @throws IOException if the folder cannot be made
+     */
+    public static void makeFolder(Path folder) throws IOException {
+        try {
+            Files.createDirectories(folder);
+        } catch (NoSuchFileException e) {
+            throw refusing(Path.of(e.getFile()));
+        }
+    }
+
+    /** The system calls a new file in a folder like /proc missing, although the folder exists. */
+    private static FileSystemException refusing(Path file) {
+        return new FileSystemException(file.toString(), null, "the file system takes no new files there");
     }
 }

@@ -79,7 +79,10 @@ public final class Finetune {
             } catch (IllegalArgumentException | DataException e) {
                 RankAgreement.printOnce(world, "finetune: " + e.getMessage());
                 exitCode = EXIT_USAGE;
-            } catch (CheckpointException | ReplicaException e) {
+            } catch (ReplicaException e) {
+                RankAgreement.printOnce(world, "finetune: " + e.getMessage());
+                exitCode = EXIT_FAILURE;
+            } catch (CheckpointException e) {
                 System.err.println("finetune: rank " + world.rank() + ": " + e.getMessage());
                 exitCode = EXIT_FAILURE;
             }

@@ -1,5 +1,6 @@
 package io.jrun.train.metrics;
 
+import io.jrun.comm.file.OutputFile;
 import java.io.IOException;
 import java.io.OutputStream;
 import java.net.InetAddress;
@@ -38,7 +39,7 @@ public final class TensorBoardWriter implements AutoCloseable {
      * @throws IOException if the file cannot be written
      */
     public static TensorBoardWriter open(Path folder) throws IOException {
-        Files.createDirectories(folder);
+        OutputFile.makeFolder(folder);
         long seconds = TimeUnit.MILLISECONDS.toSeconds(System.currentTimeMillis());
         String end = "." + host() + "." + ProcessHandle.current().pid() + ".";
         for (int number = 0; ; number++) {

@@ -4,6 +4,7 @@ import io.jrun.comm.DataType;
 import io.jrun.comm.ProcessGroup;
 import io.jrun.comm.ReduceOp;
 import io.jrun.comm.file.FileError;
+import io.jrun.comm.file.OutputFile;
 import io.jrun.comm.file.UserFile;
 import io.jrun.train.fsdp.ShardOffload;
 import io.jrun.train.fsdp.ShardTransfer;
@@ -76,7 +77,7 @@ public final class OffloadedOptimizer implements ShardOffload, AutoCloseable {
         this.update = new FlatUpdate(rule, groups, schedule);
         this.blocks = 1 + rule.stateNames().size();
         try {
-            Files.createDirectories(folder);
+            OutputFile.makeFolder(folder);
             Path committed = folder.resolve(COMMITTED);
             steps = Files.exists(committed, LinkOption.NOFOLLOW_LINKS)
                     ? Long.parseLong(UserFile.text(committed, MAX_COMMIT_BYTES).strip())

@@ -158,8 +158,10 @@ public final class TorchFile {
     private static IllegalArgumentException refers(String made, String key) {
         return new IllegalArgumentException("the file refers to '" + made + "'"
                 + (key.isEmpty() ? "" : " under the key '" + key + "'")
-                + ". jrun reads tensors, numbers, strings, dicts, tuples, lists and sets only, and executes nothing."
-                + " Save model.state_dict() instead of the object");
+                + ". jrun reads tensors, numbers, strings, dicts, tuples, lists and sets only, and executes nothing. "
+                + (key.isEmpty()
+                        ? "Save model.state_dict() instead of the object"
+                        : "Save the file without this key, or save model.state_dict() alone"));
     }
 
     private void visitAll(String name, List<PickleValue> items, int depth) {

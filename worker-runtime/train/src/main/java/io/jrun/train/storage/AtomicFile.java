@@ -43,7 +43,7 @@ public final class AtomicFile {
      */
     public static PreparedFile prepare(Path target, Content content) throws IOException {
         Path replaced = OutputFile.resolve(target);
-        Files.createDirectories(folderOf(replaced));
+        OutputFile.makeFolder(folderOf(replaced));
         PreparedFile file = new PreparedFile(temporary(replaced), replaced);
         try (FileChannel channel =
                 FileChannel.open(file.temporary, StandardOpenOption.CREATE_NEW, StandardOpenOption.WRITE)) {

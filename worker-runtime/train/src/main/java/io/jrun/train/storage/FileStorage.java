@@ -2,6 +2,7 @@ package io.jrun.train.storage;
 
 import io.jrun.comm.file.FileError;
 import io.jrun.comm.file.FileType;
+import io.jrun.comm.file.OutputFile;
 import io.jrun.comm.file.UserFile;
 import java.io.EOFException;
 import java.io.IOException;
@@ -187,7 +188,7 @@ public final class FileStorage implements Storage {
         if (parent != null) {
             createFolder(parent);
         }
-        Files.createDirectories(folder);
+        OutputFile.makeFolder(folder);
         if (parent != null) {
             AtomicFile.syncFolder(parent);
         }

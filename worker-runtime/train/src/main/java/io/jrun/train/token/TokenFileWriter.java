@@ -49,7 +49,7 @@ public final class TokenFileWriter implements AutoCloseable {
         if (folder == null) {
             throw new IOException(target + " is not a file name");
         }
-        Files.createDirectories(folder);
+        OutputFile.makeFolder(folder);
         // A random name: processes of several hosts may share the folder and have the same process id.
         Path temporary = folder.resolve("." + absolute.getFileName() + "." + UUID.randomUUID() + ".tmp");
         FileChannel channel = FileChannel.open(temporary, StandardOpenOption.CREATE_NEW, StandardOpenOption.WRITE);

@@ -136,7 +136,7 @@ class TorchFileTest {
     @CsvSource(
             delimiter = '|',
             value = {
-                "evil.pth   | the file refers to 'posix.system' under the key 'evil'. jrun reads tensors, numbers,",
+                "evil.pth   | the file refers to 'posix.system' under the key 'evil'. jrun reads tensors, numbers, strings, dicts, tuples, lists and sets only, and executes nothing. Save the file without this key, or save model.state_dict() alone",
                 "object.pth | the file refers to 'torch.nn.modules.linear.Linear'",
                 "legacy.pth | the file has the format of torch before 1.6. Convert the file with torch: torch.save(",
                 "scripted.pth | the file is a TorchScript archive"
