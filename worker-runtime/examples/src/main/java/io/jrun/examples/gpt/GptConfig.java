@@ -6,6 +6,7 @@ import io.jrun.models.gpt2.Gpt2;
 import io.jrun.models.gpt2.Gpt2Config;
 import io.jrun.models.llama.Llama;
 import io.jrun.models.llama.LlamaConfig;
+import io.jrun.models.transformer.Activation;
 import io.jrun.models.transformer.ExpertLayers;
 import io.jrun.models.transformer.LanguageModel;
 import io.jrun.models.transformer.RotaryEmbedding.Pairs;
@@ -143,7 +144,9 @@ record GptConfig(
                 isTied,
                 false,
                 Pairs.HALVES,
-                Optional.empty());
+                Optional.empty(),
+                Activation.SILU,
+                false);
     }
 
     /** The shape in words; a checkpoint of another shape cannot be resumed. */

@@ -62,41 +62,6 @@ public record LlamaConfig(
         }
     }
 
-    /** With the activation of the published Llamas, and no bias in the feed-forward layers. */
-    public LlamaConfig(
-            long vocabulary,
-            long context,
-            long width,
-            long layers,
-            long heads,
-            long keyHeads,
-            long headWidth,
-            long inner,
-            double epsilon,
-            double theta,
-            boolean isTied,
-            boolean hasAttentionBias,
-            Pairs pairs,
-            Optional<RotaryScaling> scaling) {
-        this(
-                vocabulary,
-                context,
-                width,
-                layers,
-                heads,
-                keyHeads,
-                headWidth,
-                inner,
-                epsilon,
-                theta,
-                isTied,
-                hasAttentionBias,
-                pairs,
-                scaling,
-                Activation.SILU,
-                false);
-    }
-
     /**
      * Reads Hugging Face's config.json. Throws {@link IllegalArgumentException} if a value is missing or not supported;
      * the message names the value.
@@ -170,7 +135,9 @@ public record LlamaConfig(
                 false,
                 false,
                 Pairs.INTERLEAVED,
-                RotaryConfig.scalingOfMeta(params));
+                RotaryConfig.scalingOfMeta(params),
+                Activation.SILU,
+                false);
     }
 
     /** As {@link #notes}, for Meta's params.json. */
