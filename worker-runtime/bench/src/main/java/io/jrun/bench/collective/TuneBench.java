@@ -1,5 +1,6 @@
 package io.jrun.bench.collective;
 
+import io.jrun.comm.Codec;
 import io.jrun.comm.CommException;
 import io.jrun.comm.DataType;
 import io.jrun.comm.Distributed;
@@ -13,8 +14,10 @@ import io.jrun.comm.collective.Algorithm;
 import io.jrun.comm.collective.AlgorithmSelector;
 import io.jrun.comm.collective.TuningTable;
 import io.jrun.comm.collective.TuningTable.Rule;
+import io.jrun.comm.file.FileError;
+import io.jrun.comm.file.OutputFile;
 import java.io.IOException;
-import java.nio.file.Files;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -120,6 +123,9 @@ final class TuneBench implements Benchmark {
                                 + world.nodeCount()
                                 + " nodes. Name several hosts with one rank on each, or set JRUN_TRANSPORT=tcp.");
             }
+            if (!isWritable(world)) {
+                return;
+            }
             List<Rule> rules = new ArrayList<>();
             for (String operation : operations) {
                 rules.addAll(tune(world, benchedOperation(operation)));
@@ -128,6 +134,27 @@ final class TuneBench implements Benchmark {
                 write(new TuningTable(rules));
             }
         }
+    }
+
+    /**
+     * Whether rank 0 can write the file. The measurement takes minutes, so the ranks ask before. Collective.
+     *
+     * @throws CommException on rank 0 if not; the other ranks end without a second message
+     */
+    private boolean isWritable(World world) {
+        IOException failure = null;
+        if (world.rank() == 0) {
+            try {
+                OutputFile.requireWritable(output);
+            } catch (IOException e) {
+                failure = e;
+            }
+        }
+        List<String> failures = world.group().objects().allGather(failure == null ? "" : "failed", Codec.STRING);
+        if (failure != null) {
+            throw unwritable(failure);
+        }
+        return failures.stream().allMatch(String::isEmpty);
     }
 
     private List<Rule> tune(World world, BenchedOperation operation) {
@@ -192,12 +219,17 @@ final class TuneBench implements Benchmark {
 
     private void write(TuningTable table) {
         try {
-            Files.writeString(output, table.render());
+            OutputFile.replace(output, table.render().getBytes(StandardCharsets.UTF_8));
         } catch (IOException e) {
-            throw new CommException(ErrorCode.USAGE, "--tune: cannot write --output=" + output + ": " + e, e);
+            throw unwritable(e);
         }
         System.out.println(
                 "written to " + output.toAbsolutePath() + "; copy the file to every node, set JRUN_TUNING to its path");
+    }
+
+    private CommException unwritable(IOException e) {
+        return new CommException(
+                ErrorCode.USAGE, "--tune: cannot write --output=" + output + ": " + FileError.reason(e, output), e);
     }
 
     private static BenchedOperation benchedOperation(String operation) {

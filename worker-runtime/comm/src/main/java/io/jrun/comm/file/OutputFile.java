@@ -6,6 +6,8 @@ import java.nio.file.Files;
 import java.nio.file.LinkOption;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
+import java.nio.file.StandardOpenOption;
 
 /**
  * The files that a user names for output. A new file replaces the file of its name, so the name must not be that of a
@@ -13,6 +15,27 @@ import java.nio.file.Path;
  */
 public final class OutputFile {
     private OutputFile() {}
+
+    /**
+     * Writes a whole file under a temporary name, and then gives the file its name: another process sees the earlier
+     * file or the new one. Does not wait for the disk.
+     *
+     * @throws IOException as {@link #resolve}, or if the file cannot be written
+     */
+    public static void replace(Path named, byte[] content) throws IOException {
+        Path file = resolve(named);
+        // No other process and no other thread has this name.
+        Path partial = file.resolveSibling("." + file.getFileName() + "."
+                + ProcessHandle.current().pid() + "-" + Thread.currentThread().threadId() + ".tmp");
+        try {
+            Files.deleteIfExists(partial); // of a process that was killed
+            Files.write(partial, content, StandardOpenOption.CREATE_NEW, StandardOpenOption.WRITE);
+            Files.move(partial, file, StandardCopyOption.ATOMIC_MOVE, StandardCopyOption.REPLACE_EXISTING);
+        } catch (IOException e) {
+            Files.deleteIfExists(partial);
+            throw new FileSystemException(file.toString(), null, FileError.reason(e));
+        }
+    }
 
     /**
      * The file to replace: the target of a link, so that the link stays.

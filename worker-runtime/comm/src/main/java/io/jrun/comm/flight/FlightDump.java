@@ -1,10 +1,10 @@
 package io.jrun.comm.flight;
 
 import io.jrun.comm.control.RuntimeThread;
+import io.jrun.comm.file.FileError;
+import io.jrun.comm.file.OutputFile;
 import java.io.IOException;
-import java.nio.file.Files;
 import java.nio.file.Path;
-import java.nio.file.StandardCopyOption;
 import java.time.Duration;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
@@ -66,13 +66,11 @@ public final class FlightDump {
     }
 
     private void write(String reason) {
-        Path partial = file.resolveSibling(FILE_NAME + ".partial");
         try {
-            Files.write(partial, records.all(reason).encoded());
-            Files.move(partial, file, StandardCopyOption.ATOMIC_MOVE, StandardCopyOption.REPLACE_EXISTING);
+            OutputFile.replace(file, records.all(reason).encoded());
         } catch (IOException e) {
-            System.err.println("jrun: rank " + rank + ": cannot write the flight recorder's dump " + file + ": " + e
-                    + ". Its directory must be writable.");
+            System.err.println("jrun: rank " + rank + ": cannot write the flight recorder's dump " + file + ": "
+                    + FileError.reason(e, file));
         } finally {
             written.countDown();
         }

@@ -5,10 +5,10 @@ import static java.nio.charset.StandardCharsets.UTF_8;
 
 import io.jrun.comm.CommException;
 import io.jrun.comm.ErrorCode;
+import io.jrun.comm.file.FileError;
+import io.jrun.comm.file.OutputFile;
 import java.io.IOException;
-import java.nio.file.Files;
 import java.nio.file.Path;
-import java.nio.file.StandardCopyOption;
 import java.util.EnumSet;
 import java.util.Map;
 import java.util.Set;
@@ -60,11 +60,9 @@ final class ErrorRecord {
             return;
         }
         try {
-            Path partial = target.resolveSibling(target.getFileName() + ".partial");
-            Files.writeString(partial, json(failure, text), UTF_8);
-            Files.move(partial, target, StandardCopyOption.ATOMIC_MOVE, StandardCopyOption.REPLACE_EXISTING);
+            OutputFile.replace(target, json(failure, text).getBytes(UTF_8));
         } catch (IOException e) {
-            System.err.println("jrun: cannot write the error record " + target + ": " + e.getMessage());
+            System.err.println("jrun: cannot write the error record " + target + ": " + FileError.reason(e, target));
         }
     }
 

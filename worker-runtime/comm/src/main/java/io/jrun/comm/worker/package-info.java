@@ -3,7 +3,7 @@
  * {@code WorkerMain} before the user's main class.
  *
  * <p>Internal to jrun: its types are public only for jrun's other packages and modules. May use the root package,
- * {@code control} and {@code flight}.
+ * {@code control}, {@code file} and {@code flight}.
  */
 @NullMarked
 package io.jrun.comm.worker;

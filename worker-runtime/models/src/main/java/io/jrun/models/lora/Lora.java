@@ -1,6 +1,7 @@
 package io.jrun.models.lora;
 
 import io.jrun.comm.file.FileError;
+import io.jrun.comm.file.OutputFile;
 import io.jrun.models.transformer.LanguageModel;
 import io.jrun.models.transformer.Projection;
 import io.jrun.train.checkpoint.CheckpointException;
@@ -11,6 +12,7 @@ import io.jrun.train.tensor.ModuleTensors;
 import io.jrun.train.weights.NameMapping;
 import io.jrun.train.weights.WeightFiles;
 import java.io.IOException;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -175,7 +177,7 @@ public final class Lora {
         }
         Safetensors.write(folder.resolve(WEIGHTS), tensors, Map.of("format", "pt"));
         try {
-            Files.writeString(folder.resolve(CONFIG), configJson.get());
+            OutputFile.replace(folder.resolve(CONFIG), configJson.get().getBytes(StandardCharsets.UTF_8));
         } catch (IOException e) {
             throw new CheckpointException(
                     "cannot write " + folder.resolve(CONFIG) + ": " + FileError.reason(e, folder.resolve(CONFIG)), e);

@@ -39,6 +39,7 @@ public final class TensorBoardWriter implements AutoCloseable {
      * @throws IOException if the file cannot be written
      */
     public static TensorBoardWriter open(Path folder) throws IOException {
+        OutputFile.requireWritableFolder(folder);
         OutputFile.makeFolder(folder);
         long seconds = TimeUnit.MILLISECONDS.toSeconds(System.currentTimeMillis());
         String end = "." + host() + "." + ProcessHandle.current().pid() + ".";
