@@ -98,7 +98,7 @@ public final class Finetune {
         long bytesRead;
         try {
             model = ModelFolder.build(
-                    options.model(), bytes -> MemoryNeed.check("the parameters of " + options.model(), bytes));
+                    options.model(), bytes -> MemoryNeed.check("the parameters of " + options.model(), bytes, world));
             bytesRead = WeightLoader.load(model, options.model(), model.mapping(), world, options.readers());
             lora = lora(options, model);
         } catch (CheckpointException e) {

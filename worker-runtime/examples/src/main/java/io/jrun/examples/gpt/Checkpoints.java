@@ -57,6 +57,8 @@ final class Checkpoints implements AutoCloseable {
 
     private DataLoaderState position;
 
+    private @Nullable TerminationGuard guard;
+
     private Checkpoints(
             GptOptions options,
             World world,
@@ -306,14 +308,14 @@ final class Checkpoints implements AutoCloseable {
     boolean protect(long firstStep, Consumer<LongConsumer> training) {
         lastStep = firstStep;
         position = loader.state();
-        try (TerminationGuard guard = TerminationGuard.install(SAVE_LIMIT)) {
+        boolean hasStates = manager != null || options.parallel().offload().isPresent();
+        try (TerminationGuard installed = TerminationGuard.install(hasStates ? SAVE_LIMIT : Duration.ZERO)) {
+            guard = installed;
             try {
                 training.accept(step -> {
                     lastStep = step;
                     position = loader.state();
-                    if (guard.isTerminating()) {
-                        throw new CommException(ErrorCode.ABORTED, "the process received a stop signal");
-                    }
+                    requireNoStop();
                 });
             } catch (CommException e) {
                 if (trainer.endInterruptedStep()) {
@@ -324,12 +326,23 @@ final class Checkpoints implements AutoCloseable {
                     new SaveBeforeEnd(manager, world.rank(), options.checkpoints(), progress)
                             .save(trainer.model().holding(), lastStep, this::state);
                 }
-                if (e.code() != ErrorCode.ABORTED || !guard.isTerminating()) {
+                if (e.code() != ErrorCode.ABORTED || !installed.isTerminating()) {
                     throw e;
                 }
                 return false;
             }
             return true;
+        }
+    }
+
+    /**
+     * Ends the training if jrun stops the job. Between two micro-batches too: a step may have a million of them.
+     *
+     * @throws CommException with the code ABORTED
+     */
+    void requireNoStop() {
+        if (guard != null && guard.isTerminating()) {
+            throw new CommException(ErrorCode.ABORTED, "the process received a stop signal");
         }
     }
 

@@ -3,6 +3,7 @@ package io.jrun.examples.gpt;
 import io.jrun.examples.data.DataOptions;
 import io.jrun.examples.options.CommandLineArguments;
 import io.jrun.examples.options.InvalidArgumentException;
+import io.jrun.examples.options.Processors;
 import io.jrun.train.optim.LearningRateSchedule;
 import java.util.List;
 import java.util.Optional;
@@ -154,9 +155,6 @@ record GptOptions(
 
     private static final List<String> VALUED =
             List.of("--steps", "--micro-batch", "--lr", "--seed", "--threads", "--log-every", "--sample");
-    /** More than the cores of a machine. libtorch starts all of them. */
-    private static final int LARGEST_THREADS = 1024;
-
     private static final List<String> FLAGS = List.of("--untied", "--tiny", "--help");
 
     /** Reads the arguments; empty if the arguments have --help. */
@@ -200,10 +198,21 @@ record GptOptions(
                 parallel,
                 ExpertArguments.ranks(given, model.experts()),
                 given.number("--seed", 1, 0),
-                given.number("--threads", 0, 0, LARGEST_THREADS),
+                threads(given),
                 given.number("--log-every", tiny ? 10 : 20, 1),
                 sample,
                 checkpoints));
+    }
+
+    /** Threads without a processor wait for each other in each operation: a step would take minutes. */
+    private static int threads(CommandLineArguments given) {
+        int threads = given.number("--threads", 0, 0);
+        int processors = Processors.ofMachine();
+        if (threads > processors) {
+            throw new InvalidArgumentException("--threads is '" + threads + "', but this machine has " + processors
+                    + " processors. Give at most as many.");
+        }
+        return threads;
     }
 
     /** The same for a model with another vocabulary. */

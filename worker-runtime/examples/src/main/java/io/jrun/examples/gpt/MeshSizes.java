@@ -12,10 +12,10 @@ import java.util.List;
  * @param hasTensor whether --tp is given
  * @param hasContext whether --cp is given
  */
-record MeshSizes(int ranks, int others, int copies, boolean hasTensor, boolean hasContext) {
+record MeshSizes(int ranks, long others, int copies, boolean hasTensor, boolean hasContext) {
     static MeshSizes of(List<String> commandLine, int ranks) {
-        int tensor = size(commandLine, "--tp");
-        int context = size(commandLine, "--cp");
+        long tensor = size(commandLine, "--tp");
+        long context = size(commandLine, "--cp");
         return new MeshSizes(
                 ranks,
                 tensor * context * size(commandLine, "--pp"),
@@ -39,7 +39,8 @@ record MeshSizes(int ranks, int others, int copies, boolean hasTensor, boolean h
 
     /** The same with an axis of the configuration. */
     MeshSizes with(long size) {
-        return new MeshSizes(ranks, Math.toIntExact(others * size), copies, hasTensor, hasContext);
+        long product = others > ranks ? others : others * size; // Beyond the ranks the product does not matter.
+        return new MeshSizes(ranks, product, copies, hasTensor, hasContext);
     }
 
     /** Whether the given axes divide the ranks. */
@@ -49,6 +50,6 @@ record MeshSizes(int ranks, int others, int copies, boolean hasTensor, boolean h
 
     /** The ranks that train on different samples: DeepSpeed's world size. */
     int dataRanks() {
-        return ranks / others;
+        return Math.toIntExact(ranks / others);
     }
 }

@@ -17,6 +17,10 @@ final class Progress {
     static final Progress SILENT = new Progress(new PrintStream(OutputStream.nullOutputStream()), false);
 
     private static final int BAR_CELLS = 12;
+
+    /** A job without a line for a longer time looks like a job that hangs. */
+    private static final Duration LONGEST_SILENCE = Duration.ofSeconds(20);
+
     private static final String CLEAR_REST_OF_LINE = "\u001b[K";
 
     private final PrintStream out;
@@ -27,6 +31,7 @@ final class Progress {
     private long beginNanos;
     private long reportedStep;
     private long reportedNanos;
+    private long shownNanos;
 
     Progress(PrintStream out, boolean isTerminal) {
         this.out = out;
@@ -50,6 +55,14 @@ final class Progress {
         beginNanos = System.nanoTime();
         reportedStep = first;
         reportedNanos = beginNanos;
+        shownNanos = beginNanos;
+    }
+
+    /** Shows that micro-batch {@code number} of {@code count} begins, if nothing was shown for 20 s. */
+    void reportBatch(long step, int number, int count) {
+        if (System.nanoTime() - shownNanos > LONGEST_SILENCE.toNanos()) {
+            show("step " + step + "/" + steps + ": micro-batch " + number + " of " + count + " begins", step - 1);
+        }
     }
 
     /** Shows the loss after {@code step} steps, the speed since the last report, and the remaining time. */
@@ -68,9 +81,15 @@ final class Progress {
                 tokensPerSecond,
                 secondsLeft / 60,
                 secondsLeft % 60);
+        show(text, step);
+    }
+
+    private void show(String text, long done) {
+        shownNanos = System.nanoTime();
         if (isTerminal) {
-            int done = (int) (BAR_CELLS * step / steps);
-            out.print("[" + "#".repeat(done) + " ".repeat(BAR_CELLS - done) + "] " + text + CLEAR_REST_OF_LINE + "\r");
+            int cells = (int) (BAR_CELLS * done / steps);
+            out.print(
+                    "[" + "#".repeat(cells) + " ".repeat(BAR_CELLS - cells) + "] " + text + CLEAR_REST_OF_LINE + "\r");
             out.flush();
         } else {
             out.println(text);

@@ -23,6 +23,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Locale;
 import java.util.Optional;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.LongConsumer;
 import org.bytedeco.pytorch.global.torch;
 
@@ -32,6 +33,9 @@ import org.bytedeco.pytorch.global.torch;
 public final class TrainGpt {
     private static final int EXIT_FAILURE = 1;
     private static final int EXIT_USAGE = 2;
+
+    /** To build a larger model takes seconds, which a line announces. */
+    private static final double LARGE_BYTES = 1e9;
 
     private TrainGpt() {}
 
@@ -86,6 +90,7 @@ public final class TrainGpt {
         try (DeviceMesh mesh = given.parallel().mesh(world)) {
             GptOptions options =
                     given.withAccumulation(ParallelOptions.dataGroup(mesh).size());
+            requireMemory(options, world); // at once, with the vocabulary of bytes
             Path data = options.data().data().orElseGet(TrainGpt::jdkSources);
             try (TokenCorpus corpus = TokenCorpus.load(options.data(), data, world)) {
                 long least = 20L * (options.model().context() + 1);
@@ -95,29 +100,35 @@ public final class TrainGpt {
                                     + " for --context " + options.model().context());
                 }
                 GptOptions whole = options.withVocabulary(corpus.vocabulary());
-                requireMemory(whole);
+                requireMemory(whole, world);
                 train(whole, corpus, world, mesh, progress);
             }
         }
     }
 
     /** The least memory of each rank, however the ranks share the model. */
-    private static void requireMemory(GptOptions options) {
+    private static void requireMemory(GptOptions options, World world) {
         GptConfig model = options.model();
         ParallelOptions parallel = options.parallel();
         MemoryNeed.check(
-                "the parameters of a model of " + model.summary(),
-                model.parameterBytes()
-                        / ((double) parallel.tensor()
-                                * parallel.pipeline()
-                                * parallel.shards()
-                                * options.expertRanks()));
+                "the parameters, gradients and optimizer states of a model of " + model.summary(),
+                stateBytes(options),
+                world);
         MemoryNeed.check(
                 "the outputs of --micro-batch=" + options.microBatch() + " sequences of --context=" + model.context(),
                 model.outputBytes()
                         * options.microBatch()
                         * model.context()
-                        / ((double) parallel.tensor() * parallel.context()));
+                        / ((double) parallel.tensor() * parallel.context()),
+                world);
+    }
+
+    /** The least bytes of a rank for the parameters, the gradients and the optimizer. With --offload they lie in files. */
+    private static double stateBytes(GptOptions options) {
+        ParallelOptions parallel = options.parallel();
+        double ranks = (double) parallel.tensor() * parallel.pipeline() * parallel.shards() * options.expertRanks();
+        int tensors = 2 + options.recipe().update().stateTensors();
+        return parallel.offload().isPresent() ? 0 : tensors * options.model().parameterBytes() / ranks;
     }
 
     /** The text without --data. */
@@ -145,6 +156,13 @@ public final class TrainGpt {
                     + options.microBatch() + "; give more text with --data or --max-bytes, or a smaller --context");
         }
         DataLoaderOptions loading = loading(options);
+        double bytes = stateBytes(options);
+        if (bytes > LARGE_BYTES) {
+            progress.print(String.format(
+                    Locale.ROOT,
+                    "building a model with %.1f GB of parameters, gradients and optimizer states on each rank",
+                    bytes / 1e9));
+        }
         try (var trainer = new GptTrainer(options, world, mesh);
                 DataLoader<long[]> loader = DataLoader.of(windows, group, loading);
                 var checkpoints =
@@ -203,7 +221,14 @@ public final class TrainGpt {
             Progress progress,
             LongConsumer done) {
         for (long step = firstStep + 1; step <= options.steps(); step++) {
-            trainer.step(step, () -> TokenBatch.of(loader.next()));
+            long number = step;
+            AtomicInteger batches = new AtomicInteger();
+            trainer.step(step, () -> {
+                checkpoints.requireNoStop();
+                progress.reportBatch(
+                        number, batches.incrementAndGet(), options.recipe().accumulate());
+                return TokenBatch.of(loader.next());
+            });
             done.accept(step);
             if (options.reportsAfter(step)) {
                 progress.report(step, trainer.report(step));

@@ -93,6 +93,14 @@ record UpdateOptions(
                 : new FusedSgd(numbers.momentum(), false);
     }
 
+    /** Tensors that the optimizer keeps for each parameter. */
+    int stateTensors() {
+        if (optimizer.isAdamW()) {
+            return 2;
+        }
+        return numbers.momentum() > 0 ? 1 : 0;
+    }
+
     /** The parameter groups of an optimizer over flat memory. */
     List<ParameterGroup> groups() {
         return decaysMatricesOnly

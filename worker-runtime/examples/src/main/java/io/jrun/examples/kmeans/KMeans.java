@@ -9,6 +9,7 @@ import io.jrun.examples.options.InvalidArgumentException;
 import io.jrun.examples.options.MemoryNeed;
 import io.jrun.examples.options.RankAgreement;
 import java.lang.foreign.MemorySegment;
+import java.time.Duration;
 import java.util.Arrays;
 import java.util.Map;
 import java.util.Optional;
@@ -23,6 +24,9 @@ public final class KMeans {
     private static final int EXIT_USAGE = 2;
     private static final int SPREAD = 1000;
     private static final int DISTANCE = 10_000;
+
+    /** A job without a line for a longer time looks like a job that hangs. */
+    private static final Duration LONGEST_SILENCE = Duration.ofSeconds(20);
 
     private final KMeansOptions options;
     private final ProcessGroup group;
@@ -63,7 +67,7 @@ public final class KMeans {
         }
     }
 
-    private static void run(Optional<KMeansOptions> options, World world) {
+    static void run(Optional<KMeansOptions> options, World world) {
         boolean prints = world.rank() == 0;
         if (options.isEmpty()) {
             if (prints) {
@@ -71,23 +75,37 @@ public final class KMeans {
             }
             return;
         }
-        MemoryNeed.check(
+        MemoryNeed.checkHeap(
                 "--points=" + options.get().points() + " of --dimensions="
                         + options.get().dimensions(),
-                (double) Double.BYTES * options.get().points() * options.get().dimensions() / world.size());
+                pointBytes(options.get()) * options.get().points() / world.size());
         KMeans kMeans = new KMeans(options.get(), world.group());
         double before = Double.MAX_VALUE;
         double error = Double.MAX_VALUE;
         int iteration = 0;
+        long shown = System.nanoTime();
         do {
             before = error;
             error = kMeans.iterate();
             iteration++;
             world.metrics().report(iteration, Map.of("mean_squared_distance", error));
+            if (prints && System.nanoTime() - shown > LONGEST_SILENCE.toNanos()) {
+                print(iteration, error);
+                shown = System.nanoTime();
+            }
         } while (error < before && iteration < options.get().iterations());
         if (prints) {
-            System.out.println("iteration " + iteration + ": mean squared distance " + error);
+            print(iteration, error);
         }
+    }
+
+    private static void print(int iteration, double error) {
+        System.out.println("iteration " + iteration + ": mean squared distance " + error);
+    }
+
+    /** The bytes of a point on the heap: an array with its header, and the reference to the array. */
+    private static double pointBytes(KMeansOptions options) {
+        return (double) Double.BYTES * options.dimensions() + 16 + Integer.BYTES;
     }
 
     /**

@@ -122,8 +122,12 @@ public final class CommandLineArguments {
         }
         try {
             double number = Double.parseDouble(text);
-            if (range.test(number) && Double.isFinite(number)) {
+            if (range.test(number) && number <= Float.MAX_VALUE) {
                 return number;
+            }
+            if (number > Float.MAX_VALUE) {
+                throw new InvalidArgumentException(
+                        name + " is '" + text + "', expected " + expected + " and below 3.4e38, the limit of float32");
             }
         } catch (NumberFormatException _) {
             // Not a number: refused below.

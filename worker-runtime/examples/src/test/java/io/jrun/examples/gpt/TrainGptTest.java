@@ -185,11 +185,13 @@ class TrainGptTest {
                 "--width=1000000000 : --width is '1000000000', expected a whole number from 1 to 1048576",
                 "--layers=1000000000 : --layers is '1000000000', expected a whole number from 1 to 10000",
                 "--experts=100000 : --experts is '100000', expected a whole number from 1 to 10000",
-                "--threads=100000 : --threads is '100000', expected a whole number from 0 to 1024",
                 "--micro-batch=2000000 : --micro-batch is '2000000', expected a whole number from 1 to 1048576",
-                "--width=1048576 : the parameters of a model of gpt, 2 layers, width 1048576",
-                "--layers=10000 --width=65536 : the parameters of a model of gpt, 10000 layers, width 65536",
-                "--experts=10000 --width=8192 : the parameters of a model of gpt, 2 layers, width 8192",
+                "--width=1048576 : the parameters, gradients and optimizer states of a model of gpt, 2 layers, width 1048576",
+                "--layers=10000 --width=65536 : the parameters, gradients and optimizer states of a model of gpt, 10000 layers, width 65536",
+                "--threads=1000 : --threads is '1000', but this machine has ",
+                "--pp=46341 --tp=46341 --dp=2 : a mesh of {pp=46341, dp=2, shard=1, cp=1, tp=46341} has more ranks than",
+                "--lr=1e39 : --lr is '1e39', expected a number above 0 and below 3.4e38, the limit of float32",
+                "--experts=10000 --width=8192 : the parameters, gradients and optimizer states of a model of gpt, 2 layers, width 8192",
                 "--micro-batch=1048576 : the outputs of --micro-batch=1048576 sequences of --context=64 need at least 69 GB"
             })
     void sizesBeyondReasonAreOneLineAtOnce(String line) {

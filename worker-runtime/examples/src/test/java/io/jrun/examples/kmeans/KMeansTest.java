@@ -55,6 +55,18 @@ class KMeansTest {
     }
 
     @Test
+    void pointsBeyondTheHeapAreOneLineAtOnce() {
+        LocalWorld.run(
+                1,
+                world -> assertThatThrownBy(
+                                () -> KMeans.run(KMeansOptions.parse("--points=268435456", "--dimensions=1024"), world))
+                        .isInstanceOf(InvalidArgumentException.class)
+                        .hasMessageStartingWith(
+                                "--points=268435456 of --dimensions=1024 need at least 2204 GB of Java heap on a rank, the JVM")
+                        .hasMessageContaining(" a larger heap: jrun --jvm-opts=-Xmx2567g"));
+    }
+
+    @Test
     void helpNamesTheDefaults() {
         assertThat(KMeansOptions.parse("--help")).isEmpty();
         KMeansOptions defaults = KMeansOptions.parse().orElseThrow();

@@ -25,7 +25,8 @@ public final class MeshShape {
     /**
      * The shape with these axes, the slowest first.
      *
-     * @throws IllegalArgumentException if there is no axis, a size is below 1, or a name is empty
+     * @throws IllegalArgumentException if there is no axis, a size is below 1, a name is empty, or the ranks exceed 32
+     *     bits
      */
     public static MeshShape of(Map<String, Integer> sizes) {
         if (sizes.isEmpty()) {
@@ -37,12 +38,16 @@ public final class MeshShape {
                         "axis '" + name + "' has size " + size + ": an axis needs a name and a size of at least 1");
             }
         });
+        double ranks = sizes.values().stream().reduce(1.0, (product, size) -> product * size, (a, b) -> a * b);
+        if (ranks > Integer.MAX_VALUE) {
+            throw new IllegalArgumentException("a mesh of " + sizes + " has more ranks than a job can have");
+        }
         return new MeshShape(new LinkedHashMap<>(sizes));
     }
 
     /** Number of ranks: the product of all sizes. */
     public int ranks() {
-        return axes.values().stream().reduce(1, Math::multiplyExact);
+        return axes.values().stream().reduce(1, (product, size) -> product * size);
     }
 
     /** Names of the axes, the slowest first. */
