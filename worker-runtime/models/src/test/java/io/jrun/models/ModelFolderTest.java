@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.jrun.comm.local.LocalWorld;
+import io.jrun.models.llama.Llama;
 import io.jrun.models.llama.LlamaConfig;
 import io.jrun.models.transformer.LanguageModel;
 import io.jrun.models.transformer.RotaryScaling;
@@ -23,6 +24,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.StringJoiner;
+import org.bytedeco.pytorch.Scalar;
 import org.bytedeco.pytorch.Tensor;
 import org.bytedeco.pytorch.global.torch;
 import org.bytedeco.pytorch.global.torch.ScalarType;
@@ -179,6 +181,23 @@ class ModelFolderTest {
         assertThat(TinyModels.difference(
                         TinyModels.logits(TinyModels.load(folder.resolve("saved"))), TinyModels.golden("llama")))
                 .isLessThan(TOLERANCE);
+    }
+
+    /** Three heads of eight rows: row i of half h in a file of Hugging Face is row 2i + h of Meta's head. */
+    @Test
+    void rowsOfMetasHeadsAreSavedInTheOrderOfHuggingFace() {
+        JsonObject meta = JsonObject.parse("params.json", "{\"dim\": 24, \"n_layers\": 1, \"n_heads\": 3}");
+        LanguageModel model = new Llama(LlamaConfig.ofMeta(meta, 10, 8));
+        String name = "model.layers.0.self_attn.q_proj.weight";
+        Tensor rows = torch.arange(new Scalar(24L)).view(24, 1);
+        Tensor inFile = model.toFileOrder(name, rows);
+        for (long row = 0; row < 24; row++) {
+            long inHead = row % 8;
+            assertThat(inFile.select(0, row).item_long())
+                    .as("row %d", row)
+                    .isEqualTo(row - inHead + inHead % 4 * 2 + inHead / 4);
+        }
+        assertThat(model.fromFileOrder(name, inFile).equal(rows)).isTrue();
     }
 
     @Test

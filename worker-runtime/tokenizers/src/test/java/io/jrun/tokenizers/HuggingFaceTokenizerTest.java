@@ -6,10 +6,13 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import io.jrun.train.data.DataException;
 import io.jrun.train.json.JsonObject;
 import io.jrun.train.token.Tokenizer;
+import java.io.DataInputStream;
+import java.io.DataOutputStream;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
@@ -131,6 +134,88 @@ class HuggingFaceTokenizerTest {
                 .startsWith(file + " is not a valid tokenizer: ")
                 .doesNotContain("\n")
                 .hasSizeLessThan(5000);
+    }
+
+    /** Numbers of tokens that no file of this size has, an empty token, and a token of ten thousand letters. */
+    @ParameterizedTest
+    @CsvSource({
+        "9223372036854775807, a, 1, 'the token number 9223372036854775807, expected 0 to '",
+        "2147483648, a, 1, 'the token number 2147483648, expected 0 to '",
+        "-1, a, 1, 'the token number -1, expected 0 to '",
+        "1, '', 1, ''",
+        "1, b, 10000, ''"
+    })
+    void addedTokensBeyondReasonAreOneLineOrWork(String id, String letter, int times, String reason)
+            throws IOException {
+        Path file = Files.writeString(folder.resolve("tokenizer.json"), withAddedToken(id, letter.repeat(times)));
+        if (reason.isEmpty()) {
+            try (Tokenizer tokenizer = open(file)) {
+                assertThat(tokenizer.encode("a".getBytes(StandardCharsets.UTF_8)))
+                        .containsExactly(0);
+                assertThat(tokenizer.encode("b".repeat(times).getBytes(StandardCharsets.UTF_8)))
+                        .hasSize(1);
+            }
+        } else {
+            assertThatThrownBy(() -> open(file))
+                    .isInstanceOf(DataException.class)
+                    .message()
+                    .contains(reason)
+                    .hasLineCount(1);
+        }
+    }
+
+    /** The shell is the parent. The pipe to the process stays open, and native code does not look at the pipe. */
+    @Test
+    void aBusyProcessEndsWhenItsParentIsKilled() throws Exception {
+        Path file = withExpression("null", "x");
+        byte[] slow = withAddedToken("1", "b".repeat(1_000_000)).getBytes(StandardCharsets.UTF_8);
+        Path pid = folder.resolve("pid");
+        Process shell = new ProcessBuilder(
+                        "sh",
+                        "-c",
+                        "exec 3<&0; \"$@\" <&3 & echo $! > " + pid + "; wait",
+                        "sh",
+                        Path.of(System.getProperty("java.home"), "bin", "java").toString(),
+                        "-XX:TieredStopAtLevel=1",
+                        "--enable-native-access=ALL-UNNAMED",
+                        "-cp",
+                        System.getProperty("java.class.path"),
+                        TokenizerMain.class.getName())
+                .redirectError(ProcessBuilder.Redirect.DISCARD)
+                .start();
+        try (DataOutputStream requests = new DataOutputStream(shell.getOutputStream());
+                DataInputStream replies = new DataInputStream(shell.getInputStream())) {
+            request(requests, TokenizerMain.LOAD, Files.readAllBytes(file));
+            assertThat(replies.readByte()).isEqualTo(TokenizerMain.DONE);
+            request(requests, TokenizerMain.LOAD, slow); // takes more than 25 s
+            ProcessHandle busy = ProcessHandle.of(
+                            Long.parseLong(Files.readString(pid).strip()))
+                    .orElseThrow();
+            try {
+                assertThat(shell.toHandle().destroyForcibly()).isTrue(); // keeps the pipes open
+                assertThat(busy.onExit()).succeedsWithin(Duration.ofSeconds(15));
+            } finally {
+                boolean _ = busy.destroyForcibly();
+            }
+        }
+    }
+
+    private String withAddedToken(String id, String content) throws IOException {
+        return Files.readString(withExpression("null", "x"))
+                .replace(
+                        "\"added_tokens\": []",
+                        "\"added_tokens\": [{\"id\": " + id + ", \"content\": \"" + content
+                                + "\", \"single_word\": false, \"lstrip\": false, \"rstrip\": false,"
+                                + " \"normalized\": false, \"special\": true}]");
+    }
+
+    private static void request(DataOutputStream to, byte kind, byte[] content) throws IOException {
+        to.writeByte(kind);
+        to.writeInt(3_600_000); // an hour of CPU time
+        to.writeInt(10_000);
+        to.writeInt(content.length);
+        to.write(content);
+        to.flush();
     }
 
     private Path withExpression(String normalizer, String expression) throws IOException {

@@ -167,6 +167,27 @@ class ImagePullTest {
         assertThat(dead).doesNotExist();
     }
 
+    /** Locks of files belong to processes: the lock of another process is another kind than one of this process. */
+    @Test
+    void aPullOfAnotherProcessIsKept() throws Exception {
+        Path work = rest(OTHER_DIGEST);
+        String holder = "import fcntl, sys; f = open(sys.argv[1], 'w'); fcntl.lockf(f, fcntl.LOCK_EX);"
+                + " print(flush=True); sys.stdin.read()";
+        Process process = new ProcessBuilder(
+                        "python3", "-c", holder, cache.lock(OTHER_DIGEST).toString())
+                .redirectError(ProcessBuilder.Redirect.INHERIT)
+                .start();
+        try {
+            assertThat(process.getInputStream().read()).as("the lock is held").isEqualTo('\n');
+            assertThat(cache.sweep()).isZero();
+            assertThat(work).isDirectory();
+        } finally {
+            process.destroyForcibly().waitFor();
+        }
+        assertThat(cache.sweep()).isEqualTo(5);
+        assertThat(work).doesNotExist();
+    }
+
     private Path rest(String digest) throws IOException {
         Path work = Files.createDirectory(cache.work(digest));
         Files.writeString(Files.createDirectory(work.resolve("blobs")).resolve("layer"), "12345");

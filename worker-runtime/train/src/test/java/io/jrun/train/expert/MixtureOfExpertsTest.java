@@ -68,10 +68,23 @@ class MixtureOfExpertsTest {
         return Objects.requireNonNull(parameters.get(name));
     }
 
+    /** Switch Transformer, equation 4, with 0.01, and the z-loss of ST-MoE, equation 5, with 0.001. */
+    private static Tensor auxiliaryLosses(Tensor x, Map<String, Tensor> parameters, int experts, int topK) {
+        Tensor logits = torch.linear(x.view(TOKENS, WIDTH), of(parameters, "router.weight"));
+        Tensor probabilities = torch.softmax(logits, 1);
+        Tensor chosen = torch.zeros_like(probabilities)
+                .scatter(1, torch.topk(probabilities, topK).get1(), new Scalar(1.0));
+        Tensor balance = chosen.detach().mean(0).mul(probabilities.mean(0)).sum();
+        Tensor z = torch.logsumexp(logits, 1).square().mean();
+        return balance.mul(new Scalar(0.01 * experts / topK)).add(z.mul(new Scalar(0.001)));
+    }
+
+    /** The program divides its loss by 2, and scales the auxiliary losses in the same way. */
     @ParameterizedTest
     @CsvSource({"GELU,1", "GELU,2", "SWIGLU,2", "SWIGLU,4"})
     void outputsAndGradientsAreThoseOfDenseExperts(ExpertNetwork.Kind kind, int topK) {
-        MixtureOfExperts layer = new MixtureOfExperts(kind, WIDTH, 5, new ExpertOptions(4, topK, 0, 0, 0));
+        MixtureOfExperts layer = new MixtureOfExperts(kind, WIDTH, 5, new ExpertOptions(4, topK, 0, 0.01, 0.001));
+        layer.setLossScale(0.5);
         layer.to(torch.ScalarType.Double, false);
         Map<String, Tensor> parameters = ModuleTensors.parameters(layer);
         TinyGpt.fill(parameters, 5);
@@ -85,7 +98,8 @@ class MixtureOfExpertsTest {
         parameters.values().forEach(tensor -> tensor.mutable_grad().zero_());
         Tensor denseX = input();
         Tensor expected = dense(denseX, parameters, 4, topK);
-        expected.mul(direction).sum().backward();
+        Tensor auxiliary = auxiliaryLosses(denseX, parameters, 4, topK).mul(new Scalar(0.5));
+        expected.mul(direction).sum().add(auxiliary).backward();
         assertThat(ParallelTraining.difference(y.detach(), expected.detach())).isLessThan(1e-15);
         assertThat(ParallelTraining.difference(x.grad(), denseX.grad())).isLessThan(1e-15);
         gradients.forEach((name, gradient) -> assertThat(ParallelTraining.difference(

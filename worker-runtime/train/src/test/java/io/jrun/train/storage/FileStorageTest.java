@@ -58,6 +58,21 @@ class FileStorageTest {
         assertThat(folder.resolve("index")).hasBinaryContent(new byte[] {3});
     }
 
+    /** Something else in the place of an index is no missing index: a commit would replace it. */
+    @Test
+    void anIndexThatCannotBeReadIsNotReplaced() throws IOException {
+        Path device = Path.of("/dev/zero");
+        Path link = Files.createSymbolicLink(folder.resolve("index"), device);
+        try (Storage storage = Storages.open(folder.toString())) {
+            assertThatThrownBy(() -> storage.version("index"))
+                    .isInstanceOf(IOException.class)
+                    .hasMessageContaining("it is a device");
+            assertThatThrownBy(() -> storage.commit("index", new byte[] {1}, Optional.empty()))
+                    .isInstanceOf(IOException.class);
+        }
+        assertThat(link.toRealPath()).isEqualTo(device);
+    }
+
     private static void rename(Path own, AtomicBoolean hasEnded) {
         try {
             while (!hasEnded.get()) {
