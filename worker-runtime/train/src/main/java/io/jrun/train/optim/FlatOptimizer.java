@@ -119,14 +119,18 @@ public final class FlatOptimizer implements AutoCloseable {
 
     /**
      * Updates every parameter that has a gradient, unless the device finds {@code skip} to be 1. The host does not know
-     * the decision: the schedule advances also after a skipped step. The states of the parameters do not.
+     * the decision of a GPU: the schedule advances also after a skipped step. The states of the parameters do not.
      *
      * @param skip a float32 tensor of one element on the device of the parameters, such as the result of
      *     {@code DeviceLossScaler.unscale}
      */
     public void step(Tensor skip) {
-        update(parameters.keySet(), skip);
-        endStep();
+        if (!TensorMemory.device(skip).isCpu()) {
+            update(parameters.keySet(), skip);
+            endStep();
+        } else if (DeviceWaits.number(skip) == 0) {
+            step();
+        }
     }
 
     /**

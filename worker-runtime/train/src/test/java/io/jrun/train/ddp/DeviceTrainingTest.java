@@ -7,6 +7,8 @@ import io.jrun.comm.DataType;
 import io.jrun.comm.Device;
 import io.jrun.comm.DeviceStream;
 import io.jrun.comm.ProcessGroup;
+import io.jrun.comm.ReduceOp;
+import io.jrun.comm.World;
 import io.jrun.comm.local.LocalWorld;
 import io.jrun.comm.local.LocalWorldOptions;
 import io.jrun.train.EngineThread;
@@ -32,6 +34,7 @@ import io.jrun.train.tensor.ModuleTensors;
 import io.jrun.train.tensor.SimulatedPlacement;
 import java.io.IOException;
 import java.io.UncheckedIOException;
+import java.lang.foreign.MemorySegment;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -39,12 +42,14 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import java.util.Objects;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicReferenceArray;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import java.util.stream.Stream;
+import org.assertj.core.data.Offset;
 import org.bytedeco.pytorch.Scalar;
 import org.bytedeco.pytorch.Tensor;
 import org.jspecify.annotations.Nullable;
@@ -68,15 +73,13 @@ class DeviceTrainingTest {
     /** Trainings that are run in host memory and on devices. */
     enum Kind {
         /** Accumulation, clipping, and new buckets after the first step. */
-        PLAIN(DdpOptions.DEFAULT),
-        UNUSED(DdpOptions.DEFAULT.withFindUnusedParameters(true)),
-        POWER_SGD(DdpOptions.DEFAULT),
-        UNEVEN(DdpOptions.DEFAULT);
+        PLAIN,
+        UNUSED,
+        POWER_SGD,
+        UNEVEN;
 
-        private final DdpOptions options;
-
-        Kind(DdpOptions options) {
-            this.options = options.withBuckets(2000, 10_000);
+        DdpOptions options() {
+            return DdpOptions.DEFAULT.withBuckets(2000, 10_000).withFindUnusedParameters(this == UNUSED);
         }
 
         void register(DistributedDataParallel<TinyGpt> model) {
@@ -121,7 +124,7 @@ class DeviceTrainingTest {
                 String backend = placement == null ? "jrun" : "nccl";
                 try (ProcessGroup group = world.group()
                                 .split(0, world.rank(), world.group().options().withBackend(backend));
-                        var model = new DistributedDataParallel<>(module, group, kind.options);
+                        var model = new DistributedDataParallel<>(module, group, kind.options());
                         FlatOptimizer optimizer = new FlatOptimizer(
                                 parameters,
                                 FusedAdamW.DEFAULT,
@@ -301,6 +304,9 @@ class DeviceTrainingTest {
                             before = Trains.values(parameters);
                             optimizer.step(check.endStep(number));
                         }
+                        if (number == 1) {
+                            requireRoundedMean(world, bias(parameters).mutable_grad());
+                        }
                         boolean isEqual = Arrays.equals(
                                 before.getFirst(), Trains.values(parameters).getFirst());
                         assertThat(isEqual).as("step " + number).isEqualTo(number == 3);
@@ -310,10 +316,31 @@ class DeviceTrainingTest {
                     world.group().barrier();
                     assertThat(check.read()).isEqualTo(1);
                     System.out.println(world.rank() + " skipped: " + check.lastSkipped());
-                    assertThat(optimizer.state().get("head.bias.step").item_long())
+                    assertThat(Objects.requireNonNull(optimizer.state().get("head.bias.step"))
+                                    .item_long())
                             .isEqualTo(3);
                 }
             });
+        }
+
+        private static Tensor bias(Map<String, Tensor> parameters) {
+            return Objects.requireNonNull(parameters.get("head.bias"));
+        }
+
+        /** The gradients are near the mean of the ranks, and rounded to 16 bits. */
+        private static void requireRoundedMean(World world, Tensor gradient) {
+            TinyGpt twin = Training.model(1);
+            Training.loss(twin, 1, world.rank()).backward();
+            Map<String, Tensor> own =
+                    Map.of("mean", bias(ModuleTensors.parameters(twin)).mutable_grad());
+            float[] mean = Trains.values(own).getFirst();
+            world.group().allReduce(MemorySegment.ofArray(mean), DataType.F32, mean.length, ReduceOp.AVG);
+            float[] rounded = Trains.values(Map.of("sum", gradient)).getFirst();
+            assertThat(rounded).isNotEqualTo(mean);
+            for (int i = 0; i < mean.length; i++) {
+                assertThat(rounded[i]).isCloseTo(mean[i], Offset.offset(0.001f));
+                assertThat(Float.floatToRawIntBits(rounded[i]) & 0xffff).isZero();
+            }
         }
     }
 

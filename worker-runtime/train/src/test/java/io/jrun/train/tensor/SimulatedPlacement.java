@@ -18,6 +18,7 @@ import org.bytedeco.pytorch.NoGradGuard;
 import org.bytedeco.pytorch.Tensor;
 import org.bytedeco.pytorch.TensorOptions;
 import org.bytedeco.pytorch.global.torch;
+import org.jspecify.annotations.Nullable;
 
 /**
  * GPUs for tests on a machine without one: libtorch computes on the CPU, in the mapping of the device memory of the
@@ -121,7 +122,7 @@ public final class SimulatedPlacement implements TensorPlacement {
         }
     }
 
-    private Map.Entry<Long, Block> block(long address) {
+    private Map.@Nullable Entry<Long, Block> block(long address) {
         Map.Entry<Long, Block> before = blocks.floorEntry(address);
         return before != null && address < before.getKey() + before.getValue().bytes() ? before : null;
     }
