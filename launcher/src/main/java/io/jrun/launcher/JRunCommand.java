@@ -6,6 +6,7 @@ import io.jrun.launcher.cli.CertRequest;
 import io.jrun.launcher.cli.CommandContext;
 import io.jrun.launcher.cli.CommandOption;
 import io.jrun.launcher.cli.ContainerVariables;
+import io.jrun.launcher.cli.CudaRequest;
 import io.jrun.launcher.cli.DoctorRequest;
 import io.jrun.launcher.cli.HelpText;
 import io.jrun.launcher.cli.ImageRequest;
@@ -153,6 +154,7 @@ public final class JRunCommand {
                 print(FlightRecorderCommand.run(line.word(""), commandContext, line.has(CommandOption.JSON), index()));
             case PS, DESCRIBE, LOGS, ATTACH, CANCEL, STACK ->
                 new JobCommands(commandContext, terminal.out(), terminal::report).run(JobsRequest.of(command, line));
+            case CUDA -> CudaCommand.run(CudaRequest.of(line), commandContext, terminal);
             case CERT -> print(CertCommand.run(CertRequest.of(line, commandContext), home));
             case IMAGE ->
                 new ImageCommands(commandContext, terminal.out(), terminal::report)

@@ -59,7 +59,7 @@ final class JobContainers {
         maker = spec.map(requested -> Thread.ofVirtual().name("jrun-containers").start(() -> {
             try {
                 if (isJava) {
-                    new NativeLibraries(options.runtimeClassPath(), NativeLibraries.folderOf(UserId.ofThisProcess()))
+                    NativeLibraries.of(options.runtimeClassPath(), UserId.ofThisProcess(), environment)
                             .fill(progress);
                 }
                 NodeContainers made = make(

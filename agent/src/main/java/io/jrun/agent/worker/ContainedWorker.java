@@ -216,11 +216,14 @@ public final class ContainedWorker {
             containers.add(new HostFolder(jar.resolve("..").normalize(), Access.READ));
         }
         int user = UserId.ofThisProcess();
-        NativeLibraries natives =
-                new NativeLibraries(context.options().runtimeClassPath(), NativeLibraries.folderOf(user));
+        NativeLibraries natives = NativeLibraries.of(context.options().runtimeClassPath(), user, context.inherited());
         if (natives.isOwn()) {
             Path inside = NativeLibraries.folderOf(isRootInside() ? 0 : user);
             containers.add(new HostFolder(natives.folder(), inside, Access.WRITE_COPY));
+        }
+        if (natives.cuda().isPresent()) {
+            containers.add(
+                    new HostFolder(natives.cuda().get().resolveSibling("").normalize(), Access.READ));
         }
         if (context.options().workerArchive().filter(Files::isRegularFile).isPresent()) {
             containers.add(new HostFolder(context.options().workerArchive().get(), Access.READ));
@@ -229,6 +232,7 @@ public final class ContainedWorker {
             need(entry.endsWith(ALL_JARS) ? entry.substring(0, entry.length() - ALL_JARS.length()) : entry);
         }
         JavaProgramSpec.Builder inside = program.toBuilder();
+        natives.cuda().ifPresent(jar -> inside.addJvmOptions("-D" + CudaArchiveFile.PROPERTY + "=" + jar));
         inside.setJavaHome(new ContainerJava(containers, spec.java()).home(program.getJavaHome()));
         if (program.getMainClass().isEmpty()) {
             inside.setMainClass(ContainerJava.mainClass(containers, program.getClassPath(0)));

@@ -8,7 +8,9 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.LinkOption;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
@@ -22,8 +24,9 @@ import java.util.stream.Collectors;
  *
  * @param runtime the jars of jrun's runtime
  * @param folder the cache
+ * @param cuda the jar of libtorch's CUDA build, if the build is installed
  */
-public record NativeLibraries(List<Path> runtime, Path folder) {
+public record NativeLibraries(List<Path> runtime, Path folder, Optional<Path> cuda) {
     /** Unpacks the libraries under a lock, and loads the libraries. */
     private static final String PROGRAM = "io.jrun.train.Libtorch";
 
@@ -33,6 +36,14 @@ public record NativeLibraries(List<Path> runtime, Path folder) {
     /** Copies the list. */
     public NativeLibraries {
         runtime = List.copyOf(runtime);
+    }
+
+    /** The libraries for the workers of the user with this environment, in the user's cache. */
+    public static NativeLibraries of(List<Path> runtime, int user, Map<String, String> environment) {
+        return new NativeLibraries(
+                runtime,
+                folderOf(user),
+                CudaArchiveFile.find(runtime, environment).map(CudaArchiveFile::jar));
     }
 
     /** The cache of a user, in which the runtime of the user's workers looks for libraries. */
@@ -55,12 +66,11 @@ public record NativeLibraries(List<Path> runtime, Path folder) {
         Optional<String> failure = Optional.empty();
         try {
             PrivateFolder.claim(folder.resolveSibling(""));
-            Optional<Path> marker = marker();
-            if (marker.isEmpty() || Files.exists(marker.get())) {
+            if (markers().stream().allMatch(Files::exists)) {
                 return;
             }
             notices.accept("unpacking libtorch's libraries for workers in containers to " + folder
-                    + ", once for this node (450 MB)");
+                    + ", once for this node (" + (cuda.isPresent() ? "1.3 GB" : "450 MB") + ")");
             failure = run();
         } catch (IOException e) {
             failure = Optional.of(String.valueOf(e.getMessage()));
@@ -69,29 +79,39 @@ public record NativeLibraries(List<Path> runtime, Path folder) {
                 + reason + "; each worker that uses libtorch unpacks 450 MB into its own layer"));
     }
 
-    /** The file that the runtime writes when all libraries are unpacked; empty if the runtime has no libtorch. */
-    private Optional<Path> marker() throws IOException {
+    /** The files that the runtime writes when all libraries are unpacked; empty if the runtime has no libtorch. */
+    private List<Path> markers() throws IOException {
+        List<Path> markers = new ArrayList<>();
         for (Path jar : runtime) {
             String name = jar.getFileName().toString();
             if (name.startsWith("pytorch-") && name.endsWith("-linux-x86_64.jar")) {
-                return Optional.of(folder.resolve(".jrun-unpacked-" + name + "-" + Files.size(jar) + "-"
-                        + Files.getLastModifiedTime(jar).toMillis()));
+                markers.add(marker(jar));
             }
         }
-        return Optional.empty();
+        if (cuda.isPresent()) {
+            markers.add(marker(cuda.get()));
+        }
+        return markers;
+    }
+
+    private Path marker(Path jar) throws IOException {
+        return folder.resolve(".jrun-unpacked-" + jar.getFileName() + "-" + Files.size(jar) + "-"
+                + Files.getLastModifiedTime(jar).toMillis());
     }
 
     /** Returns the reason of a failure. */
     private Optional<String> run() throws IOException, InterruptedException {
-        Process process = new ProcessBuilder(
-                        Path.of(System.getProperty("java.home"), "bin", "java").toString(),
-                        "-XX:+UseSerialGC",
-                        "--enable-native-access=ALL-UNNAMED",
-                        "--sun-misc-unsafe-memory-access=allow",
-                        "-Dorg.bytedeco.javacpp.cachedir=" + folder,
-                        "-cp",
-                        runtime.stream().map(Path::toString).collect(Collectors.joining(File.pathSeparator)),
-                        PROGRAM)
+        List<String> command = new ArrayList<>(List.of(
+                Path.of(System.getProperty("java.home"), "bin", "java").toString(),
+                "-XX:+UseSerialGC",
+                "--enable-native-access=ALL-UNNAMED",
+                "--sun-misc-unsafe-memory-access=allow",
+                "-Dorg.bytedeco.javacpp.cachedir=" + folder,
+                "-cp",
+                runtime.stream().map(Path::toString).collect(Collectors.joining(File.pathSeparator)),
+                PROGRAM));
+        cuda.ifPresent(jar -> command.add(1, "-D" + CudaArchiveFile.PROPERTY + "=" + jar));
+        Process process = new ProcessBuilder(command)
                 .redirectOutput(ProcessBuilder.Redirect.DISCARD)
                 .start();
         try {

@@ -96,7 +96,7 @@ class ForeignFolderTest {
             void run(Path folder) throws Exception {
                 List<String> said = new ArrayList<>();
                 Path jar = Files.writeString(folder.resolveSibling("pytorch-1-linux-x86_64.jar"), "");
-                new NativeLibraries(List.of(jar), folder.resolve("natives")).fill(said::add);
+                new NativeLibraries(List.of(jar), folder.resolve("natives"), Optional.empty()).fill(said::add);
                 throw new IOException(String.join(" ", said));
             }
         },

@@ -1,19 +1,16 @@
 package io.jrun.launcher.blas;
 
 import io.jrun.agent.files.PrivateFolder;
-import io.jrun.agent.node.SearchPath;
 import io.jrun.comm.file.FileError;
 import io.jrun.launcher.job.UsageException;
+import io.jrun.launcher.maven.MavenFetch;
 import java.io.IOException;
-import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
-import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
-import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
 import java.util.stream.Stream;
 
@@ -30,8 +27,6 @@ public record MklJars(Path folder) {
     private static final String VERSION = "2025.2-1.5.12";
     private static final String ARTIFACT = "org.bytedeco:mkl:" + VERSION;
     private static final String NATIVE = "linux-x86_64-redist";
-    private static final Duration DEADLINE = Duration.ofMinutes(20);
-    private static final int MAX_REASON = 300;
 
     /** Returns the jars of the user with this environment. */
     public static MklJars of(Map<String, String> environment) {
@@ -65,19 +60,18 @@ public record MklJars(Path folder) {
      * Fetches the jars if they are missing. Two processes may fetch at the same time: each file appears complete.
      *
      * @param environment the environment with the PATH on which Maven is
-     * @param notices receives a line before and a line after the download
-     * @throws UsageException if Maven is missing, fails, or takes longer than 20 minutes; one line
+     * @param notices receives a line before and a line after the download, and the progress every five seconds
+     * @throws UsageException if Maven is missing, fails, or takes longer than 60 minutes; one line
      */
     public void fetch(Map<String, String> environment, Consumer<String> notices)
             throws IOException, InterruptedException {
         if (arePresent()) {
             return;
         }
-        Path maven = SearchPath.of(environment, Path.of("/"))
-                .find("mvn")
-                .orElseThrow(() -> new UsageException("--blas=mkl: " + ARTIFACT + " is not in " + folder
-                        + ", and Maven, which fetches the jars, is not on the PATH. Install Maven (Debian: apt install"
-                        + " maven), or put the jars there: " + names() + "."));
+        MavenFetch maven = MavenFetch.of(
+                environment,
+                "--blas=mkl",
+                "Without a network put the jars into " + folder + ": " + MavenFetch.names(paths()) + ".");
         notices.accept("fetching Intel MKL into " + folder + " with Maven, once (156 MB)");
         long start = System.nanoTime();
         try {
@@ -89,7 +83,7 @@ public record MklJars(Path folder) {
         Path download = Files.createTempDirectory(folder, "download");
         try {
             for (String classifier : List.of("", ":jar:" + NATIVE)) {
-                copy(maven, ARTIFACT + classifier, download);
+                maven.copy(ARTIFACT + classifier, download, notices);
             }
             for (Path jar : paths()) {
                 Files.move(download.resolve(jar.getFileName()), jar, StandardCopyOption.ATOMIC_MOVE);
@@ -98,56 +92,6 @@ public record MklJars(Path folder) {
             delete(download);
         }
         notices.accept("fetched Intel MKL in " + (System.nanoTime() - start) / 1_000_000_000 + " s");
-    }
-
-    private void copy(Path maven, String artifact, Path target) throws IOException, InterruptedException {
-        List<String> command = List.of(
-                "setpriv",
-                "--pdeathsig",
-                "TERM",
-                maven.toString(),
-                "-B",
-                "-q",
-                "dependency:copy",
-                "-Dartifact=" + artifact,
-                "-DoutputDirectory=" + target);
-        Path output = target.resolve("maven.log");
-        Process process = new ProcessBuilder(command)
-                .directory(target.toFile()) // a pom of the working directory must not matter
-                .redirectErrorStream(true)
-                .redirectOutput(output.toFile())
-                .start();
-        try {
-            if (!process.waitFor(DEADLINE.toSeconds(), TimeUnit.SECONDS)) {
-                throw failed(artifact, "no answer in " + DEADLINE.toMinutes() + " minutes");
-            }
-            if (process.exitValue() != 0) {
-                throw failed(artifact, reason(output));
-            }
-        } finally {
-            process.destroyForcibly();
-        }
-    }
-
-    private UsageException failed(String artifact, String why) {
-        return new UsageException("--blas=mkl: Maven could not fetch " + artifact + ": " + why
-                + ". Without a network put the jars into " + folder + ": " + names() + ".");
-    }
-
-    private String names() {
-        return String.join(
-                ", ",
-                paths().stream().map(path -> path.getFileName().toString()).toList());
-    }
-
-    private static String reason(Path output) throws IOException {
-        String first = Files.readString(output, StandardCharsets.UTF_8)
-                .lines()
-                .filter(line -> line.startsWith("[ERROR]"))
-                .findFirst()
-                .orElse("[ERROR] no message")
-                .substring("[ERROR] ".length());
-        return first.length() > MAX_REASON ? first.substring(0, MAX_REASON) + "..." : first;
     }
 
     private static void delete(Path directory) throws IOException {

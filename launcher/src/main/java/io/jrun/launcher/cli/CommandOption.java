@@ -48,6 +48,13 @@ public enum CommandOption implements CommandLineOption {
                     + " line of stdin is the secret of the job. jrun itself starts agents this way."),
     /** The name of an agent in its one job. */
     NODE("--node", "NAME", "With --launcher: the name of this node in the job."),
+    /** CUDA's own libraries. */
+    WITH_LIBRARIES(
+            "--with-libraries",
+            "",
+            "install: fetch CUDA's own libraries too (about 3 GB), for machines without CUDA 13, cuDNN 9 and NCCL."),
+    /** The installation instead of the cache of the user. */
+    SHARED("--shared", "", "install, rm: the installation of jrun, for all its users, instead of this user's cache."),
     /** The .sqsh file of an image. */
     OUTPUT("-o --output", "FILE", "import: the .sqsh file to make. Default: NAME+TAG.sqsh in the working folder."),
     /** The root folder of a new image. */

@@ -112,6 +112,7 @@ final class CompletionScript {
                     help) _jrun_words '@COMMANDS@' "$cur" '' ;;
                     bench) _jrun_words '@OPERATIONS@' "$cur" '' ;;
                     cert) _jrun_words 'init node' "$cur" '' ;;
+                    cuda) _jrun_words 'install status rm' "$cur" '' ;;
                     @JOB_COMMANDS@)
                         _jrun_words "$(ls "${XDG_STATE_HOME:-$HOME/.local/state}/jrun/jobs" 2> /dev/null)" "$cur" '' ;;
                     flight-recorder | init) _jrun_files -d "$cur" '' ;;

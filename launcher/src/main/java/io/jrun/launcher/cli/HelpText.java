@@ -52,7 +52,9 @@ public final class HelpText {
             "  JRUN_DETERMINISTIC         1: results depend neither on the transport nor on how data is split",
             "  JRUN_TIMEOUT_SECONDS       deadline of a collective; default: 600 s",
             "  JRUN_LATE_WARNING_SECONDS  a collective that waits longer names the late ranks; default: 60 s",
-            "  JRUN_ALGORITHM             TCP algorithm to use, see docs/algorithms.md");
+            "  JRUN_ALGORITHM             TCP algorithm to use, see docs/algorithms.md",
+            "  JRUN_LIBTORCH              auto, cpu, cuda: build of libtorch; default: auto (cuda on GPUs)",
+            "  JRUN_CUDA_PATH             folders of CUDA's own libraries, see 'jrun cuda status'");
 
     private HelpText() {}
 

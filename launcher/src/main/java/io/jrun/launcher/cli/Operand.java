@@ -39,6 +39,14 @@ enum Operand {
                     + " an image. create FILE: make the"
                     + " .sqsh file FILE. rm IMAGE...: remove images from the cache. prune: remove the images that are"
                     + " no longer used. An IMAGE is a value of --container-image, or the beginning of a digest."),
+    /** The operand of {@code jrun cuda}. */
+    CUDA_ACTION(
+            "install|status|rm",
+            false,
+            1,
+            "install: fetch libtorch's CUDA build (458 MB) with Maven, into the cache of this user. Workers on GPUs then"
+                    + " use the build. status: show which build the workers of this machine use, the driver, CUDA, cuDNN"
+                    + " and NCCL, and what is missing. rm: remove the build, and its unpacked libraries on this node."),
     /** The operands of {@code jrun bench}. The benchmark program parses them. */
     BENCHMARK("OPERATION", false, Integer.MAX_VALUE, ""),
     /** The operands of a job. A job file may hold the program. */

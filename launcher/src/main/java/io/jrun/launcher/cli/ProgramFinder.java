@@ -160,6 +160,7 @@ final class ProgramFinder {
 
     private Program.JavaProgram javaProgram(
             Path path, List<String> classPath, String mainClass, List<String> manifestOptions, List<String> args) {
+        refuseBuildForGpus(classPath);
         List<String> all = new ArrayList<>(classPath);
         List<String> jvmOptions = new ArrayList<>();
         if (settings.text(LaunchOption.BLAS, "").equals("mkl")) {
@@ -222,6 +223,18 @@ final class ProgramFinder {
         if (word.endsWith(".scala") || word.endsWith(".sc")) {
             throw new UsageException(word + ": jrun compiles Java, not Scala. Run 'scala-cli --power package " + word
                     + " --jar \"$(jrun classpath)\" --assembly -o train.jar', then 'jrun train.jar'.");
+        }
+    }
+
+    /** The runtime has a build of libtorch already. A second build in the same process ends the process. */
+    private static void refuseBuildForGpus(List<String> classPath) {
+        for (String entry : classPath) {
+            String name = entry.substring(entry.lastIndexOf('/') + 1);
+            if (name.startsWith("pytorch-") && name.endsWith("-gpu.jar")) {
+                throw new UsageException(entry + " is on the class path, beside the build of libtorch that jrun brings."
+                        + " Take the jar off the class path and run 'jrun cuda install': jrun then uses libtorch's CUDA"
+                        + " build on GPUs.");
+            }
         }
     }
 

@@ -89,6 +89,14 @@ public enum SubCommand {
             CommandOption.DEBIAN,
             CommandOption.PACKAGES,
             CommandOption.OLDER_THAN),
+    /** Brings, shows and removes libtorch's CUDA build. */
+    CUDA(
+            "bring libtorch's CUDA build for workers on GPUs, or show what is missing",
+            "gpu gpus nvidia",
+            Operand.CUDA_ACTION,
+            CommandOption.WITH_LIBRARIES,
+            CommandOption.SHARED,
+            CommandOption.JSON),
     /** Makes certificates. */
     CERT(
             "make certificates for hosts and users, instead of a shared secret",

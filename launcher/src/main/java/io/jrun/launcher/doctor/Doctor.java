@@ -37,11 +37,17 @@ public final class Doctor {
         checks.add(new SlurmCheck(System.getenv()));
         checks.add(new ContainersCheck(container, System.getenv()));
         if (hosts.isEmpty()) {
+            checks.add(new CudaCheck(home));
             checks.add(new BackendsCheck(home));
             checks.add(new MatrixProductsCheck(home, MklJars.of(System.getenv())));
         }
         checks.addAll(hosts);
         return examine(checks);
+    }
+
+    /** Checks only what workers on GPUs need: libtorch's CUDA build, the driver and CUDA's own libraries. */
+    public static Doctor examineCuda(Path home) throws InterruptedException {
+        return examine(List.of(new CudaCheck(home)));
     }
 
     static Doctor examine(List<Check> checks) throws InterruptedException {

@@ -9,6 +9,7 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
+import java.util.Optional;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -26,7 +27,7 @@ class NativeLibrariesIT {
 
     @Test
     void theLibrariesAreUnpackedOnce() throws Exception {
-        NativeLibraries libraries = new NativeLibraries(RUNTIME, folder.resolve("own/natives"));
+        NativeLibraries libraries = new NativeLibraries(RUNTIME, folder.resolve("own/natives"), Optional.empty());
         libraries.fill(notices::add);
         libraries.fill(notices::add);
 
@@ -39,7 +40,7 @@ class NativeLibrariesIT {
     @Test
     void theReasonOfAFailureIsSaid() throws Exception {
         Files.createSymbolicLink(folder.resolve("own"), folder);
-        new NativeLibraries(RUNTIME, folder.resolve("own/natives")).fill(notices::add);
+        new NativeLibraries(RUNTIME, folder.resolve("own/natives"), Optional.empty()).fill(notices::add);
 
         assertThat(notices)
                 .last()

@@ -10,8 +10,10 @@ public interface WorkerSetup {
     String PROPERTY = "jrun.worker.setup";
 
     /**
-     * Must return quickly if there is nothing to do, because every worker calls the method. Reports failures on stderr
-     * and does not throw.
+     * Must return quickly if there is nothing to do, because every worker calls the method. Reports failures on stderr.
+     *
+     * @throws IllegalArgumentException if the class path or a variable of the user makes a start impossible: one line
+     *     for the user, with which the worker ends with exit code 2
      */
     void prepare();
 }

@@ -8,6 +8,7 @@ import java.nio.file.Path;
 import java.nio.file.attribute.FileTime;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Optional;
 import java.util.stream.Stream;
 import org.bytedeco.javacpp.BytePointer;
 import org.bytedeco.javacpp.DoublePointer;
@@ -70,7 +71,10 @@ final class DirectLibtorchLoader {
         }
     }
 
-    private static final List<Preset> PRESETS = List.of(
+    private static final Preset PYTORCH = new Preset(
+            "pytorch", List.of("libc10.so", "libgomp.so.1", "libtorch_cpu.so", "libtorch.so", "libjnitorch.so"));
+
+    private static final List<Preset> BESIDE = List.of(
             new Preset("javacpp", List.of("libjnijavacpp.so")),
             new Preset(
                     "openblas",
@@ -81,10 +85,7 @@ final class DirectLibtorchLoader {
                             "libopenblas_nolapack.so.0",
                             "libjniopenblas_nolapack.so",
                             "libopenblas.so.0",
-                            "libjniopenblas.so")),
-            new Preset(
-                    "pytorch",
-                    List.of("libc10.so", "libgomp.so.1", "libtorch_cpu.so", "libtorch.so", "libjnitorch.so")));
+                            "libjniopenblas.so")));
 
     /** The classes that a training step uses. A class that is not listed here costs the time of the presets' loader. */
     private static final List<Class<?>> USUAL = List.of(
@@ -129,20 +130,28 @@ final class DirectLibtorchLoader {
      *
      * @param marker written after the presets' loader checked all libraries; a library that is newer must be checked
      *     again
+     * @param torch the libraries of another build of libtorch in the order to open them; some may lie outside of the
+     *     cache
      * @return false if nothing was loaded; then the presets' loader must load the libraries
      */
-    static boolean load(Path cache, Path marker) {
+    static boolean load(Path cache, Path marker, Optional<List<Path>> torch) {
         if (System.getProperty(SWITCH) != null
                 || System.getProperty(CHOSEN_BLAS) != null
                 || ProgramThreads.areBeside(Thread.currentThread())) {
             return false;
         }
-        List<Path> libraries = PRESETS.stream()
-                .flatMap(preset -> preset.unpacked(cache, System.getProperty("java.class.path")))
-                .filter(library -> isUnchanged(library, marker))
+        List<Preset> presets = torch.isPresent()
+                ? BESIDE
+                : Stream.concat(BESIDE.stream(), Stream.of(PYTORCH)).toList();
+        List<Path> libraries = Stream.concat(
+                        presets.stream()
+                                .flatMap(preset -> preset.unpacked(cache, System.getProperty("java.class.path"))),
+                        torch.stream().flatMap(List::stream))
+                .filter(library -> !library.startsWith(cache) || isUnchanged(library, marker))
                 .toList();
         if (libraries.size()
-                < PRESETS.stream().mapToInt(preset -> preset.libraries().size()).sum()) {
+                < presets.stream().mapToInt(preset -> preset.libraries().size()).sum()
+                        + torch.map(List::size).orElse(0)) {
             return false;
         }
         System.setProperty(SWITCH, "false");
@@ -155,7 +164,8 @@ final class DirectLibtorchLoader {
         return true;
     }
 
-    private static boolean isUnchanged(Path library, Path marker) {
+    /** Whether the library exists, and was not changed after the marker was written. */
+    static boolean isUnchanged(Path library, Path marker) {
         try {
             FileTime changed = (FileTime) Files.getAttribute(library, "unix:ctime");
             return changed.compareTo(Files.getLastModifiedTime(marker)) <= 0;

@@ -1,5 +1,6 @@
 package io.jrun.train;
 
+import io.jrun.comm.cuda.CudaLibraries;
 import java.io.File;
 import java.io.IOException;
 import java.io.UncheckedIOException;
@@ -11,10 +12,12 @@ import java.time.Duration;
 import java.time.Instant;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Optional;
 import java.util.stream.Stream;
 import org.bytedeco.javacpp.Loader;
 import org.bytedeco.openblas.global.openblas;
 import org.bytedeco.pytorch.global.torch;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Loads libtorch into this JVM. A program that jrun does not start calls {@link #load()} before it uses any other class
@@ -27,6 +30,9 @@ import org.bytedeco.pytorch.global.torch;
  * This class therefore unpacks all libraries first. The class holds a file lock meanwhile: workers that start together
  * must not unpack 450 MB each.
  *
+ * <p>A process that sees a GPU gets the CUDA build of libtorch, if {@code jrun cuda install} has fetched the build, see
+ * {@link LibtorchBuild}.
+ *
  * <p>The cache is {@code -Dorg.bytedeco.javacpp.cachedir} if set, else
  * {@link NativeCache#defaultDirectory() a directory of this user on this node}. All methods are thread-safe and
  * idempotent.
@@ -34,6 +40,8 @@ import org.bytedeco.pytorch.global.torch;
 public final class Libtorch {
     private static final String CACHE_PROPERTY = "org.bytedeco.javacpp.cachedir";
     private static final String EXTENSION_PROPERTY = "org.bytedeco.javacpp.platform.extension";
+    private static final String PATHS_PROPERTY = "java.library.path";
+    private static final String PATHS_FIRST_PROPERTY = "org.bytedeco.javacpp.pathsFirst";
     private static final String GPU_BUILD_SUFFIX = "-gpu.jar";
     /** Unpacking takes about 2 s. A full disk or a stopped process on this node must not block a worker without end. */
     private static final Duration LOCK_DEADLINE = Duration.ofMinutes(5);
@@ -55,7 +63,19 @@ public final class Libtorch {
     /** The only platform of this version. */
     static final String ARCHIVE_SUFFIX = "-linux-x86_64.jar";
 
+    /** The libraries of the CUDA build in the order of their dependencies. */
+    private static final List<String> CUDA_LIBRARIES = List.of(
+            "libc10.so",
+            "libgomp.so.1",
+            "libc10_cuda.so",
+            "libtorch_cpu.so",
+            "libtorch_cuda.so",
+            "libtorch_cuda_linalg.so",
+            "libtorch.so",
+            "libjnitorch.so");
+
     private static boolean isLoaded;
+    private static @Nullable LibtorchBuild build;
 
     private Libtorch() {}
 
@@ -69,10 +89,20 @@ public final class Libtorch {
             return;
         }
         NativeCache cache = openCache();
+        Optional<CudaArchive> cuda = build().cuda();
+        if (cuda.isPresent()) {
+            loadCuda(cache, cuda.get());
+        } else {
+            loadPlain(cache);
+        }
+        isLoaded = true;
+    }
+
+    private static void loadPlain(NativeCache cache) {
         Path marker = cache.marker(libraryArchive());
         if (Files.exists(marker)) {
             // The cache is filled: compares sizes and times at most, without the lock.
-            if (seeksGpuBuilds() || !DirectLibtorchLoader.load(cache.directory(), marker)) {
+            if (seeksGpuBuilds() || !DirectLibtorchLoader.load(cache.directory(), marker, Optional.empty())) {
                 Instant begin = Instant.now();
                 unpackAndOpen();
                 cache.checked(marker, begin);
@@ -85,7 +115,81 @@ public final class Libtorch {
                 cache.write(marker);
             });
         }
-        isLoaded = true;
+    }
+
+    /**
+     * Loads the CUDA build. The presets' loader finds the CUDA build first for each class that is used later, because
+     * the folder of the CUDA build is its only library path. The JVM itself has read that property at its start.
+     */
+    private static void loadCuda(NativeCache cache, CudaArchive archive) {
+        Path marker = unpack(cache, archive);
+        Path folder = archive.unpacked(cache.directory());
+        System.setProperty(PATHS_PROPERTY, folder.toString());
+        System.setProperty(PATHS_FIRST_PROPERTY, "true");
+        CudaLibraries found = CudaLibraries.here();
+        List<Path> libraries = Stream.concat(
+                        Stream.concat(LibtorchBuild.USED.stream(), LibtorchBuild.NEEDED.stream())
+                                .flatMap(library -> found.find(library).stream()),
+                        CUDA_LIBRARIES.stream().map(folder::resolve))
+                .toList();
+        if (seeksGpuBuilds() || !DirectLibtorchLoader.load(cache.directory(), marker, Optional.of(libraries))) {
+            Instant begin = Instant.now();
+            Loader.load(openblas.class);
+            libraries.forEach(library -> System.load(library.toString()));
+            Loader.load(torch.class);
+            cache.checked(marker, begin);
+        }
+    }
+
+    /** Unpacks the CUDA build if the cache lacks a library or has another one. Returns the marker. */
+    private static Path unpack(NativeCache cache, CudaArchive archive) {
+        Path marker = cache.marker(archive.jar());
+        Path folder = archive.unpacked(cache.directory());
+        if (!isUnpacked(folder, marker)) {
+            cache.locked(LOCK_DEADLINE, () -> {
+                if (!isUnpacked(folder, marker)) {
+                    archive.unpack(cache.directory());
+                    cache.write(marker);
+                }
+            });
+        }
+        return marker;
+    }
+
+    private static boolean isUnpacked(Path folder, Path marker) {
+        return CUDA_LIBRARIES.stream()
+                .allMatch(library -> DirectLibtorchLoader.isUnchanged(folder.resolve(library), marker));
+    }
+
+    /**
+     * Why this process uses the plain build of libtorch, which computes on the CPU only, and what to do for the CUDA
+     * build: a sentence without its full stop. Empty if the process uses the CUDA build. The method loads nothing.
+     */
+    public static Optional<String> whyWithoutCuda() {
+        return Optional.of(build().whyPlain()).filter(why -> !why.isEmpty());
+    }
+
+    private static synchronized LibtorchBuild build() {
+        if (build == null) {
+            refuseOtherBuild();
+            build = LibtorchBuild.choose();
+        }
+        return build;
+    }
+
+    /**
+     * With both builds on the class path the presets' loader opens both, and the process ends with SIGABRT. The method
+     * has a plain loop because each worker runs it: the first lambda of a process takes milliseconds.
+     */
+    private static void refuseOtherBuild() {
+        for (String entry : System.getProperty("java.class.path").split(File.pathSeparator, -1)) {
+            if (CudaArchive.isArchive(entry, CudaArchive.GPU_SUFFIX)) {
+                throw new IllegalArgumentException(
+                        entry + " is on the class path, beside the build of libtorch that jrun brings."
+                                + " Two builds of libtorch cannot be in one process. Take the jar off the class path and"
+                                + " run 'jrun cuda install': jrun then uses the CUDA build on GPUs.");
+            }
+        }
     }
 
     /**
@@ -95,7 +199,10 @@ public final class Libtorch {
      * @throws UncheckedIOException if the cache cannot be written; the message names the cache
      */
     static synchronized void prepare() {
-        if (!Files.exists(openCache().marker(libraryArchive()))) {
+        NativeCache cache = openCache();
+        Optional<CudaArchive> cuda = build().cuda();
+        Path archive = cuda.isPresent() ? cuda.get().jar() : libraryArchive();
+        if (!Files.exists(cache.marker(archive))) {
             load();
         }
     }
@@ -116,9 +223,13 @@ public final class Libtorch {
         openblas.blas_set_num_threads(count);
     }
 
-    /** Fills the cache of this node for workers that start later, and prints the folder of the cache. */
+    /**
+     * Fills the cache of this node for workers that start later, with the plain build and with an installed CUDA build.
+     * Prints the folder of the cache.
+     */
     public static void main(String[] args) throws IOException {
-        load();
+        loadPlain(openCache());
+        CudaArchive.find(System.getenv()).ifPresent(archive -> unpack(openCache(), archive));
         System.out.println(Loader.getCacheDir());
     }
 
@@ -180,8 +291,7 @@ public final class Libtorch {
      */
     private static Path libraryArchive() {
         return classPath()
-                .filter(entry -> entry.endsWith(ARCHIVE_SUFFIX)
-                        && entry.substring(entry.lastIndexOf('/') + 1).startsWith("pytorch-"))
+                .filter(entry -> CudaArchive.isArchive(entry, ARCHIVE_SUFFIX))
                 .findFirst()
                 .map(Path::of)
                 .orElseGet(Libtorch::resourceArchive);

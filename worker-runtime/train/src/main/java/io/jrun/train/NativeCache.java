@@ -90,7 +90,8 @@ final class NativeCache {
         return own.resolve(NATIVES);
     }
 
-    private static Optional<Path> userCache(Map<String, String> environment) {
+    /** The user's folder for caches; empty without XDG_CACHE_HOME and HOME. */
+    static Optional<Path> userCache(Map<String, String> environment) {
         String cache = environment.getOrDefault("XDG_CACHE_HOME", "");
         String home = environment.getOrDefault("HOME", "");
         if (Path.of(cache).isAbsolute()) { // The XDG base directory specification declares a relative path invalid.
@@ -226,7 +227,7 @@ final class NativeCache {
     }
 
     /** The uid of this process: the owner of the folder to which /proc/self points. */
-    private static int ownUid() {
+    static int ownUid() {
         try {
             return (Integer) Files.getAttribute(Path.of("/proc/self"), UID);
         } catch (IOException e) {

@@ -8,6 +8,7 @@ import java.lang.foreign.Linker;
 import java.lang.foreign.MemoryLayout;
 import java.lang.foreign.SymbolLookup;
 import java.lang.invoke.MethodHandle;
+import java.nio.file.Path;
 import java.util.List;
 import java.util.Optional;
 
@@ -21,11 +22,13 @@ public final class NativeLibrary {
         this.symbols = symbols;
     }
 
-    /** The first of {@code files} that the dynamic linker finds. */
+    /** The first of {@code files} in the folders of CUDA's libraries, or that the dynamic linker finds elsewhere. */
     public static Optional<NativeLibrary> open(List<String> files) {
+        CudaLibraries libraries = CudaLibraries.here();
         for (String file : files) {
             try {
-                return Optional.of(new NativeLibrary(file, SymbolLookup.libraryLookup(file, Arena.global())));
+                String found = libraries.find(file).map(Path::toString).orElse(file);
+                return Optional.of(new NativeLibrary(file, SymbolLookup.libraryLookup(found, Arena.global())));
             } catch (IllegalArgumentException notThere) {
                 // The dynamic linker does not find this file: try the next file.
             }

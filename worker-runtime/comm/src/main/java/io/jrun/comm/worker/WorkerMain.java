@@ -56,6 +56,8 @@ public final class WorkerMain {
             ((WorkerSetup) setup.getDeclaredConstructor().newInstance()).prepare();
         } catch (ClassNotFoundException _) {
             return;
+        } catch (IllegalArgumentException e) {
+            fail(String.valueOf(e.getMessage()));
         } catch (ReflectiveOperationException | ClassCastException e) {
             fail("-D" + WorkerSetup.PROPERTY + "=" + setupClass + " cannot be used: " + e);
         }

@@ -1,0 +1,209 @@
+package io.jrun.launcher.cuda;
+
+import io.jrun.agent.files.PrivateFolder;
+import io.jrun.agent.node.UserId;
+import io.jrun.agent.worker.CudaArchiveFile;
+import io.jrun.agent.worker.NativeLibraries;
+import io.jrun.comm.file.FileError;
+import io.jrun.launcher.job.UsageException;
+import io.jrun.launcher.maven.MavenFetch;
+import java.io.IOException;
+import java.io.InputStream;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.List;
+import java.util.Map;
+import java.util.function.Consumer;
+import java.util.stream.Stream;
+import java.util.zip.ZipEntry;
+import java.util.zip.ZipFile;
+
+/**
+ * The files of {@code jrun cuda}: the jar of libtorch's CUDA build, in one of its two places, and CUDA's own libraries
+ * beside it. Immutable.
+ *
+ * @param archive the jar; may be missing
+ * @param isShared whether the place is the installation, which all users share
+ */
+public record CudaFiles(CudaArchiveFile archive, boolean isShared) {
+    private static final String WHAT = "cuda install";
+    private static final String GROUP = "org.bytedeco:";
+    private static final String LIBRARIES_VERSION = "13.1-9.19-1.5.13";
+    private static final String LIBRARIES_FOLDER = "org/bytedeco/cuda/linux-x86_64/";
+
+    /** The presets have CUDA's own libraries in these artifacts. */
+    private static final List<String> LIBRARIES = List.of(
+            "cuda-redist",
+            "cuda-redist-cublas",
+            "cuda-redist-cudnn",
+            "cuda-redist-cusolver",
+            "cuda-redist-cusparse",
+            "cuda-redist-nccl");
+
+    /** The files in the cache of the user. */
+    public static CudaFiles ofUser(Path home, Map<String, String> environment) throws IOException {
+        return new CudaFiles(
+                CudaArchiveFile.ofUser(runtime(home), environment).orElseThrow(() -> noLibtorch(home)), false);
+    }
+
+    /** The files in the installation. */
+    public static CudaFiles ofInstallation(Path home) throws IOException {
+        return new CudaFiles(CudaArchiveFile.ofInstallation(runtime(home)).orElseThrow(() -> noLibtorch(home)), true);
+    }
+
+    private static List<Path> runtime(Path home) throws IOException {
+        try (Stream<Path> jars = Files.list(home.resolve("lib/runtime"))) {
+            return jars.toList();
+        }
+    }
+
+    private static UsageException noLibtorch(Path home) {
+        return new UsageException(
+                "cuda: " + home.resolve("lib/runtime") + " has no jar of libtorch. Build or install" + " jrun again.");
+    }
+
+    /** The jar and the folder of the libraries, as far as they exist. */
+    public List<Path> present() {
+        return Stream.of(archive.jar(), archive.libraries())
+                .filter(Files::exists)
+                .toList();
+    }
+
+    /**
+     * Fetches the files that are missing. Two processes may fetch at the same time: each file appears complete.
+     *
+     * @param notices receives a line before and after each download, and the progress every five seconds
+     * @throws UsageException if the folder cannot be used, or Maven fails; one line
+     */
+    public void install(Map<String, String> environment, boolean withLibraries, Consumer<String> notices)
+            throws IOException, InterruptedException {
+        claim();
+        if (archive.isPresent()) {
+            notices.accept("libtorch's CUDA build is in " + archive.jar());
+        } else {
+            notices.accept("fetching libtorch's CUDA build into " + folder() + " with Maven, once (458 MB)");
+            fetch(
+                    environment,
+                    GROUP + "pytorch:" + archive.version() + ":jar:linux-x86_64-gpu",
+                    notices,
+                    jar -> Files.move(jar, archive.jar(), StandardCopyOption.ATOMIC_MOVE));
+            notices.accept("fetched " + archive.jar());
+        }
+        if (withLibraries && Files.isDirectory(archive.libraries())) {
+            notices.accept("CUDA's own libraries are in " + archive.libraries());
+        } else if (withLibraries) {
+            notices.accept("fetching CUDA's own libraries into " + archive.libraries()
+                    + " with Maven, once (about 3 GB, " + LIBRARIES.size() + " archives)");
+            Path unpacked = Files.createTempDirectory(folder(), "libraries");
+            try {
+                for (String name : LIBRARIES) {
+                    fetch(
+                            environment,
+                            GROUP + name + ":" + LIBRARIES_VERSION + ":jar:linux-x86_64",
+                            notices,
+                            jar -> unpack(jar, unpacked));
+                }
+                Files.move(unpacked, archive.libraries(), StandardCopyOption.ATOMIC_MOVE);
+            } finally {
+                delete(unpacked);
+            }
+            notices.accept("fetched CUDA's own libraries into " + archive.libraries());
+        }
+    }
+
+    private Path folder() {
+        return archive.jar().resolveSibling("");
+    }
+
+    private void claim() {
+        try {
+            if (isShared) {
+                Files.createDirectories(folder());
+            } else {
+                PrivateFolder.claim(folder().resolveSibling(""));
+                PrivateFolder.claim(folder());
+            }
+        } catch (IOException e) {
+            throw new UsageException(
+                    WHAT + ": " + folder() + " cannot be used: " + FileError.reason(e, folder()) + ".");
+        }
+    }
+
+    private interface JarAction {
+        void accept(Path jar) throws IOException;
+    }
+
+    private void fetch(Map<String, String> environment, String artifact, Consumer<String> notices, JarAction action)
+            throws IOException, InterruptedException {
+        MavenFetch maven = MavenFetch.of(
+                environment,
+                WHAT,
+                "Without a network put " + archive.jar().getFileName() + " into " + folder()
+                        + ", and CUDA's own libraries into " + archive.libraries() + ".");
+        Path download = Files.createTempDirectory(folder(), "download");
+        try {
+            maven.copy(artifact, download, notices);
+            try (Stream<Path> files = Files.list(download)) {
+                for (Path jar :
+                        files.filter(file -> file.toString().endsWith(".jar")).toList()) {
+                    action.accept(jar);
+                }
+            }
+        } finally {
+            delete(download);
+        }
+    }
+
+    private static void unpack(Path jar, Path target) throws IOException {
+        try (ZipFile archive = new ZipFile(jar.toFile())) {
+            for (ZipEntry entry : archive.stream()
+                    .filter(each -> each.getName().startsWith(LIBRARIES_FOLDER)
+                            && each.getName().contains(".so"))
+                    .toList()) {
+                try (InputStream in = archive.getInputStream(entry)) {
+                    Path file = target.resolve(entry.getName().substring(LIBRARIES_FOLDER.length()));
+                    if (!file.startsWith(target)) {
+                        throw new IOException(jar + " has the entry " + entry.getName());
+                    }
+                    Files.copy(in, file, StandardCopyOption.REPLACE_EXISTING);
+                }
+            }
+        }
+    }
+
+    /** Removes the files, and the unpacked CUDA build of this node. Returns the removed files and folders. */
+    public List<Path> remove() throws IOException {
+        List<Path> removed = new ArrayList<>(present());
+        Path natives = NativeLibraries.folderOf(UserId.ofThisProcess());
+        Path unpacked = natives.resolve(archive.jar().getFileName());
+        if (Files.isDirectory(unpacked) && PrivateFolder.exists(natives.resolveSibling(""))) {
+            removed.add(unpacked);
+            try (Stream<Path> markers = Files.list(natives)) {
+                for (Path marker : markers.filter(file -> file.getFileName()
+                                .toString()
+                                .startsWith(".jrun-unpacked-" + archive.jar().getFileName()))
+                        .toList()) {
+                    delete(marker);
+                }
+            }
+        }
+        for (Path path : removed) {
+            delete(path);
+        }
+        return removed;
+    }
+
+    private static void delete(Path path) throws IOException {
+        if (!Files.exists(path)) {
+            return;
+        }
+        try (Stream<Path> tree = Files.walk(path)) {
+            for (Path file : tree.sorted(Comparator.reverseOrder()).toList()) {
+                Files.deleteIfExists(file);
+            }
+        }
+    }
+}

@@ -1,0 +1,116 @@
+package io.jrun.launcher.maven;
+
+import io.jrun.agent.node.SearchPath;
+import io.jrun.launcher.job.UsageException;
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.TimeUnit;
+import java.util.function.Consumer;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+
+/**
+ * Copies artifacts into a folder with Maven, by the settings of the user. Reports the progress every five seconds.
+ *
+ * @param maven the program
+ * @param what the command or option that needs the artifacts; each error begins with it
+ * @param advice the end of each error: what to do without a network
+ */
+public record MavenFetch(Path maven, String what, String advice) {
+    private static final Duration DEADLINE = Duration.ofMinutes(60);
+    private static final Duration EVERY = Duration.ofSeconds(5);
+    private static final int MAX_REASON = 300;
+
+    /** Maven's line about the transfers under way: Progress (1): 12/458 MB. */
+    private static final Pattern PROGRESS = Pattern.compile("Progress \\(\\d+\\): (?:\\S*\\.jar \\()?([^\\r\\n)|]+)");
+
+    /**
+     * Finds Maven on the PATH.
+     *
+     * @throws UsageException if Maven is missing; one line
+     */
+    public static MavenFetch of(Map<String, String> environment, String what, String advice) {
+        Path maven = SearchPath.of(environment, Path.of("/"))
+                .find("mvn")
+                .orElseThrow(() -> new UsageException(
+                        what + ": Maven, which fetches the jars, is not on the PATH. Install Maven (Debian: apt install"
+                                + " maven). " + advice));
+        return new MavenFetch(maven, what, advice);
+    }
+
+    /**
+     * Copies one artifact.
+     *
+     * @param artifact group:name:version, or group:name:version:jar:classifier
+     * @param target an empty folder of this command alone, for the jar and Maven's log
+     * @throws UsageException if Maven fails, or takes longer than 60 minutes; one line
+     */
+    public void copy(String artifact, Path target, Consumer<String> progress) throws IOException, InterruptedException {
+        Path log = target.resolve("maven.log");
+        Process process = new ProcessBuilder(
+                        "setpriv",
+                        "--pdeathsig",
+                        "TERM",
+                        maven.toString(),
+                        "-Dstyle.color=never",
+                        "dependency:copy",
+                        "-Dartifact=" + artifact,
+                        "-DoutputDirectory=" + target)
+                .directory(target.toFile()) // a pom of the working directory must not matter
+                .redirectInput(ProcessBuilder.Redirect.from(Path.of("/dev/null").toFile()))
+                .redirectErrorStream(true)
+                .redirectOutput(log.toFile())
+                .start();
+        try {
+            long begin = System.nanoTime();
+            while (!process.waitFor(EVERY.toMillis(), TimeUnit.MILLISECONDS)) {
+                long seconds = Duration.ofNanos(System.nanoTime() - begin).toSeconds();
+                if (seconds > DEADLINE.toSeconds()) {
+                    throw failed(artifact, "no end within " + DEADLINE.toMinutes() + " minutes");
+                }
+                progress.accept("fetching " + artifact + ": "
+                        + transferred(Files.readString(log, StandardCharsets.UTF_8)) + seconds + " s so far");
+            }
+            if (process.exitValue() != 0) {
+                throw failed(artifact, reason(log));
+            }
+        } finally {
+            process.destroyForcibly();
+        }
+    }
+
+    /** What Maven has reported last, with a comma; empty before the first report. */
+    static String transferred(String log) {
+        String last = "";
+        Matcher matcher = PROGRESS.matcher(log);
+        while (matcher.find()) {
+            last = matcher.group(1).strip() + ", ";
+        }
+        return last;
+    }
+
+    private UsageException failed(String artifact, String why) {
+        return new UsageException(what + ": Maven could not fetch " + artifact + ": " + why + ". " + advice);
+    }
+
+    private static String reason(Path output) throws IOException {
+        String first = Files.readString(output, StandardCharsets.UTF_8)
+                .lines()
+                .filter(line -> line.startsWith("[ERROR]"))
+                .findFirst()
+                .orElse("[ERROR] no message")
+                .substring("[ERROR] ".length());
+        return first.length() > MAX_REASON ? first.substring(0, MAX_REASON) + "..." : first;
+    }
+
+    /** The names of these files, as a list for the user. */
+    public static String names(List<Path> files) {
+        return String.join(
+                ", ", files.stream().map(path -> path.getFileName().toString()).toList());
+    }
+}

@@ -1,0 +1,5 @@
+/** Jars that the Maven of the user fetches on request, by the settings of the user. */
+@NullMarked
+package io.jrun.launcher.maven;
+
+import org.jspecify.annotations.NullMarked;
