@@ -34,7 +34,7 @@ class GpuCheckScriptTest {
     void withoutAGpuItSaysSoInOneLineAndExitsWithItsOwnCode() throws IOException, InterruptedException {
         assumeFalse(Files.exists(Path.of("/dev/nvidia0")), "this machine has a GPU");
         String why = "this machine has no NVIDIA GPU: there is no /dev/nvidia0. Nothing was checked.";
-        assertThat(run()).isEqualTo(new Ended(NOTHING_CHECKED, "SKIPPED gpu                 " + why + "\n"));
+        assertThat(run()).isEqualTo(new Ended(NOTHING_CHECKED, "SKIPPED gpu                       " + why + "\n"));
         assertThat(run("--json"))
                 .isEqualTo(new Ended(
                         NOTHING_CHECKED, "{\"check\":\"gpu\",\"status\":\"SKIPPED\",\"detail\":\"" + why + "\"}\n"));
@@ -43,7 +43,9 @@ class GpuCheckScriptTest {
     @Test
     void anUnknownArgumentIsOneLineToo() throws IOException, InterruptedException {
         assertThat(run("--all"))
-                .isEqualTo(
-                        new Ended(USAGE, "gpu-check: unknown arguments '--all'. Usage: scripts/gpu-check [--json]\n"));
+                .isEqualTo(new Ended(
+                        USAGE,
+                        "gpu-check: unknown argument '--all'. Usage: scripts/gpu-check [--json] [--no-times]"
+                                + " [--simulated=N]\n"));
     }
 }

@@ -1,46 +1,54 @@
 package io.jrun.bench.gpu;
 
-import io.jrun.comm.Buffer;
 import io.jrun.comm.Codec;
-import io.jrun.comm.DataType;
 import io.jrun.comm.Device;
 import io.jrun.comm.Distributed;
 import io.jrun.comm.ProcessGroup;
-import io.jrun.comm.ReduceOp;
 import io.jrun.comm.World;
-import io.jrun.comm.cuda.DeviceMemory;
 import io.jrun.train.Libtorch;
 import io.jrun.train.nccl.NcclProvider;
-import java.lang.foreign.Arena;
-import java.lang.foreign.MemorySegment;
-import java.lang.foreign.ValueLayout;
+import java.time.Duration;
 import java.util.Arrays;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Optional;
-import java.util.stream.IntStream;
 import org.bytedeco.pytorch.global.torch;
 
 /**
- * Checks the parts of jrun that need a GPU. jrun starts one rank for each GPU of the machine. Rank 0 prints one line
- * for each check. The exit code is 1 if a check failed.
+ * Checks the parts of jrun that need a GPU. jrun starts one rank for each GPU of the machine, or with {@code --share} two
+ * ranks on one GPU. Rank 0 prints one line for each check. The exit code is 1 if a check failed.
  */
 public final class GpuCheck {
-    private static final int COUNT = 1_000_003;
     private static final String NCCL = "nccl";
+    private static final String OWN_PLANE = "jrun";
 
     private final World world;
+    private final boolean isShared;
+    private final boolean isSimulated;
 
-    private GpuCheck(World world) {
+    private GpuCheck(World world, List<String> words) {
         this.world = world;
+        this.isShared = words.contains("--share");
+        this.isSimulated = words.contains("--simulated");
     }
 
-    /** Runs all checks; the only argument is {@code --json}. */
+    /**
+     * Runs all checks. The arguments are {@code --json}, {@code --share}, {@code --simulated}: the GPUs are made up, and
+     * each rank takes one by its local rank; and {@code --lose-rank}: runs only the check of a killed rank, in a job with
+     * one restart.
+     */
     public static void main(String[] args) {
+        List<String> words = Arrays.asList(args);
         boolean hasFailed;
         try (World world = Distributed.init()) {
-            CheckReport report = new CheckReport(world, Arrays.asList(args).contains("--json"));
-            new GpuCheck(world).runAll(report);
+            CheckReport report = new CheckReport(world, words.contains("--json"));
+            GpuCheck check = new GpuCheck(world, words);
+            check.prepare();
+            if (words.contains("--lose-rank")) {
+                report.check("lost-rank", check::lostRank);
+            } else {
+                check.runAll(report);
+            }
             hasFailed = report.hasFailed();
         }
         if (hasFailed) {
@@ -48,108 +56,132 @@ public final class GpuCheck {
         }
     }
 
-    private void runAll(CheckReport report) {
-        report.check("device-binding", this::deviceBinding);
-        report.check("nccl-one-rank", () -> onGroup(true, this::registeredMemory));
-        report.check("nccl-all-ranks", () -> onGroup(false, this::registeredMemory));
-        report.check("pinned-copies", () -> onGroup(true, this::heapMemory));
-        report.check("device-buffers", () -> onGroup(true, this::deviceMemory));
-        report.check("device-buffers-all", () -> onGroup(false, this::deviceMemory));
-        report.check("ddp-cuda", () -> onGroup(false, this::ddp));
+    /** Sets variables before CUDA and NCCL are loaded. */
+    private void prepare() {
+        if (isShared) {
+            NativeEnvironment.shareGpu(world.rank());
+        }
+        if (isSimulated) {
+            NativeEnvironment.set("CUDA_VISIBLE_DEVICES", Integer.toString(isShared ? 0 : world.localRank()));
+        }
     }
 
-    /** Each rank must see exactly one GPU, and each rank a different GPU. */
-    private String deviceBinding() {
+    private void runAll(CheckReport report) {
+        String all = isShared ? "shared-" : "";
+        report.check(all + "device-binding", this::deviceBinding);
+        if (!isShared) {
+            report.check("cuda-build", GpuCheck::cudaBuild);
+            report.check("nccl-one-rank", () -> onGroup(NCCL, true, DeviceChecks::registeredMemory));
+            report.check("pinned-copies", () -> onGroup(NCCL, true, DeviceChecks::heapMemory));
+            report.check("device-buffers", () -> onGroup(NCCL, true, DeviceChecks::deviceMemory));
+            report.check("plane-one-rank", () -> onGroup(OWN_PLANE, true, DeviceChecks::deviceMemory));
+            report.check("ddp-cuda-one-rank", () -> onGroup(NCCL, true, GpuCheck::ddp));
+        }
+        report.check(all + "nccl-all-ranks", () -> onGroup(NCCL, false, DeviceChecks::registeredMemory));
+        report.check(all + "device-buffers-all", () -> onGroup(NCCL, false, DeviceChecks::deviceMemory));
+        report.check(all + "close-right-after", this::closeRightAfter);
+        report.check(all + "plane-all-ranks", () -> onGroup(OWN_PLANE, false, DeviceChecks::deviceMemory));
+        report.check(all + "ddp-cuda", () -> onGroup(NCCL, false, GpuCheck::ddp));
+        report.check(all + "ddp-cuda-plane", () -> onGroup(OWN_PLANE, false, GpuCheck::ddp));
+        report.check(all + "missing-rank", this::missingRank);
+    }
+
+    /** Each rank must see exactly one GPU, and each rank a different GPU, or all ranks the same one. */
+    private String deviceBinding() throws CheckSkippedException {
+        if (isSimulated) {
+            throw new CheckSkippedException("the GPUs are made up; jrun gives a worker real GPUs only");
+        }
         String visible =
                 Optional.ofNullable(System.getenv("CUDA_VISIBLE_DEVICES")).orElse("");
         List<String> all = world.group().objects().allGather(visible, Codec.STRING);
         require(!visible.isEmpty() && !visible.contains(","), "CUDA_VISIBLE_DEVICES is '" + visible + "', not one GPU");
-        require(new HashSet<>(all).size() == all.size(), "ranks share a GPU: " + all);
+        int expected = isShared ? 1 : all.size();
+        require(
+                new HashSet<>(all).size() == expected,
+                (isShared ? "the ranks do not share one GPU: " : "ranks share a GPU: ") + all);
         return "GPU " + visible;
+    }
+
+    private static String cudaBuild() throws CheckSkippedException {
+        requireCudaBuild();
+        require(torch.cuda_is_available(), "libtorch's CUDA build sees no GPU. 'jrun cuda status' shows the driver");
+        return "libtorch's CUDA build sees " + torch.cuda_device_count() + " GPU";
+    }
+
+    /** Loads libtorch. Skips the check in a process with the plain build. */
+    static void requireCudaBuild() throws CheckSkippedException {
+        Optional<String> why = Libtorch.whyWithoutCuda();
+        if (why.isPresent()) {
+            throw new CheckSkippedException(why.get());
+        }
+        Libtorch.load();
     }
 
     private interface GroupCheck {
         String run(ProcessGroup group) throws Exception;
     }
 
-    /** Runs a check on a new group of nccl: of each rank alone, or of all. */
-    private String onGroup(boolean isAlone, GroupCheck check) throws Exception {
-        Optional<String> reason = new NcclProvider().unavailableReason();
-        if (reason.isPresent()) {
-            throw new CheckSkippedException(reason.get());
-        }
-        if (!isAlone && world.size() == 1) {
-            throw new CheckSkippedException("jrun sees one GPU on this machine; the check needs two or more");
-        }
+    /** Runs a check on a new group: of each rank alone, or of all. */
+    private String onGroup(String backend, boolean isAlone, GroupCheck check) throws Exception {
+        requireRanks(backend, isAlone);
         try (ProcessGroup group = world.group()
-                .split(isAlone ? world.rank() : 0, 0, world.group().options().withBackend(NCCL))) {
+                .split(isAlone ? world.rank() : 0, 0, world.group().options().withBackend(backend))) {
             return check.run(group);
         }
     }
 
-    private String registeredMemory(ProcessGroup group) {
-        MemorySegment memory = group.allocate((long) COUNT * Float.BYTES);
-        allReduce(group, memory);
-        return COUNT + " floats of registered memory, " + group.size() + " ranks";
-    }
-
-    private String heapMemory(ProcessGroup group) {
-        MemorySegment memory = MemorySegment.ofArray(new float[COUNT]);
-        allReduce(group, memory);
-        return COUNT + " floats of the Java heap, copied to the GPU and back";
-    }
-
-    private static void allReduce(ProcessGroup group, MemorySegment memory) {
-        fill(memory, group.groupRank() + 1);
-        group.allReduce(memory, DataType.F32, COUNT, ReduceOp.SUM);
-        requireSum(memory, group);
-    }
-
-    /** Device memory stays on the device; the work is awaited on the host. */
-    private String deviceMemory(ProcessGroup group) {
-        Device device = Device.cuda(0);
-        long bytes = (long) COUNT * Float.BYTES;
-        try (Arena arena = Arena.ofConfined();
-                DeviceMemory memory = new DeviceMemory(device, bytes)) {
-            MemorySegment host = arena.allocate(bytes, Long.BYTES);
-            fill(host, group.groupRank() + 1);
-            memory.copyFrom(host);
-            Buffer buffer = memory.buffer(DataType.F32);
-            group.allReduceAsync(buffer, ReduceOp.SUM).await();
-            memory.copyTo(host);
-            requireSum(host, group);
-            fill(host, group.groupRank() + 1);
-            memory.copyFrom(host);
-            group.coalesced().allReduceAsync(List.of(buffer), ReduceOp.SUM).await();
-            memory.copyTo(host);
-            requireSum(host, group);
-            return COUNT + " floats of " + device + ", " + group.size() + " ranks";
+    private void requireRanks(String backend, boolean isAlone) throws CheckSkippedException {
+        if (backend.equals(NCCL)) {
+            Optional<String> reason = new NcclProvider().unavailableReason();
+            if (reason.isPresent()) {
+                throw new CheckSkippedException(reason.get());
+            }
+        }
+        if (!isAlone && world.size() == 1) {
+            throw new CheckSkippedException("jrun sees one GPU on this machine; the check needs two or more");
         }
     }
 
-    private String ddp(ProcessGroup group) throws CheckSkippedException {
-        Libtorch.load();
-        if (!torch.cuda_is_available()) {
-            throw new CheckSkippedException("libtorch's CUDA build is not on the class path."
-                    + " The CUDA build is the classifier"
-                    + " linux-x86_64-gpu of org.bytedeco:pytorch (458 MB) and needs CUDA 13 and cuDNN 9");
+    private String closeRightAfter() throws Exception {
+        requireRanks(NCCL, false);
+        for (int round = 0; round < DeviceChecks.CLOSES; round++) {
+            String _ = onGroup(NCCL, false, DeviceChecks::reduceOnly);
         }
+        return DeviceChecks.CLOSES + " groups that close as soon as this rank has its result";
+    }
+
+    private String missingRank() throws Exception {
+        requireRanks(NCCL, false);
+        return DeviceChecks.missingRank(world, NCCL, Duration.ofSeconds(isSimulated ? 1 : 5));
+    }
+
+    /**
+     * The last rank ends itself with SIGKILL while the others wait for it in a sum. jrun starts all ranks again, and the
+     * sum must succeed.
+     */
+    private String lostRank() throws Exception {
+        requireRanks(NCCL, false);
+        if (world.restartCount() == 0 && world.rank() == world.size() - 1) {
+            String _ = onGroup(NCCL, false, DeviceChecks::reduceOnly);
+            int _ = new ProcessBuilder(
+                            "kill", "-9", Long.toString(ProcessHandle.current().pid()))
+                    .start()
+                    .waitFor();
+        }
+        for (int round = world.restartCount(); round < 2; round++) {
+            String _ = onGroup(NCCL, false, DeviceChecks::reduceOnly);
+        }
+        return "a sum after restart " + world.restartCount();
+    }
+
+    private static String ddp(ProcessGroup group) throws CheckSkippedException {
+        requireCudaBuild();
+        require(torch.cuda_is_available(), "libtorch's CUDA build sees no GPU. 'jrun cuda status' shows the driver");
+        DeviceChecks.requireDevice(group, Device.cuda(0));
         return CudaTraining.compareWithCpu(group);
     }
 
-    private static void fill(MemorySegment memory, float value) {
-        IntStream.range(0, COUNT).forEach(i -> memory.setAtIndex(ValueLayout.JAVA_FLOAT_UNALIGNED, i, value));
-    }
-
-    private static void requireSum(MemorySegment memory, ProcessGroup group) {
-        float expected = group.size() * (group.size() + 1) / 2f;
-        for (int i = 0; i < COUNT; i++) {
-            float found = memory.getAtIndex(ValueLayout.JAVA_FLOAT_UNALIGNED, i);
-            require(found == expected, "element " + i + " is " + found + ", not " + expected);
-        }
-    }
-
-    private static void require(boolean isTrue, String failure) {
+    static void require(boolean isTrue, String failure) {
         if (!isTrue) {
             throw new IllegalStateException(failure);
         }

@@ -1,0 +1,78 @@
+package io.jrun.launcher.jobs;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.json.JsonMapper;
+import io.jrun.launcher.jobs.JRun.Result;
+import java.io.IOException;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import org.junit.jupiter.api.Test;
+
+/** scripts/gpu-check on made-up GPUs, with the made-up CUDA and NCCL of scripts/testbed/cuda. */
+class GpuCheckIT extends RealJobs {
+    @Test
+    void everyCheckOfNcclPassesOnTwoGpusAndWithTwoRanksOnOne() throws Exception {
+        requireCompiler();
+        Result result = check(Map.of(), "--simulated=2", "--json");
+
+        Map<String, List<String>> found = byStatus(result);
+        assertThat(found.getOrDefault("FAIL", List.of())).isEmpty();
+        assertThat(result.exitCode()).isZero();
+        assertThat(found.get("PASS"))
+                .contains(
+                        "nccl-one-rank",
+                        "pinned-copies",
+                        "device-buffers",
+                        "nccl-all-ranks",
+                        "device-buffers-all",
+                        "close-right-after",
+                        "missing-rank",
+                        "shared-nccl-all-ranks",
+                        "shared-device-buffers-all",
+                        "shared-close-right-after",
+                        "shared-missing-rank",
+                        "lost-rank");
+        assertThat(found.get("SKIPPED")).contains("device-binding", "cuda-build", "ddp-cuda", "times");
+    }
+
+    @Test
+    void aFunctionOfCudaThatFailsFailsTheCheckAndTheScript() throws Exception {
+        requireCompiler();
+        Result result = check(Map.of("SIMCUDA_FAIL", "cudaHostAlloc=2"), "--simulated=1", "--json");
+
+        assertThat(result.exitCode()).isEqualTo(1);
+        assertThat(byStatus(result).get("FAIL")).contains("nccl-one-rank");
+    }
+
+    private Result check(Map<String, String> variables, String... arguments) {
+        JRun script =
+                new JRun(folder, JRun.SCRIPTS.resolve("gpu-check")).with("JRUN_JVM_OPTS", "-XX:TieredStopAtLevel=1");
+        variables.forEach(script::with);
+        return script.run(arguments);
+    }
+
+    private static void requireCompiler() throws IOException, InterruptedException {
+        int code = new ProcessBuilder(JRun.SCRIPTS.resolve("testbed/cuda").toString(), "check")
+                .inheritIO()
+                .start()
+                .waitFor();
+        assumeTrue(code == 0, "this machine has no C compiler");
+    }
+
+    private static Map<String, List<String>> byStatus(Result result) throws IOException {
+        JsonMapper json = new JsonMapper();
+        Map<String, List<String>> found = new HashMap<>();
+        for (String line : result.out().lines().toList()) {
+            JsonNode check = json.readTree(line);
+            assertThat(check.get("detail").asText()).as(line).isNotEmpty();
+            found.computeIfAbsent(check.get("status").asText(), _ -> new ArrayList<>())
+                    .add(check.get("check").asText());
+        }
+        return found;
+    }
+}

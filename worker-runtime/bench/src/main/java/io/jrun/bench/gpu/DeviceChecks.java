@@ -1,0 +1,145 @@
+package io.jrun.bench.gpu;
+
+import io.jrun.comm.Buffer;
+import io.jrun.comm.CommException;
+import io.jrun.comm.DataType;
+import io.jrun.comm.Device;
+import io.jrun.comm.ProcessGroup;
+import io.jrun.comm.ReduceOp;
+import io.jrun.comm.World;
+import io.jrun.comm.cuda.DeviceMemory;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.time.Duration;
+import java.util.List;
+import java.util.Optional;
+import java.util.stream.IntStream;
+
+/** Collectives on memory of the host and of the GPU, compared with the sum that the host computes. */
+final class DeviceChecks {
+    static final int CLOSES = 8;
+    private static final int COUNT = 200_003;
+
+    /** A missing rank must be an error within the timeout and this time. */
+    private static final Duration TOLERANCE = Duration.ofSeconds(1);
+
+    private DeviceChecks() {}
+
+    static String registeredMemory(ProcessGroup group) {
+        MemorySegment memory = group.allocate((long) COUNT * Float.BYTES);
+        allReduce(group, memory);
+        return COUNT + " floats of registered memory, " + group.size() + " ranks";
+    }
+
+    static String heapMemory(ProcessGroup group) {
+        MemorySegment memory = MemorySegment.ofArray(new float[COUNT]);
+        allReduce(group, memory);
+        return COUNT + " floats of the Java heap, copied to the GPU and back";
+    }
+
+    private static void allReduce(ProcessGroup group, MemorySegment memory) {
+        fill(memory, group.groupRank() + 1);
+        group.allReduce(memory, DataType.F32, COUNT, ReduceOp.SUM);
+        requireSum(memory, group);
+    }
+
+    /** Device memory stays on the device; the work is awaited on the host. */
+    static String deviceMemory(ProcessGroup group) throws CheckSkippedException {
+        Device device = Device.cuda(0);
+        requireDevice(group, device);
+        long bytes = (long) COUNT * Float.BYTES;
+        try (Arena arena = Arena.ofConfined();
+                DeviceMemory memory = new DeviceMemory(device, bytes)) {
+            MemorySegment host = arena.allocate(bytes, Long.BYTES);
+            fill(host, group.groupRank() + 1);
+            memory.copyFrom(host);
+            Buffer buffer = memory.buffer(DataType.F32);
+            group.allReduceAsync(buffer, ReduceOp.SUM).await();
+            memory.copyTo(host);
+            requireSum(host, group);
+            fill(host, group.groupRank() + 1);
+            memory.copyFrom(host);
+            group.coalesced().allReduceAsync(List.of(buffer), ReduceOp.SUM).await();
+            memory.copyTo(host);
+            requireSum(host, group);
+            return COUNT + " floats of " + device + ", " + group.size() + " ranks";
+        }
+    }
+
+    /** Skips the check if the group cannot use memory of the device. */
+    static void requireDevice(ProcessGroup group, Device device) throws CheckSkippedException {
+        Optional<String> why = group.unsupportedReason(device);
+        if (why.isPresent()) {
+            throw new CheckSkippedException(why.get());
+        }
+    }
+
+    /** One sum. The caller closes the group at once. */
+    static String reduceOnly(ProcessGroup group) {
+        long bytes = (long) COUNT * Float.BYTES;
+        try (Arena arena = Arena.ofConfined();
+                DeviceMemory memory = new DeviceMemory(Device.cuda(0), bytes)) {
+            MemorySegment host = arena.allocate(bytes, Long.BYTES);
+            fill(host, group.groupRank() + 1);
+            memory.copyFrom(host);
+            group.allReduceAsync(memory.buffer(DataType.F32), ReduceOp.SUM).await();
+            memory.copyTo(host);
+            requireSum(host, group);
+            return COUNT + " floats";
+        }
+    }
+
+    /**
+     * The last rank calls no second sum. The others must get an error in time, and the GPU must be usable afterwards, also
+     * for a new group.
+     */
+    static String missingRank(World world, String backend, Duration timeout) {
+        boolean isMissing = world.rank() == world.size() - 1;
+        long millis = 0;
+        try (ProcessGroup group = world.group()
+                        .split(
+                                0,
+                                world.rank(),
+                                world.group()
+                                        .options()
+                                        .withBackend(backend)
+                                        .withTimeout(timeout)
+                                        .withCompared(false));
+                DeviceMemory memory = new DeviceMemory(Device.cuda(0), 1 << 20)) {
+            group.allReduceAsync(memory.buffer(DataType.F32), ReduceOp.SUM).await();
+            if (!isMissing) {
+                long begin = System.nanoTime();
+                try {
+                    group.allReduceAsync(memory.buffer(DataType.F32), ReduceOp.SUM)
+                            .await();
+                    throw new IllegalStateException("a sum without rank " + (world.size() - 1) + " succeeded");
+                } catch (CommException e) {
+                    millis = (System.nanoTime() - begin) / 1_000_000;
+                }
+            }
+            world.group().barrier();
+        } catch (CommException e) {
+            // The group of a failed operation may also fail to close.
+        }
+        long limit = timeout.plus(TOLERANCE).toMillis();
+        GpuCheck.require(millis <= limit, "the error came after " + millis + " ms, not within " + limit + " ms");
+        try (ProcessGroup next =
+                world.group().split(0, world.rank(), world.group().options().withBackend(backend))) {
+            String _ = reduceOnly(next);
+        }
+        return isMissing ? "missing; a new group works" : "error after " + millis + " ms; a new group works";
+    }
+
+    private static void fill(MemorySegment memory, float value) {
+        IntStream.range(0, COUNT).forEach(i -> memory.setAtIndex(ValueLayout.JAVA_FLOAT_UNALIGNED, i, value));
+    }
+
+    private static void requireSum(MemorySegment memory, ProcessGroup group) {
+        float expected = group.size() * (group.size() + 1) / 2f;
+        for (int i = 0; i < COUNT; i++) {
+            float found = memory.getAtIndex(ValueLayout.JAVA_FLOAT_UNALIGNED, i);
+            GpuCheck.require(found == expected, "element " + i + " is " + found + ", not " + expected);
+        }
+    }
+}

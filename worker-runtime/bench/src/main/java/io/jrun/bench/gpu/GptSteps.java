@@ -1,0 +1,158 @@
+package io.jrun.bench.gpu;
+
+import io.jrun.comm.ProcessGroup;
+import io.jrun.models.gpt2.Gpt2;
+import io.jrun.models.gpt2.Gpt2Config;
+import io.jrun.train.autograd.AutogradBridge;
+import io.jrun.train.ddp.DistributedDataParallel;
+import io.jrun.train.ddp.Step;
+import io.jrun.train.optim.FlatOptimizer;
+import io.jrun.train.optim.FusedAdamW;
+import io.jrun.train.optim.GradientClipping;
+import io.jrun.train.optim.LearningRateSchedule;
+import io.jrun.train.optim.ParameterGroup;
+import io.jrun.train.precision.Autocast;
+import io.jrun.train.tensor.ModuleTensors;
+import java.util.Collection;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import org.bytedeco.javacpp.PointerScope;
+import org.bytedeco.pytorch.Device;
+import org.bytedeco.pytorch.Scalar;
+import org.bytedeco.pytorch.Tensor;
+import org.bytedeco.pytorch.global.torch;
+
+/**
+ * Training steps of GPT-2 small (124.5 million parameters, 1024 tokens, vocabulary 50304) on the GPU, with the fused
+ * AdamW. scripts/bench/peers/gpu_gpt.py has the same model, tokens and optimizer.
+ */
+final class GptSteps {
+    private static final long CONTEXT = 1024;
+    private static final long VOCABULARY = 50304;
+    private static final int WARMUP = 8;
+    private static final double RATE = 3e-4;
+    private static final double WEIGHT_DECAY = 0.01;
+
+    /** What a measurement trains. */
+    record Setting(long batch, Precision precision, boolean clips, int steps) {}
+
+    enum Precision {
+        BF16,
+        TF32,
+        F32
+    }
+
+    /**
+     * The result.
+     *
+     * @param millis time of a step
+     * @param loss of the last step
+     * @param grownBytes growth of the memory that libtorch has reserved on the GPU since the warm-up
+     */
+    record Result(double millis, double loss, long grownBytes) {}
+
+    private final Optional<ProcessGroup> group;
+
+    /** @param group the group of DDP; without a group the model is trained alone */
+    GptSteps(Optional<ProcessGroup> group) {
+        this.group = group;
+    }
+
+    Result measure(Setting setting) {
+        torch.globalContext().setFloat32MatmulPrecision(setting.precision() == Precision.TF32 ? "high" : "highest");
+        Device device = new Device("cuda:0");
+        Gpt2 model = new Gpt2(new Gpt2Config(VOCABULARY, CONTEXT, 768, 12, 12, 3072, 1e-5, true));
+        model.initialize(1);
+        model.to(device, false);
+        try (PointerScope _ = new PointerScope()) {
+            Tensor x = tokens(setting.batch()).to(device, torch.ScalarType.Long);
+            Tensor y = x.mul(new Scalar(31L)).add(new Scalar(7L)).remainder(new Scalar(VOCABULARY));
+            if (group.isEmpty()) {
+                return steps(setting, model, x, y, Optional.empty());
+            }
+            try (var ddp = new DistributedDataParallel<>(model, group.get())) {
+                return steps(setting, model, x, y, Optional.of(ddp));
+            }
+        }
+    }
+
+    private static Result steps(
+            Setting setting, Gpt2 model, Tensor x, Tensor y, Optional<DistributedDataParallel<Gpt2>> ddp) {
+        Map<String, Tensor> parameters = ModuleTensors.parameters(model);
+        try (FlatOptimizer optimizer = new FlatOptimizer(
+                parameters,
+                FusedAdamW.DEFAULT,
+                ParameterGroup.all(WEIGHT_DECAY),
+                LearningRateSchedule.constant(RATE),
+                ddp.map(DistributedDataParallel::gradientMemory).orElse(List.of()))) {
+            long reserved = 0;
+            long begin = 0;
+            double last = 0;
+            for (int i = -WARMUP; i < setting.steps(); i++) {
+                if (i == 0) {
+                    torch.cuda_synchronize();
+                    reserved = reservedBytes();
+                    begin = System.nanoTime();
+                }
+                last = step(setting, model, x, y, ddp, parameters.values(), optimizer, i == setting.steps() - 1);
+            }
+            torch.cuda_synchronize();
+            double millis = (System.nanoTime() - begin) / 1e6 / setting.steps();
+            return new Result(millis, last, reservedBytes() - reserved);
+        }
+    }
+
+    /** Returns the loss if {@code isRead}, else 0: reading waits for the GPU. */
+    private static double step(
+            Setting setting,
+            Gpt2 model,
+            Tensor x,
+            Tensor y,
+            Optional<DistributedDataParallel<Gpt2>> ddp,
+            Collection<Tensor> parameters,
+            FlatOptimizer optimizer,
+            boolean isRead) {
+        Optional<Step> step = ddp.map(DistributedDataParallel::step);
+        try (PointerScope _ = new PointerScope()) {
+            model.zero_grad(true);
+            Tensor loss = loss(setting, model, x, y);
+            if (step.isPresent()) {
+                step.get().backward(loss);
+            } else {
+                AutogradBridge.instance().backward(List.of(loss), List.of());
+            }
+            if (setting.clips()) {
+                GradientClipping.clipByGlobalNorm(parameters, 1.0);
+            }
+            optimizer.step();
+            return isRead ? loss.item_double() : 0;
+        } finally {
+            step.ifPresent(Step::close);
+        }
+    }
+
+    private static Tensor loss(Setting setting, Gpt2 model, Tensor x, Tensor y) {
+        if (setting.precision() != Precision.BF16) {
+            return model.loss(x, y);
+        }
+        try (Autocast _ = Autocast.cuda(torch.ScalarType.BFloat16)) {
+            return model.loss(x, y);
+        }
+    }
+
+    private static long reservedBytes() {
+        return torch.getDeviceStats((byte) 0).reserved_bytes().current();
+    }
+
+    /** Token numbers [batch, context] by a formula of integers. */
+    private static Tensor tokens(long batch) {
+        long prime = Integer.MAX_VALUE;
+        long[] values = new long[(int) (batch * CONTEXT)];
+        for (int i = 0; i < values.length; i++) {
+            long mixed = ((long) i * i % prime * 48271 + i * 16807L + 1001 * 69621L) % prime;
+            values[i] = (long) ((double) mixed / prime * VOCABULARY);
+        }
+        return Tensor.create(values, batch, CONTEXT);
+    }
+}

@@ -1,0 +1,84 @@
+package io.jrun.bench.gpu;
+
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.Optional;
+import java.util.OptionalDouble;
+import java.util.concurrent.TimeUnit;
+
+/** The same measurements in Python's torch, by scripts/bench/peers/gpu_gpt.py in a process of its own. */
+final class PythonPeer {
+    /** Importing torch takes seconds, the measurements take a second or two. */
+    private static final Duration DEADLINE = Duration.ofSeconds(60);
+
+    private final Optional<Path> script;
+    private String version = "";
+
+    /** @param script the Python program; without a program every measurement is without Python */
+    PythonPeer(Optional<Path> script) {
+        this.script = script;
+    }
+
+    /** The version of torch. Empty before a measurement, and without torch. */
+    String version() {
+        return version;
+    }
+
+    /** Runs the program with these words. Returns its numbers by name; none if python3 has no torch with CUDA. */
+    Map<String, Double> measure(String... words) throws IOException, InterruptedException {
+        if (script.isEmpty()) {
+            return Map.of();
+        }
+        List<String> command = new ArrayList<>(List.of("python3", script.get().toString()));
+        command.addAll(List.of(words));
+        Process python;
+        try {
+            python = new ProcessBuilder(command)
+                    .redirectError(ProcessBuilder.Redirect.DISCARD)
+                    .start();
+        } catch (IOException e) {
+            return Map.of(); // there is no python3
+        }
+        try {
+            boolean hasEnded = python.waitFor(DEADLINE.toSeconds(), TimeUnit.SECONDS); // it prints a few lines only
+            return hasEnded
+                    ? numbers(new String(python.getInputStream().readAllBytes(), StandardCharsets.UTF_8))
+                    : Map.of();
+        } finally {
+            python.destroyForcibly();
+        }
+    }
+
+    private Map<String, Double> numbers(String output) {
+        Map<String, Double> numbers = new HashMap<>();
+        for (String line : output.lines().toList()) {
+            String[] fields = line.split(" ", 3);
+            if (fields.length == 3 && fields[0].equals("RESULT")) {
+                if (fields[1].equals("version")) {
+                    version = fields[2];
+                } else {
+                    numbers.put(fields[1], Double.parseDouble(fields[2]));
+                }
+            }
+        }
+        return numbers;
+    }
+
+    /** The words about Python's number beside one of jrun. */
+    static String beside(double own, OptionalDouble other) {
+        return other.isEmpty()
+                ? "; python3 has no torch with CUDA"
+                : String.format(
+                        Locale.ROOT,
+                        "; Python's torch %.3f: %.2f of Python's",
+                        other.getAsDouble(),
+                        own / other.getAsDouble());
+    }
+}
