@@ -1,13 +1,14 @@
 package io.jrun.launcher;
 
-import io.jrun.agent.node.CpuMap;
+import io.jrun.agent.node.GpuListException;
 import io.jrun.agent.node.NodeProbe;
+import io.jrun.agent.node.NodeResources;
 import io.jrun.agent.proto.LaunchRound;
 import io.jrun.agent.worker.AgentOptions;
-import io.jrun.agent.worker.CpuBinding;
 import io.jrun.agent.worker.JvmVariables;
 import io.jrun.agent.worker.LaunchContext;
 import io.jrun.agent.worker.Placeholders;
+import io.jrun.agent.worker.WorkerBinding;
 import io.jrun.agent.worker.WorkerCommand;
 import io.jrun.launcher.coordinator.JobMessages;
 import io.jrun.launcher.files.JobFiles;
@@ -29,6 +30,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.function.Function;
 import java.util.stream.Stream;
 
 /** {@code --dry-run}: shows which rank would run where, with the code that also starts jobs. */
@@ -48,7 +50,8 @@ final class DryRunCommand {
         List<Node> nodes = new ArrayList<>();
         int members = Math.min(cluster.hosts().size(), job.nodes().max());
         for (Cluster.Host host : cluster.hosts().subList(0, members)) {
-            if (!(job.workersOn(nodes.size()) instanceof WorkerCount.Exactly)) {
+            if (!(job.workersOn(nodes.size()) instanceof WorkerCount.Exactly)
+                    && !job.isCountedByDefault(nodes.size())) {
                 throw new UsageException("--dry-run: only the agent of " + host.name() + " knows how many workers"
                         + " --nproc-per-node means there. Give a number, or run the job.");
             }
@@ -62,33 +65,38 @@ final class DryRunCommand {
         }
         RankMap ranks = Layout.place(nodes, LayoutRules.withoutGpus(job));
         Layout.checkFilters(ranks, job);
-        List<List<String>> commands = shortCommands(job, ranks);
+        // Only the agents know the CPUs.
+        List<String> binding = job.placement().bindTo() == BindTo.NONE ? List.of() : List.of("taskset", "-c", "...");
+        List<List<String>> commands = shortCommands(job, ranks, _ -> binding);
         List<String> standingBy =
                 cluster.names().subList(members, cluster.hosts().size());
         Optional<String> slurm = cluster.reach() instanceof Cluster.Slurm allocation
                 ? Optional.of(allocation.words())
                 : Optional.empty();
         JobFiles files = JobFiles.of(job);
+        List<String> uncounted = nodes.stream()
+                .filter(node -> job.isCountedByDefault(node.nodeRank()))
+                .map(Node::host)
+                .toList();
         if (job.json()) {
             return List.of(RankMapJson.of(
                     ranks.placements(),
                     commands,
-                    job.nodes(),
-                    standingBy,
-                    slurm,
-                    files,
+                    new RankMapJson.HostNotes(job.nodes(), standingBy, uncounted, slurm, files),
                     job.workers().container()));
         }
         List<String> lines = new ArrayList<>(DryRun.table(ranks.placements(), commands));
+        lines.addAll(DryRun.uncounted(uncounted));
         lines.addAll(DryRun.nodes(job.nodes(), standingBy));
         slurm.ifPresent(lines::add);
         lines.addAll(DryRun.files(files));
+        lines.addAll(DryRun.network(job.workers().environment()));
         lines.addAll(DryRun.container(job.workers().container()));
         return lines;
     }
 
     private static List<String> here(JobSpec job, Path home) {
-        var here = NodeProbe.probeHere();
+        NodeResources here = resources();
         Node node = new Node(
                 0,
                 here.host(),
@@ -98,52 +106,56 @@ final class DryRunCommand {
                 job.workers().masterPort());
         RankMap ranks = Layout.place(List.of(node), LayoutRules.of(job));
         Layout.checkFilters(ranks, job);
+        LaunchContext context = context(job, home, here);
+        LaunchRound launch = JobMessages.launch(job, ranks, ranks.nodes().getFirst(), 1, 0, Map.of());
         if (job.json()) {
             return List.of(RankMapJson.of(
                     ranks.placements(),
-                    commands(job, home, here, ranks),
+                    launch.getWorkersList().stream()
+                            .map(worker -> WorkerCommand.compose(launch, worker, context))
+                            .toList(),
                     job.workers().container()));
         }
-        List<String> lines = new ArrayList<>(DryRun.table(ranks.placements(), shortCommands(job, ranks)));
+        WorkerBinding binding = context.binding();
+        List<List<String>> commands = shortCommands(
+                job,
+                ranks,
+                place -> binding.words(launch.getBindTo(), place.gpu(), place.localRank(), launch.getWorkersCount()));
+        List<String> lines = new ArrayList<>(DryRun.table(ranks.placements(), commands));
+        Layout.countedByGpus(ranks, job::isCountedByDefault).ifPresent(lines::add);
+        lines.addAll(Layout.sharedDevices(ranks, job.workers().gpuVisibility()));
+        lines.addAll(binding.problems(launch, here.host()));
+        lines.addAll(DryRun.network(job.workers().environment()));
         lines.addAll(DryRun.container(job.workers().container()));
         return lines;
     }
 
-    private static List<List<String>> commands(
-            JobSpec job, Path home, io.jrun.agent.node.NodeResources here, RankMap ranks) {
+    private static NodeResources resources() {
+        try {
+            return NodeProbe.probeHere();
+        } catch (GpuListException e) {
+            throw new UsageException(e.getMessage() + ".");
+        }
+    }
+
+    private static LaunchContext context(JobSpec job, Path home, NodeResources here) {
         Path logs = job.logDirectory().resolve(job.runId());
-        LaunchContext context = new LaunchContext(
+        return new LaunchContext(
                 here,
                 AgentOptions.ofHome(home, Version.TEXT),
                 job.runId(),
                 logs,
                 logs.resolve("agent.sock"),
                 JvmVariables.restored(System.getenv()));
-        LaunchRound launch = JobMessages.launch(job, ranks, ranks.nodes().getFirst(), 1, 0, Map.of());
-        return launch.getWorkersList().stream()
-                .map(worker -> WorkerCommand.compose(launch, worker, context))
-                .toList();
     }
 
-    private static List<List<String>> shortCommands(JobSpec job, RankMap ranks) {
+    /** @param binding the words before the command of a worker */
+    private static List<List<String>> shortCommands(
+            JobSpec job, RankMap ranks, Function<Placement, List<String>> binding) {
         return ranks.placements().stream()
-                .map(place -> Stream.concat(binding(job, ranks, place).stream(), shortCommand(job.program(), place))
+                .map(place -> Stream.concat(binding.apply(place).stream(), shortCommand(job.program(), place))
                         .toList())
                 .toList();
-    }
-
-    /** Returns the words before the command of a worker. For another host only the agent knows the CPUs. */
-    private static List<String> binding(JobSpec job, RankMap ranks, Placement place) {
-        if (job.placement().bindTo() == BindTo.NONE) {
-            return List.of();
-        }
-        return job.cluster().isPresent()
-                ? List.of("taskset", "-c", "...")
-                : CpuBinding.words(
-                        JobMessages.bindTo(job),
-                        place.localRank(),
-                        ranks.onNode(place.nodeRank()).size(),
-                        CpuMap.probe(Path.of("/")));
     }
 
     /** Returns the short command. Only the arguments of the program have placeholders. */

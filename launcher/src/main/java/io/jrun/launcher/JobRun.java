@@ -1,6 +1,7 @@
 package io.jrun.launcher;
 
 import com.google.protobuf.ByteString;
+import io.jrun.agent.node.NetworkVariables;
 import io.jrun.agent.node.ProcessIdentity;
 import io.jrun.comm.file.FileError;
 import io.jrun.launcher.console.EventConsole;
@@ -128,6 +129,7 @@ final class JobRun implements AutoCloseable {
     }
 
     private JobEvent started() {
+        Map<String, String> network = NetworkVariables.of(job.workers().environment());
         return new JobEvent.JobStarted(
                 job.runId(),
                 Version.TEXT,
@@ -137,7 +139,11 @@ final class JobRun implements AutoCloseable {
                 job.workers().workingDirectory(),
                 typed,
                 job.program().shortCommand(),
-                job.workers().environment().keySet().stream().sorted().toList(),
+                job.workers().environment().keySet().stream()
+                        .filter(name -> !network.containsKey(name))
+                        .sorted()
+                        .toList(),
+                NetworkVariables.texts(network),
                 job.cluster().map(Cluster::names).orElse(List.of()));
     }
 

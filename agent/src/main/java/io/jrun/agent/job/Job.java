@@ -71,6 +71,7 @@ final class Job {
     private @Nullable PendingLaunch held;
     private @Nullable NodeRound round;
     private @Nullable AgentLog log;
+    private @Nullable GpuMonitor gpus;
     private boolean ending;
 
     /** The resources of this machine that a job holds. */
@@ -144,6 +145,8 @@ final class Job {
                         .addAllGpus(node.gpus())
                         .setWorkers(options.workers()))
                 .build());
+        gpus = new GpuMonitor(node.gpus(), node.host(), out, notices);
+        gpus.start();
     }
 
     private static Guard startGuard(ControlSocket socket, String runId) throws IOException {
@@ -352,6 +355,9 @@ final class Job {
         mailbox.close();
         boolean _ = Thread.interrupted(); // close() has interrupted this thread, and the following calls may block
         staging.close();
+        if (gpus != null) {
+            gpus.close();
+        }
         containers.close();
         feed.close();
         input.close();

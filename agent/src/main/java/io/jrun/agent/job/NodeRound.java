@@ -8,6 +8,7 @@ import io.jrun.agent.node.OomKills;
 import io.jrun.agent.node.ProcessState;
 import io.jrun.agent.proto.AbortReceipt;
 import io.jrun.agent.proto.AbortRound;
+import io.jrun.agent.proto.BindPolicy;
 import io.jrun.agent.proto.ControlRequest;
 import io.jrun.agent.proto.ControlResponse;
 import io.jrun.agent.proto.LaunchRound;
@@ -148,6 +149,10 @@ final class NodeRound {
                             .filter(WorkerSpec::getStdin)
                             .map(WorkerSpec::getRank)
                             .collect(Collectors.toSet()));
+            if (launch.getBindTo() == BindPolicy.BIND_POLICY_GPU) {
+                LaunchContext context = roundContext.context();
+                context.binding().problems(launch, context.node().host()).forEach(roundContext.notices());
+            }
             launch.getWorkersList().forEach(this::start);
             marked = true;
         }

@@ -50,6 +50,13 @@ public record CpuMap(List<List<List<Integer>>> domains) {
                 byDomain.values().stream().map(cpus -> cores(cpus, root)).toList());
     }
 
+    /** All these CPUs. */
+    public Set<Integer> all() {
+        Set<Integer> all = new TreeSet<>();
+        domains.forEach(cores -> cores.forEach(all::addAll));
+        return all;
+    }
+
     private static List<List<Integer>> cores(Set<Integer> cpus, Path root) {
         Map<String, List<Integer>> cores = new LinkedHashMap<>();
         for (int cpu : cpus) {
@@ -71,7 +78,7 @@ public record CpuMap(List<List<List<Integer>>> domains) {
     }
 
     /** Expands {@code 0-3,8} to numbers. */
-    private static List<Integer> list(String text) {
+    static List<Integer> list(String text) {
         List<Integer> numbers = new ArrayList<>();
         for (String range : text.strip().split(",", -1)) {
             if (range.matches("[0-9]+(-[0-9]+)?")) {

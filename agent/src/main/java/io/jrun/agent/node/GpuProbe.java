@@ -1,20 +1,23 @@
 package io.jrun.agent.node;
 
+import io.jrun.agent.nvml.BoundedNvml;
+import io.jrun.agent.nvml.NvmlException;
+import io.jrun.agent.nvml.NvmlGpu;
 import java.io.IOException;
-import java.nio.charset.StandardCharsets;
 import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
-import java.util.concurrent.TimeUnit;
-import java.util.regex.Matcher;
-import java.util.regex.Pattern;
+import java.util.Optional;
+import java.util.stream.IntStream;
 
 /** Finds the NVIDIA devices that a program on this machine would see. */
 final class GpuProbe {
-    private static final long NVIDIA_SMI_SECONDS = 10;
+    private static final String CAPABILITIES = "proc/driver/nvidia/capabilities";
+    private static final String VISIBLE = "CUDA_VISIBLE_DEVICES";
+    private static final String IN_CONTAINER = "NVIDIA_VISIBLE_DEVICES";
 
     private final Path root;
     private final Map<String, String> environment;
@@ -24,94 +27,107 @@ final class GpuProbe {
         this.environment = environment;
     }
 
-    List<String> visible() {
-        return SlurmStep.gpus(environment).orElseGet(this::visibleDevices);
-    }
-
-    private List<String> visibleDevices() {
+    /**
+     * The GPUs as a worker can name them in CUDA_VISIBLE_DEVICES. The first variable that names GPUs decides:
+     * CUDA_VISIBLE_DEVICES, then Slurm's or the container's variables if this process may open more GPUs than these
+     * variables name. Otherwise the GPUs that this process may open count from 0.
+     *
+     * @throws GpuListException if the deciding variable cannot be used
+     */
+    List<String> visible() throws GpuListException {
         List<String> devices = deviceFiles();
-        String inContainer = environment.getOrDefault("NVIDIA_VISIBLE_DEVICES", "");
-        if (devices.isEmpty() || inContainer.equals("none") || inContainer.equals("void")) {
+        int allocated = SlurmStep.gpuCount(environment);
+        String inContainer = environment.getOrDefault(IN_CONTAINER, "");
+        if (allocated == 0 && (devices.isEmpty() || inContainer.equals("none") || inContainer.equals("void"))) {
             return List.of();
         }
-        String chosen = environment.get("CUDA_VISIBLE_DEVICES");
+        String chosen = environment.get(VISIBLE);
         if (chosen != null) {
-            return chosen(chosen);
-        }
-        List<String> listed = listed();
-        return listed.isEmpty() ? devices : listed;
-    }
-
-    /** Applies CUDA's rule: the list ends at the first entry that names no device. */
-    static List<String> chosen(String value) {
-        List<String> devices = new ArrayList<>();
-        for (String entry : value.split(",", -1)) {
-            String device = entry.strip();
-            if (device.isEmpty() || device.startsWith("-")) {
-                break;
+            List<String> entries = GpuList.parse(VISIBLE, chosen);
+            if (allocated == 0) { // Slurm's list may have the numbers of the whole machine
+                GpuList.check(VISIBLE, entries, devices.size(), uuids());
             }
-            devices.add(device);
+            return entries;
         }
-        return devices;
-    }
-
-    /** Reads the output of {@code nvidia-smi -L}: indices, or UUIDs of MIG slices if a GPU has slices. */
-    static List<String> parseListing(List<String> lines) {
-        Pattern gpuLine = Pattern.compile("GPU (\\d+):.*");
-        Pattern migLine = Pattern.compile("\\s+MIG .*\\(UUID: (MIG-[^)]+)\\).*");
-        List<String> devices = new ArrayList<>();
-        String wholeGpu = "";
-        for (String line : lines) {
-            Matcher gpu = gpuLine.matcher(line);
-            Matcher mig = migLine.matcher(line);
-            if (gpu.matches()) {
-                wholeGpu = gpu.group(1);
-                devices.add(wholeGpu);
-            } else if (mig.matches()) {
-                devices.remove(wholeGpu);
-                devices.add(mig.group(1));
+        if (allocated > 0) {
+            List<String> named = SlurmStep.gpuNames(environment);
+            return devices.size() > allocated && named.size() == allocated ? named : devicesFromZero(allocated);
+        }
+        if (GpuList.names(inContainer)) {
+            List<String> entries = GpuList.parse(IN_CONTAINER, inContainer);
+            if (entries.size() < devices.size()) { // the container shows more GPUs than it was given
+                return entries;
             }
         }
-        return devices;
+        return withSlices(devices);
     }
 
+    private List<String> uuids() {
+        List<String> uuids = PciGpu.probe(root).stream().map(PciGpu::uuid).toList();
+        return uuids.contains("") ? List.of() : uuids;
+    }
+
+    private static List<String> devicesFromZero(int count) {
+        return IntStream.range(0, count).mapToObj(Integer::toString).toList();
+    }
+
+    /** The GPUs that this process may open. A cgroup of a job refuses the others, and CUDA does not count them. */
     private List<String> deviceFiles() {
-        List<String> devices = new ArrayList<>();
-        try (DirectoryStream<Path> files = Files.newDirectoryStream(root.resolve("dev"), GpuProbe::isDevice)) {
-            for (Path _ : files) {
-                devices.add(Integer.toString(devices.size())); // CUDA numbers the visible devices from 0
+        int count = 0;
+        try (DirectoryStream<Path> files = Files.newDirectoryStream(root.resolve("dev"), "nvidia[0-9]*")) {
+            for (Path file : files) {
+                count += Files.isReadable(file) ? 1 : 0;
             }
         } catch (IOException e) {
             return List.of();
         }
-        return devices;
+        return devicesFromZero(count);
     }
 
-    /** Whether the file is a device, such as nvidia0, and not nvidiactl. */
-    private static boolean isDevice(Path file) {
-        String name = String.valueOf(file.getFileName());
-        return name.startsWith("nvidia")
-                && name.length() > "nvidia".length()
-                && Character.isDigit(name.charAt("nvidia".length()));
-    }
-
-    private static List<String> listed() {
-        try {
-            Process process = new ProcessBuilder("nvidia-smi", "-L")
-                    .redirectError(ProcessBuilder.Redirect.DISCARD)
-                    .start();
-            process.getOutputStream().close();
-            if (!process.waitFor(NVIDIA_SMI_SECONDS, TimeUnit.SECONDS)) {
-                process.destroyForcibly(); // the driver hangs; use the device files
-                return List.of();
-            }
-            String output = new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
-            return parseListing(output.lines().toList());
-        } catch (IOException e) {
-            return List.of();
+    /** Replaces each GPU that has MIG slices by its slices, because CUDA cannot use such a GPU as a whole. */
+    private List<String> withSlices(List<String> devices) {
+        Optional<BoundedNvml> here = mayHaveSlices() ? BoundedNvml.here() : Optional.empty();
+        if (here.isEmpty()) {
+            return devices;
+        }
+        try (BoundedNvml nvml = here.get()) {
+            return entries(nvml.gpus());
+        } catch (NvmlException e) {
+            return devices; // jobs report the failure with the metrics of the GPUs
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
-            return List.of();
+            return devices;
+        }
+    }
+
+    static List<String> entries(List<NvmlGpu> gpus) {
+        List<String> entries = new ArrayList<>();
+        for (NvmlGpu gpu : gpus) {
+            if (gpu.slices().isEmpty()) {
+                entries.add(Integer.toString(gpu.index()));
+            } else {
+                entries.addAll(gpu.slices());
+            }
+        }
+        return entries;
+    }
+
+    /** Whether the driver lists MIG slices, or an older driver or a container does not say. */
+    private boolean mayHaveSlices() {
+        try (DirectoryStream<Path> gpus = Files.newDirectoryStream(root.resolve(CAPABILITIES), "gpu*")) {
+            for (Path gpu : gpus) {
+                Path mig = gpu.resolve("mig");
+                if (Files.isDirectory(mig)) {
+                    try (DirectoryStream<Path> slices = Files.newDirectoryStream(mig, "gi*")) {
+                        if (slices.iterator().hasNext()) {
+                            return true;
+                        }
+                    }
+                }
+            }
+            return false;
+        } catch (IOException e) {
+            return true;
         }
     }
 }

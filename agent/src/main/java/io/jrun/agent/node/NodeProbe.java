@@ -3,11 +3,12 @@ package io.jrun.agent.node;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.List;
 import java.util.Map;
 
 /**
- * Finds the resources of this machine. The probe reads a few small files of /proc and /sys, and runs nvidia-smi only if
- * an NVIDIA device file exists. A probe takes about a millisecond on a machine without GPUs. Stateless.
+ * Finds the resources of this machine. The probe reads a few small files of /proc and /sys, and opens NVML only if the
+ * machine may have MIG slices. Else a probe takes about a millisecond. Stateless.
  */
 public final class NodeProbe {
     /**
@@ -30,15 +31,31 @@ public final class NodeProbe {
         this.environment = Map.copyOf(environment);
     }
 
-    /** Probes this machine with the environment of this process. */
-    public static NodeResources probeHere() {
+    /**
+     * Probes this machine with the environment of this process.
+     *
+     * @throws GpuListException if a variable names the GPUs in a form that cannot be used
+     */
+    public static NodeResources probeHere() throws GpuListException {
         return new NodeProbe(Path.of("/"), System.getenv()).probe();
     }
 
-    /** Returns the resources of the machine now. Blocks at most 10 s, for nvidia-smi. */
-    public NodeResources probe() {
-        return new NodeResources(
-                host(), LOOPBACK, cores(), MemoryLimit.usableBytes(root), new GpuProbe(root, environment).visible());
+    /** The same without a look at the GPUs. */
+    public static NodeResources probeHereWithoutGpus() {
+        return new NodeProbe(Path.of("/"), System.getenv()).withGpus(List.of());
+    }
+
+    /**
+     * Returns the resources of the machine now. Blocks at most 20 s, for the names of MIG slices.
+     *
+     * @throws GpuListException if a variable names the GPUs in a form that cannot be used
+     */
+    public NodeResources probe() throws GpuListException {
+        return withGpus(new GpuProbe(root, environment).visible());
+    }
+
+    private NodeResources withGpus(List<String> gpus) {
+        return new NodeResources(host(), LOOPBACK, cores(), MemoryLimit.usableBytes(root), gpus);
     }
 
     private int cores() {

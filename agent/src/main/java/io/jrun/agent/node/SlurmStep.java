@@ -2,10 +2,8 @@ package io.jrun.agent.node;
 
 import java.util.List;
 import java.util.Map;
-import java.util.Optional;
 import java.util.OptionalInt;
 import java.util.OptionalLong;
-import java.util.stream.IntStream;
 
 /**
  * The resources that Slurm has allocated to a job on this node, from the environment of the job's processes. On a
@@ -14,6 +12,7 @@ import java.util.stream.IntStream;
 public final class SlurmStep {
     private static final long MEBIBYTE = 1 << 20;
 
+    private static final String JOB = "SLURM_JOB_ID";
     private static final String CPUS = "SLURM_CPUS_ON_NODE";
 
     private SlurmStep() {}
@@ -35,24 +34,31 @@ public final class SlurmStep {
         return mebibytes > 0 ? OptionalLong.of(mebibytes * MEBIBYTE) : OptionalLong.empty();
     }
 
-    /**
-     * The job's GPUs on this node; empty if Slurm has counted none. The environment of a step may lack the names of its
-     * GPUs.
-     */
-    static Optional<List<String>> gpus(Map<String, String> environment) {
+    /** The number of the job's GPUs on this node; 0 if Slurm has counted none, or outside a job. */
+    static int gpuCount(Map<String, String> environment) {
         int count = (int) number(environment, "SLURM_GPUS_ON_NODE");
-        if (count == 0) {
-            return Optional.empty();
+        return count > 0 ? count : gpuNames(environment).size();
+    }
+
+    /**
+     * The job's GPUs on this node by their numbers on the whole machine; empty if Slurm does not name them. The numbers
+     * count for a program only if the program may open the machine's other GPUs too.
+     */
+    static List<String> gpuNames(Map<String, String> environment) {
+        if (!environment.containsKey(JOB)) {
+            return List.of();
         }
-        String named = environment.get("CUDA_VISIBLE_DEVICES");
-        return Optional.of(
-                named == null
-                        ? IntStream.range(0, count).mapToObj(Integer::toString).toList()
-                        : GpuProbe.chosen(named));
+        for (String name : List.of("SLURM_STEP_GPUS", "SLURM_JOB_GPUS")) {
+            List<String> gpus = GpuList.slurmIndices(environment.getOrDefault(name, ""));
+            if (!gpus.isEmpty()) {
+                return gpus;
+            }
+        }
+        return List.of();
     }
 
     private static long number(Map<String, String> environment, String name) {
         String text = environment.getOrDefault(name, "");
-        return environment.containsKey("SLURM_JOB_ID") && text.matches("[0-9]{1,9}") ? Long.parseLong(text) : 0;
+        return environment.containsKey(JOB) && text.matches("[0-9]{1,9}") ? Long.parseLong(text) : 0;
     }
 }

@@ -111,7 +111,7 @@ public final class ContainedWorker {
         List<String> program = new ArrayList<>(entrypoint(environment.keySet(), late.keySet()));
         program.addAll(WorkerCommand.program(inside, worker, seen));
         WorkerRequest request = new WorkerRequest(id, workdir(launch), environment, late, program);
-        List<String> command = new ArrayList<>(WorkerCommand.binding(launch, worker));
+        List<String> command = new ArrayList<>(WorkerCommand.binding(launch, worker, context));
         command.addAll(containers.command(request));
         return new WorkerPlan(
                 worker.getRank(),

@@ -26,20 +26,22 @@ public final class CpuBinding {
                 cpus.domains().stream()
                         .map(cores -> cores.stream().flatMap(Collection::stream).toList())
                         .toList();
-            case BIND_POLICY_NONE, UNRECOGNIZED -> List.of();
+            case BIND_POLICY_NONE, BIND_POLICY_GPU, UNRECOGNIZED -> List.of();
         };
         if (units.isEmpty()) {
             return List.of();
         }
         int from = localRank * units.size() / workers;
         int to = Math.max(from + 1, (localRank + 1) * units.size() / workers);
+        return words(
+                units.subList(from, to).stream().flatMap(Collection::stream).toList());
+    }
+
+    /** Returns the words that bind a command to these CPUs. */
+    static List<String> words(List<Integer> cpus) {
         return List.of(
                 "taskset",
                 "-c",
-                units.subList(from, to).stream()
-                        .flatMap(Collection::stream)
-                        .sorted()
-                        .map(cpu -> Integer.toString(cpu))
-                        .collect(Collectors.joining(",")));
+                cpus.stream().sorted().map(cpu -> Integer.toString(cpu)).collect(Collectors.joining(",")));
     }
 }

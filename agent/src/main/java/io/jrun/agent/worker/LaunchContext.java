@@ -1,6 +1,7 @@
 package io.jrun.agent.worker;
 
 import io.jrun.agent.node.NodeResources;
+import io.jrun.agent.nvml.SliceAddresses;
 import io.jrun.agent.proto.LaunchRound;
 import java.nio.file.Path;
 import java.util.Map;
@@ -26,6 +27,11 @@ public record LaunchContext(
     /** Copies the map. */
     public LaunchContext {
         inherited = Map.copyOf(inherited);
+    }
+
+    /** The CPUs of the workers. Reads /proc and /sys. */
+    public WorkerBinding binding() {
+        return WorkerBinding.probe(Path.of("/"), node.gpus(), inherited, SliceAddresses::find);
     }
 
     /** Pads to four digits, without the formatter, whose first use takes some milliseconds. */

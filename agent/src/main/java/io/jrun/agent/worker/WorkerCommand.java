@@ -1,6 +1,5 @@
 package io.jrun.agent.worker;
 
-import io.jrun.agent.node.CpuMap;
 import io.jrun.agent.proto.BindPolicy;
 import io.jrun.agent.proto.JavaProgramSpec;
 import io.jrun.agent.proto.LaunchRound;
@@ -24,7 +23,7 @@ public final class WorkerCommand {
 
     /** Returns program and arguments of one worker, with its placeholders replaced. */
     public static List<String> compose(LaunchRound launch, WorkerSpec worker, LaunchContext context) {
-        List<String> command = new ArrayList<>(binding(launch, worker));
+        List<String> command = new ArrayList<>(binding(launch, worker, context));
         command.addAll(program(launch, worker, context));
         return command;
     }
@@ -45,14 +44,11 @@ public final class WorkerCommand {
     }
 
     /** The words in front of a worker's command that bind the worker to CPUs. */
-    static List<String> binding(LaunchRound launch, WorkerSpec worker) {
+    static List<String> binding(LaunchRound launch, WorkerSpec worker, LaunchContext context) {
         return launch.getBindTo() == BindPolicy.BIND_POLICY_NONE
                 ? List.of()
-                : CpuBinding.words(
-                        launch.getBindTo(),
-                        worker.getLocalRank(),
-                        launch.getWorkersCount(),
-                        CpuMap.probe(Path.of("/")));
+                : context.binding()
+                        .words(launch.getBindTo(), worker.getGpu(), worker.getLocalRank(), launch.getWorkersCount());
     }
 
     /** Returns the jar or folder of a Java program. Without it a JVM would report only a missing class. */

@@ -2,6 +2,7 @@ package io.jrun.launcher.cli;
 
 import io.jrun.agent.LauncherAddress;
 import io.jrun.agent.container.ContainerSpec;
+import io.jrun.agent.node.NetworkVariables;
 import io.jrun.launcher.job.Cluster;
 import io.jrun.launcher.job.ConsoleSettings;
 import io.jrun.launcher.job.JobSpec;
@@ -72,6 +73,9 @@ final class JobSpecBuilder {
         ProgramFinder programs = new ProgramFinder(settings, commandContext);
         WorkerSettings workers = workers(
                 programs.isJava(word),
+                cluster.map(Cluster::reach)
+                        .filter(Cluster.ByRendezvous.class::isInstance)
+                        .isPresent(),
                 new RendezvousOptionsReader(settings, commandContext, placement).master(cluster, nodes.isElastic()),
                 nodes.isElastic() || stopPolicy.maxRestarts() > 0,
                 new ContainerOptions(settings, commandContext)
@@ -108,7 +112,11 @@ final class JobSpecBuilder {
     }
 
     private WorkerSettings workers(
-            boolean isJava, LauncherAddress master, boolean mayRestart, Optional<ContainerSpec> container) {
+            boolean isJava,
+            boolean isRendezvous,
+            LauncherAddress master,
+            boolean mayRestart,
+            Optional<ContainerSpec> container) {
         Path directory = commandContext.resolve(settings.text(LaunchOption.WORKDIR, "."));
         if (!Files.isDirectory(directory)) {
             throw new UsageException(settings.name(LaunchOption.WORKDIR) + ": "
@@ -119,7 +127,7 @@ final class JobSpecBuilder {
                     + ".");
         }
         return new WorkerSettings(
-                variables(),
+                variables(isRendezvous),
                 directory,
                 gpuVisibility(isJava),
                 settings.isOn(LaunchOption.VIRTUAL_LOCAL_RANK),
@@ -170,8 +178,11 @@ final class JobSpecBuilder {
         return paths;
     }
 
-    private Map<String, String> variables() {
-        Map<String, String> variables = new HashMap<>(settings.workerVariables());
+    private Map<String, String> variables(boolean isRendezvous) {
+        // With a jrun on each node, the environment of each node counts, as with torchrun.
+        Map<String, String> variables =
+                new HashMap<>(isRendezvous ? Map.of() : NetworkVariables.of(commandContext.environment()));
+        variables.putAll(settings.workerVariables());
         if (settings.has(LaunchOption.BACKEND)) {
             variables.put("JRUN_BACKEND", backend());
         }

@@ -44,11 +44,11 @@ public enum LaunchOption implements CommandLineOption {
     NPROC_PER_NODE(
             "--nproc-per-node",
             "N|auto|cpu|gpu",
-            "1",
+            "gpu on a node with GPUs, else 1",
             Kind.TORCHRUN,
             OptionGroup.JOB,
             "Workers on each node: a number, gpu (one for each GPU), cpu (one for each usable core), or auto "
-                    + "(gpu where there are GPUs, else cpu)."),
+                    + "(gpu where there are GPUs, else cpu). For a job on the CPU of a node with GPUs give 1 or cpu."),
     STANDALONE(
             "--standalone",
             "",
@@ -166,19 +166,20 @@ public enum LaunchOption implements CommandLineOption {
                     + "with N workers on each."),
     BIND_TO(
             "--bind-to",
-            "core|numa|none",
+            "core|numa|gpu|none",
             "none",
             Kind.OWN,
             OptionGroup.PROGRAM,
-            "Bind each worker to CPUs. core: an equal part of the node's usable cores. numa: a NUMA domain. none: "
-                    + "no binding. --dry-run shows the CPUs."),
+            "Bind each worker to CPUs. core: an equal part of the node's usable cores. numa: a NUMA domain. gpu: "
+                    + "the cores, and so the memory, near the worker's GPU. none: no binding. --dry-run shows the "
+                    + "CPUs."),
     NUMA_BINDING(
             "--numa-binding",
             "MODE",
             "",
             Kind.TORCHRUN,
             OptionGroup.PROGRAM,
-            "torchrun's name for --bind-to: node means numa, exclusive means core."),
+            "torchrun's name for --bind-to: node means gpu, exclusive means core."),
     AGENT_PORT(
             "--agent-port",
             "PORT",

@@ -25,8 +25,7 @@ final class PlacementOptions {
 
     private final ResolvedOptions settings;
 
-    /** The number of workers of a job without options, 1 outside an allocation. */
-    private int standard = 1;
+    private WorkerCount standard = new WorkerCount.ByDefault();
 
     PlacementOptions(ResolvedOptions settings) {
         this.settings = settings;
@@ -34,7 +33,7 @@ final class PlacementOptions {
 
     /** Sets the number of workers of this node for a job whose options name none. */
     void countHere(int workers) {
-        standard = workers;
+        standard = new WorkerCount.Exactly(workers);
     }
 
     /** The placement rules of the job. */
@@ -51,7 +50,7 @@ final class PlacementOptions {
 
     private WorkerCount workersPerNode() {
         OptionalInt perNode = perNode();
-        String text = settings.text(LaunchOption.NPROC_PER_NODE, Integer.toString(standard));
+        String text = settings.text(LaunchOption.NPROC_PER_NODE, "");
         if (perNode.isPresent()) {
             if (settings.has(LaunchOption.NPROC_PER_NODE) && !text.equals(Integer.toString(perNode.getAsInt()))) {
                 throw new UsageException(settings.name(LaunchOption.MAP_BY) + " and "
@@ -60,7 +59,9 @@ final class PlacementOptions {
             }
             return new WorkerCount.Exactly(perNode.getAsInt());
         }
-        return workerCount(text, settings.name(LaunchOption.NPROC_PER_NODE));
+        return settings.has(LaunchOption.NPROC_PER_NODE)
+                ? workerCount(text, settings.name(LaunchOption.NPROC_PER_NODE))
+                : standard;
     }
 
     static WorkerCount workerCount(String text, String name) {
@@ -102,11 +103,11 @@ final class PlacementOptions {
     /** Reads torchrun's name of a binding. */
     static BindTo numaBinding(String text, String name) {
         return switch (text) {
-            case "node" -> BindTo.NUMA;
+            case "node" -> BindTo.GPU;
             case "exclusive" -> BindTo.CORE;
             default ->
                 throw OptionValues.refused(
-                        name, text, "node (--bind-to=numa) or exclusive (--bind-to=core); jrun has no other binding");
+                        name, text, "node (--bind-to=gpu) or exclusive (--bind-to=core); jrun has no other binding");
         };
     }
 
@@ -165,18 +166,9 @@ final class PlacementOptions {
         }
         try {
             NodeChoice choice = choice(settings.text(option, ""), settings.name(option));
-            List<Host> chosen = option == LaunchOption.INCLUDE ? choice.include(hosts) : choice.exclude(hosts);
-            chosen.forEach(host -> refuseUncounted(host, option));
-            return chosen;
+            return option == LaunchOption.INCLUDE ? choice.include(hosts) : choice.exclude(hosts);
         } catch (HostSyntaxException e) {
             throw new UsageException(settings.name(option) + ": " + e.getMessage() + ".");
-        }
-    }
-
-    private void refuseUncounted(Host host, LaunchOption option) {
-        if (!host.gpus().isAll() && host.slots().isEmpty() && !settings.has(LaunchOption.NPROC_PER_NODE)) {
-            throw new UsageException(settings.name(option) + ": the number of workers on " + host.name()
-                    + " is unknown; give --nproc-per-node=gpu, or its number of GPUs: " + host.name() + ":8.");
         }
     }
 

@@ -159,6 +159,12 @@ final class AgentEventReader {
     private void deal(int id, ControlResponse message) {
         switch (message.getMessageCase()) {
             case LOCATION -> located(message.getLocation());
+            case GPUS -> {
+                String host = hosts.get(id);
+                if (host != null) {
+                    events.publish(GpuEvents.of(id, host, message.getGpus()));
+                }
+            }
             case NOTICE -> notice(message.getNotice().getText());
             case ABORT_RECEIPT -> {
                 Membership current = membership;

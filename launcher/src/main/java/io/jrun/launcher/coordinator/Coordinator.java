@@ -238,6 +238,10 @@ public final class Coordinator {
     private void launch(int round, int restartCount, Membership membership) {
         if (round == 1) {
             Layout.checkFilters(membership.ranks(), job);
+            Layout.countedByGpus(
+                            membership.ranks(),
+                            nodeRank -> job.isCountedByDefault(membership.ids().get(nodeRank)))
+                    .ifPresent(events::notice);
             Layout.sharedDevices(membership.ranks(), job.workers().gpuVisibility())
                     .forEach(events::notice);
         }

@@ -130,12 +130,12 @@ public final class JobMessages {
         return (int) Math.min(time.map(Duration::toMillis).orElse(0L), Integer.MAX_VALUE);
     }
 
-    /** The binding of the workers to CPUs, as a message value. */
-    public static BindPolicy bindTo(JobSpec job) {
+    private static BindPolicy bindTo(JobSpec job) {
         return switch (job.placement().bindTo()) {
             case NONE -> BindPolicy.BIND_POLICY_NONE;
             case CORE -> BindPolicy.BIND_POLICY_CORE;
             case NUMA -> BindPolicy.BIND_POLICY_NUMA;
+            case GPU -> BindPolicy.BIND_POLICY_GPU;
         };
     }
 

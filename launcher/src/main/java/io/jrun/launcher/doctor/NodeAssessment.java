@@ -23,7 +23,7 @@ final class NodeAssessment {
                         "cores", facts.getCores() + " usable, " + megabytes(facts.getMemoryBytes()) + " MiB memory")
                 .with("cores", facts.getCores())
                 .with("memory_bytes", facts.getMemoryBytes()));
-        found.add(gpus(facts));
+        found.addAll(GpuAssessment.of(facts));
         found.add(sharedMemory(facts)
                 .with("free_bytes", facts.getShmFreeBytes())
                 .with("total_bytes", facts.getShmBytes()));
@@ -48,23 +48,6 @@ final class NodeAssessment {
                                 "does not know " + String.join(", ", facts.getUnknownNamesList())
                                         + "; add them to DNS or its /etc/hosts, or name hosts by their addresses")
                         .with("unknown", List.copyOf(facts.getUnknownNamesList()));
-    }
-
-    private static CheckResult gpus(Examination facts) {
-        String driver = facts.getGpuDriver().isEmpty() ? "unknown" : facts.getGpuDriver();
-        CheckResult found = facts.getGpusList().isEmpty()
-                ? CheckResult.absent(
-                        "gpus",
-                        facts.getGpuDriver().isEmpty()
-                                ? "none visible; --nproc-per-node=gpu will not work (no /dev/nvidia*, or nvidia-smi"
-                                        + " does not answer)"
-                                : "none visible, although driver " + driver
-                                        + " is installed; check that nvidia-smi lists the GPUs")
-                : CheckResult.ok(
-                        "gpus",
-                        facts.getGpusCount() + " visible: " + String.join(", ", facts.getGpusList()) + "; driver "
-                                + driver);
-        return found.with("gpus", List.copyOf(facts.getGpusList())).with("driver", facts.getGpuDriver());
     }
 
     private static CheckResult sharedMemory(Examination facts) {

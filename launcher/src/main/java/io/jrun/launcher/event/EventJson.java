@@ -1,6 +1,7 @@
 package io.jrun.launcher.event;
 
 import io.jrun.launcher.event.JobEvent.FailureDetected;
+import io.jrun.launcher.event.JobEvent.GpusReported;
 import io.jrun.launcher.event.JobEvent.JobEnded;
 import io.jrun.launcher.event.JobEvent.JobStarted;
 import io.jrun.launcher.event.JobEvent.MetricReported;
@@ -75,6 +76,11 @@ public final class EventJson {
                 json.put("round", metric.round());
                 json.putAll(of(metric));
             }
+            case GpusReported(int node, String host, List<GpuLoad> gpus) -> {
+                json.put("node", node);
+                json.put("host", host);
+                json.put("gpus", gpus.stream().map(EventJson::of).toList());
+            }
             case MetricsDropped(long count) -> json.put("count", count);
             case StragglersChanged(List<Straggler> stragglers, boolean atEnd) -> {
                 json.put("stragglers", of(stragglers));
@@ -107,6 +113,7 @@ public final class EventJson {
         json.put("typed", started.typed());
         json.put("command", started.command());
         json.put("variables", started.variables());
+        json.put("networkVariables", started.networkVariables());
         json.put("hosts", started.hosts());
     }
 
@@ -182,6 +189,15 @@ public final class EventJson {
         json.put("rank", metric.rank());
         json.put("step", metric.step());
         json.put("values", metric.values());
+        return json;
+    }
+
+    /** The load of a GPU. Unknown values are left out. */
+    public static Map<String, Object> of(GpuLoad gpu) {
+        Map<String, Object> json = new LinkedHashMap<>();
+        json.put("device", gpu.device());
+        json.put("name", gpu.name());
+        json.put("values", gpu.values());
         return json;
     }
 

@@ -2,6 +2,7 @@ package io.jrun.launcher.event;
 
 import io.jrun.agent.node.ProcessIdentity;
 import io.jrun.launcher.event.JobEvent.FailureDetected;
+import io.jrun.launcher.event.JobEvent.GpusReported;
 import io.jrun.launcher.event.JobEvent.JobEnded;
 import io.jrun.launcher.event.JobEvent.JobStarted;
 import io.jrun.launcher.event.JobEvent.MetricReported;
@@ -53,6 +54,13 @@ public final class EventJsonReader {
             case "workerEnded" -> Optional.of(worker(round, rank, fields));
             case "metricReported" ->
                 Optional.of(new MetricReported(round, rank, fields.number("step"), fields.reals("values")));
+            case "gpusReported" ->
+                Optional.of(new GpusReported(
+                        fields.integer("node"),
+                        fields.text("host"),
+                        fields.objects("gpus").stream()
+                                .map(gpu -> new GpuLoad(gpu.text("device"), gpu.text("name"), gpu.reals("values")))
+                                .toList()));
             case "metricsDropped" -> Optional.of(new MetricsDropped(fields.number("count")));
             case "stragglersChanged" -> Optional.of(stragglers(fields));
             case "failureDetected" -> Optional.of(new FailureDetected(round, failure(fields.object("cause"))));
@@ -77,6 +85,7 @@ public final class EventJsonReader {
                 fields.texts("typed"),
                 fields.texts("command"),
                 fields.texts("variables"),
+                fields.texts("networkVariables"),
                 fields.texts("hosts"));
     }
 

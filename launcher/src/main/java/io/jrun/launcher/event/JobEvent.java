@@ -22,6 +22,7 @@ public sealed interface JobEvent {
      * @param typed the command line of jrun, without the values of {@code --env}
      * @param command a short form of the command of each worker
      * @param variables the names of the variables given with {@code --env}; their values may be secrets
+     * @param networkVariables the variables of NCCL, libfabric and UCX that all workers get, as NAME=VALUE
      * @param hosts the hosts as the user named them, empty for this machine
      */
     record JobStarted(
@@ -34,12 +35,14 @@ public sealed interface JobEvent {
             List<String> typed,
             List<String> command,
             List<String> variables,
+            List<String> networkVariables,
             List<String> hosts)
             implements JobEvent {
         public JobStarted {
             typed = List.copyOf(typed);
             command = List.copyOf(command);
             variables = List.copyOf(variables);
+            networkVariables = List.copyOf(networkVariables);
             hosts = List.copyOf(hosts);
         }
     }
@@ -138,6 +141,17 @@ public sealed interface JobEvent {
     record MetricReported(int round, int rank, long step, Map<String, Double> values) implements JobEvent {
         public MetricReported {
             values = Collections.unmodifiableMap(new LinkedHashMap<>(values));
+        }
+    }
+
+    /**
+     * The agent of a node has read the load of the job's GPUs there. Replaces the last such event of the node.
+     *
+     * @param node the number of the agent, as in {@link NodeJoined}
+     */
+    record GpusReported(int node, String host, List<GpuLoad> gpus) implements JobEvent {
+        public GpusReported {
+            gpus = List.copyOf(gpus);
         }
     }
 

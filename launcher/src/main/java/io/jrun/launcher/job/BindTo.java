@@ -7,5 +7,7 @@ public enum BindTo {
     /** An equal part of the node's cores for each worker. */
     CORE,
     /** A NUMA domain, shared with the other workers of this domain. */
-    NUMA
+    NUMA,
+    /** The cores near the worker's GPU, shared with the other workers near these cores. */
+    GPU
 }

@@ -50,6 +50,11 @@ public record JobSpec(
         return slots.isPresent() ? new WorkerCount.Exactly(slots.getAsInt()) : placement.perNode();
     }
 
+    /** Whether no option and no host list counts the workers of such a node. */
+    public boolean isCountedByDefault(int id) {
+        return workersOn(id) instanceof WorkerCount.ByDefault;
+    }
+
     /** The GPUs that workers may use on such a node. */
     public GpuSubset gpusOn(int id) {
         return cluster.filter(named -> id < named.hosts().size())

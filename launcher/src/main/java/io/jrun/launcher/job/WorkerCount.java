@@ -17,6 +17,9 @@ public sealed interface WorkerCount {
     /** One worker for each GPU, or for each usable core of a node without GPUs. */
     record Auto() implements WorkerCount {}
 
+    /** The number without an option: one worker for each GPU, or one worker on a node without GPUs. */
+    record ByDefault() implements WorkerCount {}
+
     /**
      * Reads a value of {@code --nproc-per-node}, as {@link #text} writes it.
      *
@@ -37,13 +40,14 @@ public sealed interface WorkerCount {
         };
     }
 
-    /** The value as {@link #of} reads it. */
+    /** The value as {@link #of} reads it; empty for the default. */
     default String text() {
         return switch (this) {
             case Exactly(int count) -> Integer.toString(count);
             case PerGpu() -> "gpu";
             case PerCore() -> "cpu";
             case Auto() -> "auto";
+            case ByDefault() -> "";
         };
     }
 }

@@ -80,7 +80,8 @@ public final class JobCommands {
     }
 
     private int describe(IndexedJob job, boolean json) throws IOException {
-        print(json ? List.of(JobsJson.describe(job, LatestMetrics.read(job.logs()))) : JobDescription.lines(job));
+        LatestMetrics.Latest latest = LatestMetrics.read(job.logs());
+        print(json ? List.of(JobsJson.describe(job, latest)) : JobDescription.lines(job, latest.gpus()));
         return 0;
     }
 

@@ -1,5 +1,6 @@
 package io.jrun.launcher.jobs;
 
+import io.jrun.launcher.event.JobEvent.GpusReported;
 import io.jrun.launcher.record.JobIndex.IndexedJob;
 import io.jrun.launcher.record.JobRecord;
 import io.jrun.launcher.record.JobRecord.RecordedWorker;
@@ -13,7 +14,8 @@ final class JobDescription {
 
     private JobDescription() {}
 
-    static List<String> lines(IndexedJob job) {
+    /** @param gpus the last report of each node about its GPUs */
+    static List<String> lines(IndexedJob job, List<GpusReported> gpus) {
         JobRecord record = job.record();
         List<String> lines = new ArrayList<>();
         line(lines, "job", job.name());
@@ -23,6 +25,9 @@ final class JobDescription {
         line(lines, "folder", record.job().workdir().toString());
         if (!record.job().variables().isEmpty()) {
             line(lines, "variables", String.join(" ", record.job().variables()) + " (values are not recorded)");
+        }
+        if (!record.job().networkVariables().isEmpty()) {
+            line(lines, "network", DryRun.quoted(record.job().networkVariables()));
         }
         if (!record.job().hosts().isEmpty()) {
             line(lines, "hosts", String.join(",", record.job().hosts()));
@@ -51,6 +56,10 @@ final class JobDescription {
         if (!record.workers().isEmpty()) {
             lines.add("");
             workers(lines, record);
+        }
+        if (!gpus.isEmpty()) {
+            lines.add("");
+            lines.addAll(GpuTable.lines(gpus));
         }
         if (!record.report().isEmpty()) {
             lines.add("");

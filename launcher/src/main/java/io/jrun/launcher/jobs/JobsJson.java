@@ -1,11 +1,12 @@
 package io.jrun.launcher.jobs;
 
 import io.jrun.launcher.event.EventJson;
-import io.jrun.launcher.event.JobEvent.MetricReported;
+import io.jrun.launcher.event.JobEvent.GpusReported;
 import io.jrun.launcher.json.JsonLine;
 import io.jrun.launcher.record.JobIndex.IndexedJob;
 import io.jrun.launcher.record.JobRecord;
 import io.jrun.launcher.record.JobRecord.RecordedWorker;
+import io.jrun.launcher.record.LatestMetrics;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
@@ -21,12 +22,13 @@ final class JobsJson {
     }
 
     /** {@code describe --json}. */
-    static String describe(IndexedJob job, List<MetricReported> metrics) {
+    static String describe(IndexedJob job, LatestMetrics.Latest latest) {
         Map<String, Object> json = head(job);
         JobRecord record = job.record();
         json.put("workdir", record.job().workdir().toString());
         json.put("typed", record.job().typed());
         json.put("variables", record.job().variables());
+        json.put("networkVariables", record.job().networkVariables());
         json.put("hosts", record.job().hosts());
         json.put("restarts", record.restarts());
         json.put("detached", record.job().detached());
@@ -34,10 +36,18 @@ final class JobsJson {
         json.put("launcherPid", record.job().launcher().pid());
         json.put("workers", record.workers().stream().map(JobsJson::worker).toList());
         json.put("stragglers", EventJson.of(record.stragglers()));
-        json.put("metrics", metrics.stream().map(EventJson::of).toList());
+        json.put("metrics", latest.ranks().stream().map(EventJson::of).toList());
+        json.put("gpus", latest.gpus().stream().map(JobsJson::gpus).toList());
         json.put("droppedMetrics", record.droppedMetrics());
         json.put("report", record.report());
         return JsonLine.of(json);
+    }
+
+    private static Map<String, Object> gpus(GpusReported node) {
+        Map<String, Object> json = new LinkedHashMap<>();
+        json.put("host", node.host());
+        json.put("gpus", node.gpus().stream().map(EventJson::of).toList());
+        return json;
     }
 
     private static Map<String, Object> head(IndexedJob job) {

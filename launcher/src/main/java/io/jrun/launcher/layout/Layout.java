@@ -8,8 +8,11 @@ import io.jrun.launcher.job.WorkerSettings.GpuVisibility;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Comparator;
+import java.util.IntSummaryStatistics;
 import java.util.List;
+import java.util.Optional;
 import java.util.OptionalInt;
+import java.util.function.IntPredicate;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
 
@@ -147,11 +150,36 @@ public final class Layout {
             int devices = node.gpus().size();
             if (visibility == GpuVisibility.ONE_BY_DEFAULT && devices > 0 && workers > devices) {
                 notices.add(workers + " workers share the " + gpus(node) + " of " + node.host() + ", up to "
-                        + (workers + devices - 1) / devices + " on each; --nproc-per-node=gpu starts one per GPU,"
+                        + (workers + devices - 1) / devices + " on each (local ranks 0 and " + devices + " on GPU "
+                        + node.gpus().getFirst() + "); --nproc-per-node=gpu starts one per GPU,"
                         + " --gpu-visibility=all shows every worker all of them");
             }
         }
         return notices;
+    }
+
+    /**
+     * Returns a notice about the workers that no option has counted, one for each GPU; empty if there are no such
+     * workers.
+     *
+     * @param isByDefault whether no option counts the workers of a node, by node rank
+     */
+    public static Optional<String> countedByGpus(RankMap ranks, IntPredicate isByDefault) {
+        List<Node> nodes = ranks.nodes().stream()
+                .filter(node -> node.workers().isEmpty() && isByDefault.test(node.nodeRank()))
+                .filter(node -> node.gpus().size() > 1)
+                .toList();
+        if (nodes.isEmpty()) {
+            return Optional.empty();
+        }
+        IntSummaryStatistics workers =
+                nodes.stream().mapToInt(node -> node.gpus().size()).summaryStatistics();
+        String count = workers.getMin() == workers.getMax()
+                ? Integer.toString(workers.getMax())
+                : workers.getMin() + " to " + workers.getMax();
+        String where = nodes.size() == 1 ? nodes.getFirst().host() : "each of " + nodes.size() + " nodes";
+        return Optional.of(count + " workers on " + where
+                + ", one for each GPU, by default; --nproc-per-node=N sets another number");
     }
 
     private static int slots(Node node, WorkerCount count) {
@@ -160,6 +188,7 @@ public final class Layout {
             case WorkerCount.PerCore() -> Math.max(1, node.cores());
             case WorkerCount.Auto() ->
                 node.gpus().isEmpty() ? Math.max(1, node.cores()) : node.gpus().size();
+            case WorkerCount.ByDefault() -> Math.max(1, node.gpus().size());
             case WorkerCount.PerGpu() -> {
                 if (node.gpus().isEmpty()) {
                     throw new LayoutException("--nproc-per-node gpu: " + node.host()

@@ -66,6 +66,7 @@ final class JobRecordBuilder implements JobEventListener {
                     JobEvent.WorkerLeft _,
                     JobEvent.WorkerParked _,
                     JobEvent.MetricReported _,
+                    JobEvent.GpusReported _,
                     JobEvent.FailureDetected _,
                     JobEvent.Notice _ -> {} // The record of a job has no field for these.
         }

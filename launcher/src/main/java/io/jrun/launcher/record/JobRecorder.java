@@ -69,7 +69,9 @@ public final class JobRecorder implements JobEventListener, AutoCloseable {
         if (event instanceof JobEvent.JobEnded) {
             return Integer.MAX_VALUE;
         }
-        return event instanceof JobEvent.MetricReported ? MOST_METRICS_WAITING : MOST_WAITING;
+        return event instanceof JobEvent.MetricReported || event instanceof JobEvent.GpusReported
+                ? MOST_METRICS_WAITING
+                : MOST_WAITING;
     }
 
     private void write() {
@@ -91,14 +93,21 @@ public final class JobRecorder implements JobEventListener, AutoCloseable {
 
     private void write(List<Timed> taken, RecordOutput events, RecordOutput metricFile) throws IOException {
         for (Timed timed : taken) {
-            if (!(timed.event() instanceof JobEvent.MetricReported metric)) {
-                events.add(line(timed));
-            } else {
-                addMetric(metrics.take(metric.rank(), timed.timeMillis(), line(timed)), metricFile);
+            switch (timed.event()) {
+                case JobEvent.MetricReported metric ->
+                    addMetric(metrics.take(metric.rank(), timed.timeMillis(), line(timed)), metricFile);
+                case JobEvent.GpusReported gpus ->
+                    addMetric(metrics.take(ofNode(gpus.node()), timed.timeMillis(), line(timed)), metricFile);
+                default -> events.add(line(timed));
             }
         }
         events.flush();
         metrics.written(metricFile.flush());
+    }
+
+    /** The number under which the reports of a node are thinned: ranks count from 0, nodes from -1 downwards. */
+    private static int ofNode(int node) {
+        return -1 - node;
     }
 
     private static void addMetric(Optional<String> line, RecordOutput metricFile) throws IOException {

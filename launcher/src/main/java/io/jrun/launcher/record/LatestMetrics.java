@@ -2,6 +2,7 @@ package io.jrun.launcher.record;
 
 import io.jrun.launcher.event.EventJsonReader;
 import io.jrun.launcher.event.JobEvent;
+import io.jrun.launcher.event.JobEvent.GpusReported;
 import io.jrun.launcher.event.JobEvent.MetricReported;
 import io.jrun.launcher.json.JsonLine;
 import java.io.IOException;
@@ -11,7 +12,7 @@ import java.util.List;
 import java.util.Optional;
 import java.util.TreeMap;
 
-/** The last metrics of each rank, from the record of a job. Stateless. */
+/** The last metrics of each rank and of each node's GPUs, from the record of a job. Stateless. */
 public final class LatestMetrics {
     /** The bytes at the end of the file that are read: enough for one report of each of ten thousand ranks. */
     private static final long LAST_BYTES = 4 << 20;
@@ -19,24 +20,41 @@ public final class LatestMetrics {
     private LatestMetrics() {}
 
     /**
-     * The last report of each rank, by rank, as far as the last 4 MiB of the metrics have one.
+     * The last reports, as far as the last 4 MiB of the metrics have them.
+     *
+     * @param ranks the last report of each rank, by rank
+     * @param gpus the last report of each node about its GPUs, by node
+     */
+    public record Latest(List<MetricReported> ranks, List<GpusReported> gpus) {
+        public Latest {
+            ranks = List.copyOf(ranks);
+            gpus = List.copyOf(gpus);
+        }
+    }
+
+    /**
+     * Reads the last reports of a job.
      *
      * @param folder the log folder of the job
      */
-    public static List<MetricReported> read(Path folder) throws IOException {
+    public static Latest read(Path folder) throws IOException {
         Path file = folder.resolve(RecordSchema.METRICS);
         if (!Files.exists(file)) {
-            return List.of();
+            return new Latest(List.of(), List.of());
         }
-        TreeMap<Integer, MetricReported> latest = new TreeMap<>();
+        TreeMap<Integer, MetricReported> ranks = new TreeMap<>();
+        TreeMap<Integer, GpusReported> nodes = new TreeMap<>();
         GrowingFile lines = new GrowingFile(file);
         lines.skipToLast(LAST_BYTES);
         lines.read(line -> {
-            if (event(line).orElse(null) instanceof MetricReported metric) {
-                latest.put(metric.rank(), metric);
+            JobEvent event = event(line).orElse(null);
+            if (event instanceof MetricReported metric) {
+                ranks.put(metric.rank(), metric);
+            } else if (event instanceof GpusReported gpus) {
+                nodes.put(gpus.node(), gpus);
             }
         });
-        return List.copyOf(latest.values());
+        return new Latest(List.copyOf(ranks.values()), List.copyOf(nodes.values()));
     }
 
     /** The report in a line; empty for the header, and for a line that is cut at its beginning. */

@@ -6,11 +6,13 @@ import io.jrun.agent.container.ContainerSpec;
 import io.jrun.agent.container.EngineChoice;
 import io.jrun.agent.container.JavaChoice;
 import io.jrun.agent.container.UnsharedNamespace;
+import io.jrun.agent.node.NetworkVariables;
 import io.jrun.launcher.files.JobFiles;
 import io.jrun.launcher.job.NodePolicy;
 import io.jrun.launcher.layout.Placement;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 
 /** Prints the rank map as a table. Stateless. */
@@ -51,6 +53,21 @@ public final class DryRun {
             lines.add("standby hosts, for lost nodes: " + String.join(", ", standingBy));
         }
         return lines;
+    }
+
+    /** Returns one line about the variables of NCCL, libfabric and UCX that all workers get. */
+    public static List<String> network(Map<String, String> environment) {
+        List<String> variables = NetworkVariables.texts(environment);
+        return variables.isEmpty() ? List.of() : List.of("all workers get " + quoted(variables));
+    }
+
+    /** Returns one line about hosts whose numbers of workers depend on their GPUs. */
+    public static List<String> uncounted(List<String> hosts) {
+        return hosts.isEmpty()
+                ? List.of()
+                : List.of("one worker is shown on "
+                        + (hosts.size() == 1 ? hosts.getFirst() : "each of " + hosts.size() + " hosts")
+                        + ": a host with GPUs gets one worker for each GPU; --nproc-per-node=N sets the number");
     }
 
     /** Returns one line about the containers of the workers. */

@@ -30,26 +30,38 @@ public final class RankMapJson {
     }
 
     /**
-     * The same on hosts, with the notes of {@link DryRun} about the hosts.
+     * The notes of {@link DryRun} about the hosts of a job.
      *
      * @param standingBy hosts without ranks at the beginning
+     * @param uncounted hosts whose numbers of workers depend on their GPUs; the map has one rank on each
      * @param slurm how many workers a node of the allocation has, and by which rule; empty without one
      */
+    public record HostNotes(
+            NodePolicy policy,
+            List<String> standingBy,
+            List<String> uncounted,
+            Optional<String> slurm,
+            JobFiles files) {
+        public HostNotes {
+            standingBy = List.copyOf(standingBy);
+            uncounted = List.copyOf(uncounted);
+        }
+    }
+
+    /** The same on hosts. */
     public static String of(
             List<Placement> placements,
             List<List<String>> commands,
-            NodePolicy policy,
-            List<String> standingBy,
-            Optional<String> slurm,
-            JobFiles files,
+            HostNotes notes,
             Optional<ContainerSpec> container) {
         Map<String, Object> json = new LinkedHashMap<>();
         json.put("ranks", ranks(placements, commands));
-        json.put("minNodes", policy.min());
-        json.put("maxNodes", policy.max());
-        json.put("standingBy", standingBy);
-        slurm.ifPresent(words -> json.put("slurm", words));
-        json.put("files", files.trees().stream().map(RankMapJson::files).toList());
+        json.put("minNodes", notes.policy().min());
+        json.put("maxNodes", notes.policy().max());
+        json.put("standingBy", notes.standingBy());
+        json.put("uncounted", notes.uncounted());
+        notes.slurm().ifPresent(words -> json.put("slurm", words));
+        json.put("files", notes.files().trees().stream().map(RankMapJson::files).toList());
         container.ifPresent(spec -> json.put("container", DryRun.words(spec)));
         return JsonLine.of(json);
     }

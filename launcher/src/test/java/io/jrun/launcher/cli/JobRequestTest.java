@@ -57,6 +57,24 @@ class JobRequestTest {
     }
 
     @Test
+    void variablesOfTheNetworkLibrariesReachTheWorkersOfAllHosts() {
+        requests.with("NCCL_DEBUG", "INFO")
+                .with("FI_PROVIDER", "efa")
+                .with("UCX_TLS", "rc")
+                .with("NCCLX", "no");
+        assertThat(requests.job("--hosts=h1,h2", "--launch=ssh", "--env=NCCL_DEBUG=WARN")
+                        .workers()
+                        .environment())
+                .containsExactlyInAnyOrderEntriesOf(
+                        Map.of("NCCL_DEBUG", "WARN", "FI_PROVIDER", "efa", "UCX_TLS", "rc"));
+        assertThat(requests.job("--nnodes=2", "--rdzv-endpoint=localhost", "--node-rank=1")
+                        .workers()
+                        .environment())
+                .as("each node has its own environment")
+                .isEmpty();
+    }
+
+    @Test
     void everythingAfterTheProgramIsTheProgramsOwn() {
         JobSpec job = requests.run(
                 "--nproc-per-node",

@@ -72,7 +72,7 @@ class LaunchOptionTest {
                 new Case(LaunchOption.NNODES, "train.jar", "1:1", "train.jar", LaunchOptionTest::programName),
                 new Case(
                         LaunchOption.NPROC_PER_NODE,
-                        new WorkerCount.Exactly(1),
+                        new WorkerCount.ByDefault(),
                         "3",
                         new WorkerCount.Exactly(3),
                         job -> job.placement().perNode()),

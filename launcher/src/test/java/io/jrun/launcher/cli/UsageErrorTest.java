@@ -55,7 +55,7 @@ class UsageErrorTest {
         --no-python train.py             | train.py: not executable; run it with 'python3 train.py'.
         --logs-specs=mine train.jar      | --logs-specs: 'mine' is Python code, which jrun does not run; leave it out: files go to --log-dir.
         --event-log-handler=console train.jar | --event-log-handler: 'console' is Python code, which jrun does not run; leave it out: --json prints the result, and docs/job-events.md names the events.
-        --numa-binding=socket train.jar  | --numa-binding: 'socket' is not usable; give node (--bind-to=numa) or exclusive (--bind-to=core); jrun has no other binding.
+        --numa-binding=socket train.jar  | --numa-binding: 'socket' is not usable; give node (--bind-to=gpu) or exclusive (--bind-to=core); jrun has no other binding.
         --nporc-per-node=2 train.jar     | unknown option '--nporc-per-node'; did you mean '--nproc-per-node'?
         --shard=1 train.jar              | unknown option '--shard'; 'jrun --help' lists the options.
         -help                            | unknown option '-help'; did you mean '--help'?
@@ -83,12 +83,11 @@ class UsageErrorTest {
         --include=h1 train.jar           | --include chooses among the hosts of --hosts, --hostfile or a Slurm allocation, and there are none here; for this machine's GPUs set CUDA_VISIBLE_DEVICES.
         --hosts=h1 --include=h1 --exclude=h1 train.jar | --include and --exclude cannot both choose the hosts; give one of them.
         --hosts=h[1-9] --include=h11 train.jar | --include: 'h11' is not among the job's hosts, h1,h2,h3,h4,h5,h6,h7,h8 and 1 more.
-        --hosts=h1 --exclude=h1:0 train.jar | --exclude: the number of workers on h1 is unknown; give --nproc-per-node=gpu, or its number of GPUs: h1:8.
         --map-by=socket train.jar        | --map-by: 'socket' is not usable; give node, slot, or ppr:N with a number of workers from 1 to 4096.
         --map-by=ppr:0 train.jar         | --map-by: 'ppr:0' is not usable; give node, slot, or ppr:N with a number of workers from 1 to 4096.
         --map-by=ppr:2 --nproc-per-node=4 train.jar | --map-by and --nproc-per-node name different numbers of workers on each node; give one of them.
         --hosts=h1:2 --map-by=ppr:4 train.jar | --map-by: 4 workers on h1 are more than its 2 slots; give a smaller number, or more slots.
-        --bind-to=socket train.jar       | --bind-to: 'socket' is not usable; give core, numa or none.
+        --bind-to=socket train.jar       | --bind-to: 'socket' is not usable; give core, numa, gpu or none.
         --max-restarts=-1 train.jar      | --max-restarts: '-1' is not usable; give a whole number, at least 0.
         --timeout=0 train.jar            | --timeout: '0' is not usable; give more than 0.
         --timeout=10d train.jar          | --timeout: '10d' is not usable; give seconds, or a number with ms, s, m or h: 90, 90s, 10m, 2h.

@@ -4,6 +4,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.jrun.agent.HostInspection;
 import io.jrun.agent.proto.Examination;
+import io.jrun.agent.proto.GpuFacts;
+import io.jrun.agent.proto.GpuLink;
 import io.jrun.agent.proto.ResourceLimit;
 import io.jrun.launcher.doctor.CheckResult.CheckState;
 import java.util.List;
@@ -73,6 +75,42 @@ class NodeAssessmentTest {
                                         .build())
                         .text())
                 .isEqualTo("2 visible: 0, 1; driver 570.1");
+    }
+
+    @Test
+    void eachGpuItsLinksAndTheNetworkVariablesAreShown() {
+        GpuFacts.Builder gpu = GpuFacts.newBuilder()
+                .setName("NVIDIA H100")
+                .setBusId("0000:1b:00.0")
+                .setMemoryBytes(80L << 30)
+                .setNumaNode(1)
+                .setUuid("GPU-1");
+        Examination facts = Examination.newBuilder()
+                .addGpuFacts(gpu.setPersistence("on").setMig("off"))
+                .addGpuFacts(
+                        gpu.setNumaNode(-1).setPersistence("off").setMig("on").addAllSlices(List.of("MIG-1", "MIG-2")))
+                .addGpuLinks(GpuLink.newBuilder().setSecond(1).setPath("NVLink"))
+                .addNetworkVariables("NCCL_DEBUG=INFO")
+                .build();
+        assertThat(the("gpu 0", facts).text())
+                .isEqualTo("NVIDIA H100, 80.0 GiB, PCI 0000:1b:00.0, NUMA node 1, GPU-1, persistence mode on");
+        assertThat(the("gpu 1", facts).text())
+                .contains("NUMA node unknown", "persistence mode off (", "MIG on: MIG-1, MIG-2");
+        assertThat(the("gpu 1", facts).values()).containsEntry("slices", List.of("MIG-1", "MIG-2"));
+        assertThat(the("gpu links", facts).text()).isEqualTo("NVLink between the two GPUs");
+        assertThat(the("network", facts).text()).isEqualTo("NCCL_DEBUG=INFO");
+    }
+
+    @Test
+    void anUnusableListOfGpusIsAProblemAndAMissingNvmlIsNot() {
+        Examination facts = Examination.newBuilder()
+                .setGpuProblem("CUDA_VISIBLE_DEVICES=0,0: '0' comes twice")
+                .setGpuDriver("580.1")
+                .setNvmlProblem("libnvidia-ml.so.1 cannot be opened")
+                .build();
+        assertThat(the("gpus", facts).state()).isEqualTo(CheckState.PROBLEM);
+        assertThat(the("gpus", facts).text()).isEqualTo("CUDA_VISIBLE_DEVICES=0,0: '0' comes twice; driver 580.1");
+        assertThat(the("nvml", facts).state()).isEqualTo(CheckState.ABSENT);
     }
 
     @Test

@@ -34,6 +34,7 @@ class EventJsonTest {
                         List.of("jrun", "sh"),
                         List.of("sh", "-c", "echo \"a\n\u0000é\u2028\"\r", ""),
                         List.of("TOKEN"),
+                        List.of("NCCL_DEBUG=INFO"),
                         List.of("h1")),
                 new JobEvent.NodeJoined(2, "h1", "10.0.0.1", 8, List.of("0", "GPU-1")),
                 new JobEvent.NodeLost(2, "h1", "its host is down"),
@@ -46,6 +47,8 @@ class EventJsonTest {
                         2, 1, 1, "h1", 99, 137, true, true, 0.125, "Error: x", "no such file", List.of("core"), "a"),
                 new JobEvent.MetricReported(
                         2, 1, Long.MAX_VALUE, Map.of("loss", -0.5, "a", Double.NaN, "b", Double.NEGATIVE_INFINITY)),
+                new JobEvent.GpusReported(
+                        2, "h1", List.of(new GpuLoad("MIG-1", "H100", Map.of(GpuLoad.MEMORY_USED_BYTES, 3e9)))),
                 new JobEvent.MetricsDropped(7),
                 new JobEvent.StragglersChanged(
                         List.of(new Straggler(1, "my group", 12.5, 0.25, 7.25, 3, 4, 0.5, 0.625, 0.75)), true),

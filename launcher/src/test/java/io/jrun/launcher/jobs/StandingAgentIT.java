@@ -117,11 +117,15 @@ class StandingAgentIT extends RealJobs {
                         " 1 gpu08 1",
                         " 2 gpu09 0",
                         " 3 gpu09 1",
-                        " 4 last 0");
+                        " 4 last 0",
+                        "one worker is shown on last: a host with GPUs gets one worker for each GPU;"
+                                + " --nproc-per-node=N sets the number");
         Result json =
                 jrun.run(StandingAgent.join(hosts, "--json", "--spares=1", "--max-restarts=1", "sh", "-c", "exit 0"));
         assertThat(json.out())
-                .contains("\"rank\":3,\"host\":\"gpu09\"", "\"maxNodes\":2,\"standingBy\":[\"last\"],\"files\":[]");
+                .contains(
+                        "\"rank\":3,\"host\":\"gpu09\"",
+                        "\"maxNodes\":2,\"standingBy\":[\"last\"],\"uncounted\":[],\"files\":[]");
         Result unknown = jrun.run(StandingAgent.join(hosts, "--nproc-per-node=gpu", "sh", "-c", "exit 0"));
         assertThat(unknown.exitCode()).isEqualTo(2);
         assertThat(unknown.err()).hasLineCount(1).contains("--dry-run: only the agent of last knows how many workers");

@@ -73,6 +73,27 @@ class LayoutTest {
     }
 
     @Test
+    void withoutAnOptionEachGpuHasAWorkerAndANodeWithoutGpusHasOne() {
+        LayoutRules rules = new LayoutRules(_ -> new WorkerCount.ByDefault(), GpuVisibility.ONE_BY_DEFAULT);
+        assertThat(Layout.place(List.of(TWO_GPUS, THREE_GPUS), rules).placements())
+                .extracting(Placement::host)
+                .containsExactly("a", "a", "b", "b", "b");
+        assertThat(place(PLAIN, new WorkerCount.ByDefault(), GpuVisibility.ALL)).isEqualTo(1);
+    }
+
+    @Test
+    void workersThatNoOptionHasCountedAreReported() {
+        LayoutRules rules = new LayoutRules(_ -> new WorkerCount.ByDefault(), GpuVisibility.ONE_BY_DEFAULT);
+        RankMap both = Layout.place(List.of(TWO_GPUS, THREE_GPUS), rules);
+        String other = ", one for each GPU, by default; --nproc-per-node=N sets another number";
+        assertThat(Layout.countedByGpus(both, _ -> true)).contains("2 to 3 workers on each of 2 nodes" + other);
+        assertThat(Layout.countedByGpus(both, nodeRank -> nodeRank == 1)).contains("3 workers on b" + other);
+        assertThat(Layout.countedByGpus(both, _ -> false)).isEmpty();
+        assertThat(Layout.countedByGpus(Layout.place(List.of(PLAIN), rules), _ -> true))
+                .isEmpty();
+    }
+
+    @Test
     void workersShareGpusInTurnUnlessOneGpuForEachWasRequested() {
         RankMap shared = Layout.place(
                 List.of(TWO_GPUS), new LayoutRules(_ -> new WorkerCount.Exactly(3), GpuVisibility.ONE_BY_DEFAULT));
@@ -85,8 +106,9 @@ class LayoutTest {
     @Test
     void unrequestedSharingIsReported() {
         assertThat(sharing(TWO_GPUS, 5, GpuVisibility.ONE_BY_DEFAULT))
-                .containsExactly("5 workers share the 2 GPUs of a, up to 3 on each; --nproc-per-node=gpu starts one per"
-                        + " GPU, --gpu-visibility=all shows every worker all of them");
+                .containsExactly("5 workers share the 2 GPUs of a, up to 3 on each (local ranks 0 and 2 on GPU 0);"
+                        + " --nproc-per-node=gpu starts one per GPU, --gpu-visibility=all shows every worker all"
+                        + " of them");
         assertThat(sharing(TWO_GPUS, 2, GpuVisibility.ONE_BY_DEFAULT)).isEmpty();
         assertThat(sharing(PLAIN, 5, GpuVisibility.ONE_BY_DEFAULT)).isEmpty();
         assertThat(sharing(TWO_GPUS, 5, GpuVisibility.ALL)).isEmpty();

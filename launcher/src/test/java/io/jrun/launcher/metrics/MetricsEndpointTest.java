@@ -3,7 +3,10 @@ package io.jrun.launcher.metrics;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.jrun.launcher.event.GpuLoad;
+import io.jrun.launcher.event.JobEvent.GpusReported;
 import io.jrun.launcher.event.JobEvent.MetricReported;
+import io.jrun.launcher.event.JobEvent.NodeLost;
 import io.jrun.launcher.event.JobEvent.RoundStarted;
 import io.jrun.launcher.job.UsageException;
 import java.io.IOException;
@@ -62,6 +65,25 @@ class MetricsEndpointTest {
                     # EOF
                     """);
             assertThat(get(endpoint.url() + "/other").statusCode()).isEqualTo(404);
+        }
+    }
+
+    @Test
+    void servesTheLoadOfTheGpusWithoutTheValuesThatAGpuLacks() throws IOException, InterruptedException {
+        try (MetricsEndpoint endpoint = MetricsEndpoint.open(FREE_PORT, "job-1")) {
+            GpuLoad whole =
+                    new GpuLoad("0", "H100", Map.of(GpuLoad.UTILIZATION_PERCENT, 50.0, GpuLoad.MEMORY_USED_BYTES, 3e9));
+            GpuLoad slice = new GpuLoad("MIG-1", "H100", Map.of(GpuLoad.MEMORY_USED_BYTES, 1e9));
+            endpoint.on(0, new GpusReported(0, "n1", List.of(whole)));
+            endpoint.on(0, new GpusReported(1, "n2", List.of(slice)));
+            assertThat(get(endpoint.url()).body())
+                    .contains(
+                            "jrun_gpu_utilization_ratio{gpu=\"0\",host=\"n1\",name=\"H100\",run=\"job-1\"} 0.5\n",
+                            "jrun_gpu_memory_used_bytes{gpu=\"0\",host=\"n1\",name=\"H100\",run=\"job-1\"} 3.0E9\n",
+                            "jrun_gpu_memory_used_bytes{gpu=\"MIG-1\",host=\"n2\",name=\"H100\",run=\"job-1\"} 1.0E9\n")
+                    .doesNotContain("jrun_gpu_power", "jrun_gpu_utilization_ratio{gpu=\"MIG-1\"");
+            endpoint.on(0, new NodeLost(1, "n2", "down"));
+            assertThat(get(endpoint.url()).body()).doesNotContain("MIG-1");
         }
     }
 
