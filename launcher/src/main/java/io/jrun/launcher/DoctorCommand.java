@@ -23,14 +23,16 @@ final class DoctorCommand {
     private DoctorCommand() {}
 
     /** Prints the results. Returns the exit code. */
-    static int run(DoctorRequest request, Path home, Terminal terminal) throws IOException, InterruptedException {
+    static int run(DoctorRequest request, Path home, Path command, Terminal terminal)
+            throws IOException, InterruptedException {
         if (request.cluster().isEmpty()) {
-            return report(Doctor.examine(home, Version.TEXT, List.of(), request.container()), request, terminal);
+            return report(
+                    Doctor.examine(home, command, Version.TEXT, List.of(), request.container()), request, terminal);
         }
         Cluster cluster = request.cluster().get();
         try (JobAgents agents = JobAgents.open(cluster, home, _ -> {})) {
             return report(
-                    Doctor.examine(home, Version.TEXT, checks(cluster, agents, home), request.container()),
+                    Doctor.examine(home, command, Version.TEXT, checks(cluster, agents, home), request.container()),
                     request,
                     terminal);
         }

@@ -159,7 +159,8 @@ public final class JRunCommand {
             case IMAGE ->
                 new ImageCommands(commandContext, terminal.out(), terminal::report)
                         .run(ImageRequest.of(line, commandContext));
-            case DOCTOR -> DoctorCommand.run(DoctorRequest.of(line, commandContext), home, terminal);
+            case DOCTOR ->
+                DoctorCommand.run(DoctorRequest.of(line, commandContext), home, commandContext.command(), terminal);
             case BENCH ->
                 line.has(CommandOption.VERSION)
                         ? print(versionText())

@@ -24,8 +24,8 @@ public record GpuLocality(Path root, List<PciGpu> gpus, boolean isOrdered) {
     }
 
     /** The CPUs near a GPU, and their NUMA node. */
-    public record Near(int numaNode, List<Integer> cpus) {
-        public Near {
+    public record NearCpus(int numaNode, List<Integer> cpus) {
+        public NearCpus {
             cpus = List.copyOf(cpus);
         }
     }
@@ -56,11 +56,11 @@ public record GpuLocality(Path root, List<PciGpu> gpus, boolean isOrdered) {
     }
 
     /** The CPUs near a PCI device; empty if the machine does not say. */
-    public Optional<Near> near(String busId) {
+    public Optional<NearCpus> near(String busId) {
         int numaNode = numaNode(root, busId);
         List<Integer> cpus =
                 CpuMap.list(text(root.resolve(DEVICES).resolve(busId).resolve("local_cpulist")));
-        return numaNode == UNKNOWN || cpus.isEmpty() ? Optional.empty() : Optional.of(new Near(numaNode, cpus));
+        return numaNode == UNKNOWN || cpus.isEmpty() ? Optional.empty() : Optional.of(new NearCpus(numaNode, cpus));
     }
 
     /** The NUMA node of a PCI device; -1 if the machine does not say. */

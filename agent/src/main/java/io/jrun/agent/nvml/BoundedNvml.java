@@ -75,11 +75,11 @@ public final class BoundedNvml implements AutoCloseable {
     }
 
     @FunctionalInterface
-    private interface Call<T> {
+    private interface NvmlCall<T> {
         T of(Nvml nvml) throws NvmlException;
     }
 
-    private <T> T call(Call<T> call) throws NvmlException, InterruptedException {
+    private <T> T call(NvmlCall<T> call) throws NvmlException, InterruptedException {
         CompletableFuture<T> result = new CompletableFuture<>();
         Duration limit = begin(() -> run(call, result));
         try {
@@ -140,7 +140,7 @@ public final class BoundedNvml implements AutoCloseable {
         }
     }
 
-    private <T> void run(Call<T> call, CompletableFuture<T> result) {
+    private <T> void run(NvmlCall<T> call, CompletableFuture<T> result) {
         try {
             Nvml nvml = open;
             if (nvml == null) {

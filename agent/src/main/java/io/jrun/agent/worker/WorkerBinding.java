@@ -94,7 +94,7 @@ public record WorkerBinding(
                     ? "neither /proc/driver/nvidia/gpus nor NVML names its PCI device"
                     : "the GPUs are of several models, so their order is known only with CUDA_DEVICE_ORDER=PCI_BUS_ID";
         }
-        Optional<GpuLocality.Near> near = locality.near(busId.get());
+        Optional<GpuLocality.NearCpus> near = locality.near(busId.get());
         return near.isEmpty()
                 ? "/sys/bus/pci/devices/" + busId.get() + " names no NUMA node"
                 : "the agent may use none of the CPUs near it (NUMA node "

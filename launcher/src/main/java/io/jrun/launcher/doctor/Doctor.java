@@ -23,9 +23,11 @@ public final class Doctor {
     /**
      * Checks this machine and the hosts. Without hosts, checks the installation in {@code home} too. Makes a container,
      * if one is given.
+     *
+     * @param command the path of the jrun command
      */
     public static Doctor examine(
-            Path home, String version, List<? extends Check> hosts, Optional<ContainerSpec> container)
+            Path home, Path command, String version, List<? extends Check> hosts, Optional<ContainerSpec> container)
             throws InterruptedException {
         List<Check> checks = new ArrayList<>();
         checks.add(() -> MachineChecks.jrun(version, home));
@@ -40,6 +42,7 @@ public final class Doctor {
             checks.add(new CudaCheck(home));
             checks.add(new BackendsCheck(home));
             checks.add(new MatrixProductsCheck(home, MklJars.of(System.getenv())));
+            checks.add(new GpuPairsCheck(home, command, MachineChecks.gpus()));
         }
         checks.addAll(hosts);
         return examine(checks);

@@ -1,6 +1,7 @@
 package io.jrun.launcher.doctor;
 
 import io.jrun.agent.HostInspection;
+import io.jrun.agent.node.GpuListException;
 import io.jrun.agent.node.NodeProbe;
 import java.nio.file.Path;
 import java.util.List;
@@ -24,6 +25,15 @@ final class MachineChecks {
                 ? CheckResult.ok("jdk", text)
                 : CheckResult.problem("jdk", text + "; jrun needs " + NEWEST_NEEDED + ": set JRUN_JAVA_HOME");
         return List.of(found.with("version", Runtime.version().toString()));
+    }
+
+    /** The visible GPUs; empty if a variable names them in a form that cannot be used. */
+    static List<String> gpus() {
+        try {
+            return NodeProbe.probeHere().gpus();
+        } catch (GpuListException e) {
+            return List.of(); // the checks of the node report the variable
+        }
     }
 
     /** The checks that other hosts get too. */

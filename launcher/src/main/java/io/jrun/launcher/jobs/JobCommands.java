@@ -80,7 +80,7 @@ public final class JobCommands {
     }
 
     private int describe(IndexedJob job, boolean json) throws IOException {
-        LatestMetrics.Latest latest = LatestMetrics.read(job.logs());
+        LatestMetrics.LatestReports latest = LatestMetrics.read(job.logs());
         print(json ? List.of(JobsJson.describe(job, latest)) : JobDescription.lines(job, latest.gpus()));
         return 0;
     }

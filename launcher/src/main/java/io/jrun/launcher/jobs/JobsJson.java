@@ -22,7 +22,7 @@ final class JobsJson {
     }
 
     /** {@code describe --json}. */
-    static String describe(IndexedJob job, LatestMetrics.Latest latest) {
+    static String describe(IndexedJob job, LatestMetrics.LatestReports latest) {
         Map<String, Object> json = head(job);
         JobRecord record = job.record();
         json.put("workdir", record.job().workdir().toString());

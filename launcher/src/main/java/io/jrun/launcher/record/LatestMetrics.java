@@ -25,8 +25,8 @@ public final class LatestMetrics {
      * @param ranks the last report of each rank, by rank
      * @param gpus the last report of each node about its GPUs, by node
      */
-    public record Latest(List<MetricReported> ranks, List<GpusReported> gpus) {
-        public Latest {
+    public record LatestReports(List<MetricReported> ranks, List<GpusReported> gpus) {
+        public LatestReports {
             ranks = List.copyOf(ranks);
             gpus = List.copyOf(gpus);
         }
@@ -37,10 +37,10 @@ public final class LatestMetrics {
      *
      * @param folder the log folder of the job
      */
-    public static Latest read(Path folder) throws IOException {
+    public static LatestReports read(Path folder) throws IOException {
         Path file = folder.resolve(RecordSchema.METRICS);
         if (!Files.exists(file)) {
-            return new Latest(List.of(), List.of());
+            return new LatestReports(List.of(), List.of());
         }
         TreeMap<Integer, MetricReported> ranks = new TreeMap<>();
         TreeMap<Integer, GpusReported> nodes = new TreeMap<>();
@@ -54,7 +54,7 @@ public final class LatestMetrics {
                 nodes.put(gpus.node(), gpus);
             }
         });
-        return new Latest(List.copyOf(ranks.values()), List.copyOf(nodes.values()));
+        return new LatestReports(List.copyOf(ranks.values()), List.copyOf(nodes.values()));
     }
 
     /** The report in a line; empty for the header, and for a line that is cut at its beginning. */

@@ -10,6 +10,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
+import org.assertj.core.api.InstanceOfAssertFactories;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -52,6 +53,37 @@ class DoctorTest {
         assertThat(MatrixProductsCheck.advice(100, 120)).contains("--blas=mkl");
         assertThat(MatrixProductsCheck.advice(120, 100)).contains("OpenBLAS, the default");
         assertThat(MatrixProductsCheck.advice(100, 103)).isEqualTo("no clear difference");
+    }
+
+    @Test
+    void pairsOfGpusAreSummarizedAndSlowPairsNamed() {
+        CheckResult found = GpuPairsCheck.result(new CommandResult(
+                0,
+                List.of(
+                        "jrun: a notice",
+                        "pair\t0\t1\t250000000000\t12.4",
+                        "pair\t0\t2\t20000000000\t31.0",
+                        "pair\t1\t2\t21000000000\t30.0")));
+        assertThat(found.state()).isEqualTo(CheckState.OK);
+        assertThat(found.text())
+                .isEqualTo("all-reduce between two GPUs: 20.0 to 250.0 GB/s of 64 MiB, 12 to 31 us of 4 bytes; less"
+                        + " than half of the fastest: 0-2 1-2");
+        assertThat(found.values())
+                .extractingByKey("pairs")
+                .asInstanceOf(InstanceOfAssertFactories.LIST)
+                .contains(Map.of("first", 0, "second", 1, "gbytes_per_s", 250.0, "us", 12.4));
+    }
+
+    @Test
+    void aMeasurementOfGpusThatCannotRunSaysWhy() throws IOException, InterruptedException {
+        assertThat(GpuPairsCheck.result(new CommandResult(0, List.of("skipped\tno libnccl.so.2"))))
+                .isEqualTo(CheckResult.absent("nccl", "not measured between GPUs: no libnccl.so.2"));
+        CheckResult failed = GpuPairsCheck.result(
+                new CommandResult(1, List.of("jrun: first failure: rank 1 exited with code 1", "  | x", "logs")));
+        assertThat(failed.state()).isEqualTo(CheckState.PROBLEM);
+        assertThat(failed.text()).endsWith("failed with exit code 1: jrun: first failure: rank 1 exited with code 1");
+        assertThat(new GpuPairsCheck(folder, folder, List.of("0")).run())
+                .containsExactly(CheckResult.absent("nccl", "not measured between GPUs: only one GPU is visible"));
     }
 
     @Test

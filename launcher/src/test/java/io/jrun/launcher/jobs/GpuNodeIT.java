@@ -1,0 +1,101 @@
+package io.jrun.launcher.jobs;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
+
+import io.jrun.launcher.jobs.JRun.Result;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+
+/** Jobs on a machine with two made-up GPUs, see {@code scripts/testbed/gpu-node}. */
+class GpuNodeIT extends RealJobs {
+    private static final List<String> TWO_GPUS =
+            List.of(JRun.SCRIPTS.resolve("testbed/gpu-node").toString(), "2");
+
+    private static final String BY_DEFAULT = ", one for each GPU, by default; --nproc-per-node=N sets another number";
+
+    @BeforeEach
+    void machine() {
+        assumeTrue(System.getProperty("user.name").equals("root"), "only root can make devices");
+        assumeTrue(Files.isDirectory(Path.of("/sys/bus/pci/devices")), "this machine has no PCI devices");
+        assumeTrue(Files.isDirectory(Path.of("/proc/driver")), "this machine has no /proc/driver");
+        assumeTrue(Files.isExecutable(Path.of("/usr/bin/cc")), "the library of the GPUs needs a C compiler");
+    }
+
+    private Result run(String... args) {
+        return jrun.startUnder(TWO_GPUS, args).await();
+    }
+
+    /** Each worker ends once the record has the load of the GPUs. */
+    @Test
+    void withoutOptionsEachGpuHasAWorkerNearItAndItsLoadIsRecorded() throws IOException {
+        String script = "until grep -q gpusReported $JRUN_LOG_DIR/../../metrics.jsonl; do sleep 0.1; done; echo"
+                + " $LOCAL_RANK of $LOCAL_WORLD_SIZE: GPU $CUDA_VISIBLE_DEVICES, CPU $(taskset -pc $$ | sed 's/.*: //'),"
+                + " $NCCL_SOCKET_IFNAME";
+        Result result = jrun.with("NCCL_SOCKET_IFNAME", "eth7")
+                .startUnder(
+                        TWO_GPUS,
+                        "--bind-to=gpu",
+                        "--gpu-visibility=one",
+                        "--no-prefix",
+                        "--timeout=60",
+                        "sh",
+                        "-c",
+                        script)
+                .await();
+        assertThat(result.exitCode()).as(result.err()).isZero();
+        String id = jrun.runId();
+        int second = Runtime.getRuntime().availableProcessors() > 1 ? 1 : 0;
+        assertThat(result.sortedOut())
+                .containsExactly("0 of 2: GPU 0, CPU 0, eth7", "1 of 2: GPU 1, CPU " + second + ", eth7");
+        assertThat(result.err()).contains("2 workers on ").contains(BY_DEFAULT);
+        assertThat(jrun.run("describe", id).out())
+                .contains("network    NCCL_SOCKET_IFNAME=eth7\n")
+                .containsPattern("0     90 %     1\\.0/80\\.0 GiB   40 C   351 W  NVIDIA H100 80GB HBM3\n")
+                .containsPattern("1     91 %     2\\.0/80\\.0 GiB   41 C   351 W  NVIDIA H100 80GB HBM3\n");
+    }
+
+    @Test
+    void theDryRunSaysTheSame() {
+        Result result = run("--dry-run", "--bind-to=gpu", "--env=UCX_TLS=rc", "sh", "-c", "exit 0");
+        assertThat(result.out().lines().map(line -> line.replaceAll("  +", "  ")))
+                .contains("all workers get UCX_TLS=rc")
+                .anyMatch(line -> line.endsWith("taskset -c 0 /usr/bin/sh -c 'exit 0'"))
+                .anyMatch(line -> line.startsWith("2 workers on ") && line.endsWith(BY_DEFAULT));
+    }
+
+    @Test
+    void aListThatCudaWouldNotTakeIsOneLineAndExitCode2() {
+        jrun.with("CUDA_VISIBLE_DEVICES", "1,1");
+        Result job = run("sh", "-c", "exit 0");
+        Result dry = run("--dry-run", "sh", "-c", "exit 0");
+        assertThat(List.of(job, dry)).allSatisfy(result -> {
+            assertThat(result.exitCode()).isEqualTo(2);
+            assertThat(result.err()).hasLineCount(1).contains("CUDA_VISIBLE_DEVICES=1,1: '1' comes twice");
+        });
+    }
+
+    /** With the CUDA and NCCL of {@code scripts/testbed/cuda}. */
+    @Test
+    void theProgramOfTheDoctorMeasuresEachPairOfGpus() throws IOException, InterruptedException {
+        Path libraries = JRun.SCRIPTS.resolve("../target/simulated-cuda").normalize();
+        Process build = new ProcessBuilder(
+                        JRun.SCRIPTS.resolve("testbed/cuda").toString(), "build", libraries.toString())
+                .inheritIO()
+                .start();
+        assertThat(build.waitFor()).isZero();
+        jrun.with("LD_LIBRARY_PATH", libraries.toString()).with("SIMCUDA_DEVICES", "2");
+        Result result = run(
+                "--no-prefix",
+                "--timeout=60",
+                "--main-class=io.jrun.bench.gpu.GpuPairs",
+                Path.of(System.getProperty("jrun.home"), "lib/bench/bench.jar").toString(),
+                "65536");
+        assertThat(result.exitCode()).as(result.err()).isZero();
+        assertThat(result.out()).matches("pair\t0\t1\t\\d+\t\\d+\\.\\d\n");
+    }
+}
