@@ -706,3 +706,38 @@ int cudaMemsetAsync(void *to, int value, size_t n, void *stream) {
     return simcuda_enqueue(stream, set, c);
 }
 int cudaMemset(void *to, int value, size_t n) { return cudaMemsetAsync(to, value, n, NULL); }
+
+// --- words: the driver's stream memory operations; libcuda.so.1 is this library -----------------------------------------
+
+typedef struct { int *word; int value; } Word;
+static void awaitWord(void *argument) {
+    Word w = *(Word *) argument;
+    free(argument);
+    while (__atomic_load_n(w.word, __ATOMIC_ACQUIRE) - w.value < 0) usleep(20);
+}
+static void writeWord(void *argument) {
+    Word w = *(Word *) argument;
+    free(argument);
+    __atomic_store_n(w.word, w.value, __ATOMIC_RELEASE);
+}
+static int onWord(void *stream, int *word, int value, void (*run)(void *)) {
+    pthread_mutex_lock(&lock);
+    int isValid = find(pinned, (char *) word, sizeof *word) != NULL;
+    pthread_mutex_unlock(&lock);
+    if (!isValid) return INVALID_VALUE;
+    Word *w = malloc(sizeof *w);
+    *w = (Word) {word, value};
+    return simcuda_enqueue(stream, run, w);
+}
+int cuStreamWaitValue32_v2(void *stream, int *word, int value, unsigned flags) {
+    ENTER();
+    (void) flags; // 0: until the word minus the value, in 32 bits, is not negative
+    simcuda_log("cuStreamWaitValue32 %p awaits %d at %p", stream, value, (void *) word);
+    return onWord(stream, word, value, awaitWord);
+}
+int cuStreamWriteValue32_v2(void *stream, int *word, int value, unsigned flags) {
+    ENTER();
+    (void) flags;
+    simcuda_log("cuStreamWriteValue32 %p writes %d at %p", stream, value, (void *) word);
+    return onWord(stream, word, value, writeWord);
+}

@@ -194,7 +194,7 @@ final class JobSpecBuilder {
 
     private String backend() {
         String backend = settings.text(LaunchOption.BACKEND, "");
-        if (!backend.equals(OWN_BACKEND) && settings.isOn(LaunchOption.ENCRYPT)) {
+        if (!backend.startsWith(OWN_BACKEND) && settings.isOn(LaunchOption.ENCRYPT)) {
             throw new UsageException(settings.name(LaunchOption.ENCRYPT) + ": " + backend
                     + " sends its data in plain text; use --backend=" + OWN_BACKEND + ", or leave --encrypt out.");
         }

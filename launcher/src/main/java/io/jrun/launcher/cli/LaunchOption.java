@@ -288,12 +288,13 @@ public enum LaunchOption implements CommandLineOption {
                     + "MB). 'jrun doctor' compares both."),
     BACKEND(
             "--backend",
-            "jrun|gloo|nccl",
+            "jrun|jrun-only|gloo|nccl",
             "jrun",
             Kind.OWN,
             OptionGroup.PROGRAM,
-            "Library that moves the data of process groups. jrun: shared memory and TCP. gloo: the Gloo of "
-                    + "libtorch, TCP. nccl: GPUs."),
+            "Library that moves the data of process groups. jrun: shared memory and TCP; memory of GPUs over NCCL "
+                    + "where each rank has a GPU and NCCL, else through host memory. jrun-only: never NCCL. nccl: NCCL "
+                    + "for memory of GPUs, an error without it. gloo: the Gloo of libtorch, TCP."),
     ENCRYPT(
             "--encrypt",
             "",

@@ -34,6 +34,11 @@ final class BackendsCheck implements Check {
         int tab = line.indexOf('\t');
         String what = "backend " + line.substring(0, tab);
         String reason = line.substring(tab + 1);
+        if (what.equals("backend nccl")) {
+            return reason.isEmpty()
+                    ? CheckResult.ok(what, "available; moves memory of GPUs where each rank has a GPU of its own")
+                    : CheckResult.absent(what, reason + ". Memory of GPUs goes through host memory");
+        }
         return reason.isEmpty() ? CheckResult.ok(what, "available") : CheckResult.absent(what, reason);
     }
 }

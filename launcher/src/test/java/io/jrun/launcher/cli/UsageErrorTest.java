@@ -97,7 +97,7 @@ class UsageErrorTest {
         --hosts=a,a:2 --hosts=b train.jar | --hosts: host 'a' is named twice, with a number of workers and without one; write the number each time, or once in all.
         --include=[ --include=a --hosts=a train.jar | --include: '[': the brackets do not match.
         --run-id=a/b train.jar           | --run-id: 'a/b' is not usable; give up to 64 letters, digits, dots, dashes and underscores, a letter or digit first.
-        --backend=mvapich train.jar      | --backend: 'mvapich' is not usable; give jrun, gloo or nccl.
+        --backend=mvapich train.jar      | --backend: 'mvapich' is not usable; give jrun, jrun-only, gloo or nccl.
         --backend=mpi train.jar          | --backend: mpi works only in ranks that MPI has started: JRUN_BACKEND=mpi mpirun -n 2 java ..., or 'jrun bench --backend mpi'.
         --encrypt --backend=gloo train.jar | --encrypt: gloo sends its data in plain text; use --backend=jrun, or leave --encrypt out.
         --env=A train.jar                | --env: 'A' is not usable; give NAME=VALUE.

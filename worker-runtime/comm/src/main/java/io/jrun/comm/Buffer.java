@@ -23,22 +23,6 @@ public record Buffer(MemorySegment memory, DataType type, long count, Device dev
         }
     }
 
-    /**
-     * Returns the memory of this buffer for an operation that uses host memory.
-     *
-     * @param operation name of the operation, for the message
-     * @throws CommException USAGE if the buffer is on a device
-     */
-    public MemorySegment hostMemory(String operation) {
-        if (!device.isCpu()) {
-            throw new CommException(
-                    ErrorCode.USAGE,
-                    operation + ": the buffer is on the device " + device
-                            + ", but messages use host memory. Copy the elements to host memory.");
-        }
-        return memory;
-    }
-
     /** The first {@code count} elements of host memory. */
     public static Buffer ofHost(MemorySegment memory, DataType type, long count) {
         return new Buffer(memory, type, count, Device.CPU);

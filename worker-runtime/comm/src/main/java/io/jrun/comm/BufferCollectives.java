@@ -231,22 +231,22 @@ public interface BufferCollectives extends MemoryCollectives {
 
     /** Sends elements in host memory to one rank as a message of tag 0, see {@link MemoryCollectives#send}. */
     default void send(Buffer buffer, int destination) {
-        send(buffer.hostMemory("send"), buffer.type(), buffer.count(), destination);
+        send(memory("send", buffer), buffer.type(), buffer.count(), destination);
     }
 
     /** Asynchronous {@link #send(Buffer, int)}. */
     default Work sendAsync(Buffer buffer, int destination) {
-        return sendAsync(buffer.hostMemory("send"), buffer.type(), buffer.count(), destination);
+        return sendAsync(memory("send", buffer), buffer.type(), buffer.count(), destination);
     }
 
     /** Receives the next message of tag 0 of {@code source}, of this type and count, in host memory. */
     default void recv(Buffer buffer, int source) {
-        recv(buffer.hostMemory("recv"), buffer.type(), buffer.count(), source);
+        recv(memory("recv", buffer), buffer.type(), buffer.count(), source);
     }
 
     /** Asynchronous {@link #recv(Buffer, int)}. */
     default Work recvAsync(Buffer buffer, int source) {
-        return recvAsync(buffer.hostMemory("recv"), buffer.type(), buffer.count(), source);
+        return recvAsync(memory("recv", buffer), buffer.type(), buffer.count(), source);
     }
 
     /** Checks that {@code whole} has one block as long as {@code block} for each rank. */

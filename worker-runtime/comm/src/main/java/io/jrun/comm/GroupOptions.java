@@ -9,7 +9,8 @@ import java.time.Duration;
  * @param deterministic whether floating point results depend only on the contributions and the group size, and not on
  *     the transport, the topology, or the division of the data into operations; equal on all members
  * @param lateWarning time after which a running operation writes one warning to stderr with the ranks it waits for
- * @param backend implementation that moves the data: {@value #OWN_BACKEND}, or the name of a {@code BackendProvider}
+ * @param backend implementation that moves the data: {@value #OWN_BACKEND}, {@value #OWN_DEVICE_PLANE}, or the name of a
+ *     {@code BackendProvider}
  *     (gloo, mpi, nccl); equal on all members
  * @param algorithm TCP algorithm for every operation that has the algorithm, at every size; overrides JRUN_ALGORITHM
  *     for this group; empty: the size decides; equal on all members
@@ -25,6 +26,9 @@ public record GroupOptions(
         boolean compared) {
     /** jrun's own data planes: shared memory and TCP. */
     public static final String OWN_BACKEND = "jrun";
+
+    /** jrun's own data planes also for memory of GPUs, where {@value #OWN_BACKEND} may choose NCCL. */
+    public static final String OWN_DEVICE_PLANE = "jrun-only";
 
     /** A duration longer than the run of any program, and far below the limit of a 64-bit clock of nanoseconds. */
     private static final Duration LONGEST = Duration.ofDays(36_500);

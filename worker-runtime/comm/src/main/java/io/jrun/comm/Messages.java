@@ -34,15 +34,27 @@ public interface Messages {
     /** Asynchronous {@link #send}. */
     Work sendAsync(MemorySegment buffer, DataType type, long count, int destination, int tag);
 
-    /** Sends the elements of a buffer. A buffer on a device is a USAGE error, because messages use host memory. */
+    /**
+     * Sends the elements of a buffer. From device memory: the message follows the work that the default stream of the
+     * device has now, and later work of this stream may change the buffer. The method waits for the device only if many
+     * messages are under way.
+     */
     default void send(Buffer buffer, int destination, int tag) {
-        send(buffer.hostMemory("send"), buffer.type(), buffer.count(), destination, tag);
+        send(memory("send", buffer), buffer.type(), buffer.count(), destination, tag);
     }
 
     /** Asynchronous {@link #send(Buffer, int, int)}. */
     default Work sendAsync(Buffer buffer, int destination, int tag) {
-        return sendAsync(buffer.hostMemory("send"), buffer.type(), buffer.count(), destination, tag);
+        return sendAsync(memory("send", buffer), buffer.type(), buffer.count(), destination, tag);
     }
+
+    /**
+     * Returns the memory of a buffer for an operation of this group.
+     *
+     * @param operation name of the operation, for the message
+     * @throws CommException USAGE if the group cannot use the device of the buffer
+     */
+    MemorySegment memory(String operation, Buffer buffer);
 
     /**
      * Receives a message of {@code count} elements.
@@ -54,14 +66,17 @@ public interface Messages {
     /** Asynchronous {@link #recv}. Concurrent receives do not wait for each other's messages. */
     ReceiveFuture recvAsync(MemorySegment buffer, DataType type, long count, int source, int tag);
 
-    /** Receives the elements of a buffer. A buffer on a device is a USAGE error, because messages use host memory. */
+    /**
+     * Receives the elements of a buffer. Into device memory: the host waits for the message, and the default stream of
+     * the device waits for the copy to the device. Sender and receiver may use memory of different kinds.
+     */
     default Received recv(Buffer buffer, int source, int tag) {
-        return recv(buffer.hostMemory("recv"), buffer.type(), buffer.count(), source, tag);
+        return recv(memory("recv", buffer), buffer.type(), buffer.count(), source, tag);
     }
 
     /** Asynchronous {@link #recv(Buffer, int, int)}. */
     default ReceiveFuture recvAsync(Buffer buffer, int source, int tag) {
-        return recvAsync(buffer.hostMemory("recv"), buffer.type(), buffer.count(), source, tag);
+        return recvAsync(memory("recv", buffer), buffer.type(), buffer.count(), source, tag);
     }
 
     /**

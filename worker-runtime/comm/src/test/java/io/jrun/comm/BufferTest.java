@@ -137,27 +137,24 @@ class BufferTest {
     @ValueSource(ints = {1, 2})
     void memoryOfADeviceThatTheBackendCannotUseIsRefused(int size) {
         MemorySegment onDevice = MemorySegment.ofAddress(0x10000).reinterpret(64);
-        Buffer buffer = new Buffer(onDevice, DataType.F32, 8, Device.cuda(1));
+        Buffer buffer = new Buffer(onDevice, DataType.F32, 8, new Device("xpu", 1));
         LocalWorld.run(size, world -> {
             ProcessGroup group = world.group();
-            refused(group, () -> group.allReduce(buffer, ReduceOp.SUM))
-                    .hasMessage("allReduce: the buffer is on the device cuda:1, but the backend jrun of this group of "
-                            + size + " cannot use memory of that device. Copy the elements to host memory, or choose"
-                            + " the backend nccl (--backend nccl) for a CUDA device of this process.");
-            refused(group, () -> group.broadcastAsync(buffer, 0)).hasMessageContaining("cuda:1");
+            String why = ": the buffer is on the device xpu:1, but jrun moves memory of the host and of CUDA devices."
+                    + " Copy the elements to host memory.";
+            refused(group, () -> group.allReduce(buffer, ReduceOp.SUM)).hasMessage("allReduce" + why);
+            refused(group, () -> group.broadcastAsync(buffer, 0)).hasMessage("broadcast" + why);
             refused(group, () -> group.coalesced().allReduce(List.of(buffer), ReduceOp.SUM))
-                    .hasMessageStartingWith("allReduce: the buffer is on the device cuda:1, but the backend jrun");
+                    .hasMessage("allReduce" + why);
             refused(group, () -> group.coalesced().allGatherAsync(List.of(buffer), List.of(ofAllRanks(buffer, size))))
-                    .hasMessageContaining("cuda:1");
-            String onlyHost = ": the buffer is on the device cuda:1, but messages use host memory. Copy the elements"
-                    + " to host memory.";
-            refused(group, () -> group.send(buffer, 0)).hasMessage("send" + onlyHost);
-            refused(group, () -> group.messages().send(buffer, 0, 1)).hasMessage("send" + onlyHost);
-            refused(group, () -> group.messages().recvAsync(buffer, 0, 1)).hasMessage("recv" + onlyHost);
+                    .hasMessage("allGather" + why);
+            refused(group, () -> group.send(buffer, 0)).hasMessage("send" + why);
+            refused(group, () -> group.messages().send(buffer, 0, 1)).hasMessage("send" + why);
+            refused(group, () -> group.messages().recvAsync(buffer, 0, 1)).hasMessage("recv" + why);
             refused(group, () -> group.messages().exchange(List.of(new Transfer.Recv(buffer, 0, 1))))
-                    .hasMessage("exchange" + onlyHost);
+                    .hasMessage("exchange" + why);
             refused(group, () -> group.scaled(2).allReduce(buffer, ReduceOp.SUM))
-                    .hasMessageContaining("scaled and compressed views work in host memory");
+                    .hasMessage("allReduce" + why);
         });
     }
 

@@ -3,6 +3,7 @@ package io.jrun.bench.gpu;
 import io.jrun.comm.Codec;
 import io.jrun.comm.Device;
 import io.jrun.comm.Distributed;
+import io.jrun.comm.GroupOptions;
 import io.jrun.comm.ProcessGroup;
 import io.jrun.comm.World;
 import io.jrun.train.Libtorch;
@@ -20,7 +21,7 @@ import org.bytedeco.pytorch.global.torch;
  */
 public final class GpuCheck {
     private static final String NCCL = "nccl";
-    private static final String OWN_PLANE = "jrun";
+    private static final String OWN_PLANE = GroupOptions.OWN_DEVICE_PLANE;
 
     private final World world;
     private final boolean isShared;

@@ -21,8 +21,8 @@ public interface BackendProvider {
     Optional<String> unavailableReason();
 
     /**
-     * Whether the backend can use memory of devices other than the CPU. A group of one rank then runs on this backend
-     * too. With any other backend, a group of one rank copies host memory.
+     * Whether the backend is for memory of devices other than the CPU. The backend then runs operations of
+     * {@link Backend#onDevice} only, and jrun's own data plane runs operations on host memory.
      */
     default boolean usesDevices() {
         return false;

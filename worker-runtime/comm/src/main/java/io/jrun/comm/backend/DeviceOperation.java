@@ -12,6 +12,11 @@ public interface DeviceOperation {
     /** The stream with which {@link Backend#onDevice} has ordered the operation. */
     DeviceStream defaultStream();
 
+    /** Whether the operation was on its stream when it was made, so that {@link #enqueue} need not run before a wait. */
+    default boolean isOnStream() {
+        return false;
+    }
+
     /**
      * Queues the operation on a stream of the backend. Does not wait for the device. Called once, in call order.
      *

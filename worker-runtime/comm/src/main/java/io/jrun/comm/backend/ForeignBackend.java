@@ -1,13 +1,11 @@
 package io.jrun.comm.backend;
 
 import io.jrun.comm.CommException;
-import io.jrun.comm.DeviceStream;
 import io.jrun.comm.ReduceOp;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.List;
 import java.util.Optional;
-import java.util.concurrent.CompletableFuture;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -38,45 +36,6 @@ public final class ForeignBackend implements Backend {
             library.run(call);
         } else {
             uneven.run(call);
-        }
-    }
-
-    /**
-     * The ranks compare a call on device memory while the device runs the operation, so that no stream waits for the
-     * comparison.
-     */
-    @Override
-    public @Nullable DeviceOperation onDevice(MemorySegment input, MemorySegment output) {
-        DeviceOperation operation = library.onDevice(input, output);
-        return operation == null ? null : new Compared(operation);
-    }
-
-    private final class Compared implements DeviceOperation {
-        private final DeviceOperation operation;
-
-        Compared(DeviceOperation operation) {
-            this.operation = operation;
-        }
-
-        @Override
-        public DeviceStream defaultStream() {
-            return operation.defaultStream();
-        }
-
-        @Override
-        public void enqueue(Call call, Runnable onStream) {
-            operation.enqueue(call, onStream);
-            compare(call);
-        }
-
-        @Override
-        public void awaitOn(DeviceStream stream) {
-            operation.awaitOn(stream);
-        }
-
-        @Override
-        public CompletableFuture<Void> done() {
-            return operation.done();
         }
     }
 

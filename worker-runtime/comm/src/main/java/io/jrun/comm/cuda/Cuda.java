@@ -4,12 +4,14 @@ import static java.lang.foreign.ValueLayout.ADDRESS;
 import static java.lang.foreign.ValueLayout.JAVA_INT;
 import static java.lang.foreign.ValueLayout.JAVA_LONG;
 
+import io.jrun.comm.Device;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemoryLayout;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.StructLayout;
 import java.lang.invoke.MethodHandle;
 import java.util.List;
+import org.jspecify.annotations.Nullable;
 
 /** The functions of the CUDA runtime that a group needs. A failed function throws IllegalStateException. */
 public final class Cuda {
@@ -21,6 +23,9 @@ public final class Cuda {
     public static final int HOST_TO_DEVICE = 1;
     /** The direction of a copy to host memory. */
     public static final int DEVICE_TO_HOST = 2;
+
+    /** The direction of a copy within a device. */
+    public static final int DEVICE_TO_DEVICE = 3;
 
     /** cudaPointerAttributes. Type 0 is host memory that is not registered with CUDA. */
     public static final StructLayout POINTER_ATTRIBUTES = MemoryLayout.structLayout(
@@ -41,6 +46,7 @@ public final class Cuda {
     private static final int DEVICE_MEMORY = 2;
 
     private static final int PORTABLE_AND_MAPPED = 1 | 2;
+    private static final int BUS_ID_BYTES = 32;
 
     private final MethodHandle deviceCount;
     private final MethodHandle setDevice;
@@ -58,6 +64,7 @@ public final class Cuda {
     private final MethodHandle freePinned;
     private final MethodHandle copy;
     private final MethodHandle attributes;
+    private final MethodHandle busId;
 
     private Cuda(NativeLibrary library) {
         this.deviceCount = library.function("cudaGetDeviceCount", ADDRESS);
@@ -76,6 +83,7 @@ public final class Cuda {
         this.freePinned = library.function("cudaFreeHost", ADDRESS);
         this.copy = library.function("cudaMemcpyAsync", ADDRESS, ADDRESS, JAVA_LONG, JAVA_INT, ADDRESS);
         this.attributes = library.function("cudaPointerGetAttributes", ADDRESS, ADDRESS);
+        this.busId = library.function("cudaDeviceGetPCIBusId", ADDRESS, JAVA_INT, JAVA_INT);
     }
 
     /**
@@ -260,6 +268,32 @@ public final class Cuda {
     /** Whether the address is device memory, which the host cannot reach. */
     public boolean isDevice(MemorySegment memory) {
         return memoryType(memory) == DEVICE_MEMORY;
+    }
+
+    /** Returns the device of memory; null if the memory is empty or host memory. */
+    public @Nullable Device deviceOf(MemorySegment memory) {
+        if (memory.byteSize() == 0 || !memory.isNative()) {
+            return null;
+        }
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment found = arena.allocate(POINTER_ATTRIBUTES);
+            boolean isDevice =
+                    (int) attributes.invokeExact(found, memory) == SUCCESS && found.get(JAVA_INT, 0) == DEVICE_MEMORY;
+            return isDevice ? Device.cuda(found.get(JAVA_INT, Integer.BYTES)) : null;
+        } catch (Throwable e) {
+            throw NativeLibrary.unchecked(e);
+        }
+    }
+
+    /** Returns the PCI address of a device. */
+    public String busId(int device) {
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment text = arena.allocate(BUS_ID_BYTES);
+            check((int) busId.invokeExact(text, BUS_ID_BYTES, device), "cudaDeviceGetPCIBusId(" + device + ")");
+            return text.getString(0);
+        } catch (Throwable e) {
+            throw NativeLibrary.unchecked(e);
+        }
     }
 
     private int memoryType(MemorySegment memory) {

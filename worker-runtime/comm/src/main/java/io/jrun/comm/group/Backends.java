@@ -23,14 +23,26 @@ final class Backends {
                 .toList();
     }
 
-    /**
-     * Whether this process can use the backend of this name, and the backend uses memory of devices other than the CPU.
-     */
+    /** Whether the backend of this name is a library for memory of devices. */
     static boolean usesDevices(String name) {
+        return all().stream().anyMatch(provider -> provider.name().equals(name) && provider.usesDevices());
+    }
+
+    /** Returns the name of the backend for memory of devices; empty if there is none. */
+    static String deviceBackend() {
         return all().stream()
-                .anyMatch(provider -> provider.name().equals(name)
-                        && provider.usesDevices()
-                        && provider.unavailableReason().isEmpty());
+                .filter(BackendProvider::usesDevices)
+                .map(BackendProvider::name)
+                .findFirst()
+                .orElse("");
+    }
+
+    /** Returns why this process cannot use the backend of this name; empty if it can. */
+    static Optional<String> unavailableReason(String name) {
+        return all().stream()
+                .filter(provider -> provider.name().equals(name))
+                .findFirst()
+                .flatMap(BackendProvider::unavailableReason);
     }
 
     /**

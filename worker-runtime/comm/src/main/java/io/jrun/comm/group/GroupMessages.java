@@ -4,6 +4,8 @@ import io.jrun.comm.Buffer;
 import io.jrun.comm.Codec;
 import io.jrun.comm.CommException;
 import io.jrun.comm.DataType;
+import io.jrun.comm.Device;
+import io.jrun.comm.DeviceStream;
 import io.jrun.comm.ErrorCode;
 import io.jrun.comm.Messages;
 import io.jrun.comm.ReceiveFuture;
@@ -23,6 +25,7 @@ import io.jrun.comm.operation.CallOptions;
 import io.jrun.comm.operation.CombinedWork;
 import io.jrun.comm.operation.OperationQueue;
 import io.jrun.comm.operation.OperationRequests;
+import io.jrun.comm.staging.DeviceMessages;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
 import java.util.List;
@@ -45,23 +48,74 @@ final class GroupMessages implements Messages {
     @Override
     public void send(MemorySegment buffer, DataType type, long count, int destination, int tag) {
         Call request = requests.message(OpKind.SEND, buffer, type, count, destination);
+        Device device = runtime.devices().deviceOf(request);
+        if (device != null) {
+            sendFrom(device, request, tag).awaitOn(DeviceStream.defaultOf(device));
+            return;
+        }
         runtime.sends(destination).run(sending(request, tag));
     }
 
     @Override
     public Work sendAsync(MemorySegment buffer, DataType type, long count, int destination, int tag) {
         Call request = requests.message(OpKind.SEND, buffer, type, count, destination);
-        return runtime.sends(destination).submit(sending(request, tag));
+        Device device = runtime.devices().deviceOf(request);
+        return device == null
+                ? runtime.sends(destination).submit(sending(request, tag))
+                : sendFrom(device, request, tag);
+    }
+
+    /** Queues the copy of a message to host memory, and its send. */
+    private Work sendFrom(Device device, Call request, int tag) {
+        DeviceMessages.Outgoing outgoing = runtime.devices()
+                .messages()
+                .send(request.input().asSlice(0, request.bytes()), device, Deadline.after(options.timeout()));
+        Call fromHost = request.withBuffers(outgoing.memory(), outgoing.memory())
+                .withLabel(new Envelope(tag, request.type(), request.count(), false).label());
+        GroupTask task = new GroupTask(runtime, fromHost, options.timeout(), (backend, call) -> {
+            outgoing.awaitArrival(call);
+            backend.send(call);
+        });
+        try {
+            Work queued = runtime.sends(request.root()).submit(task);
+            var _ = queued.future().whenComplete((_, _) -> outgoing.release());
+            return new DeviceSend(queued, outgoing);
+        } catch (RuntimeException refused) {
+            outgoing.release();
+            throw refused;
+        }
     }
 
     @Override
     public Received recv(MemorySegment buffer, DataType type, long count, int source, int tag) {
-        return receive(requests.message(OpKind.RECV, buffer, type, count, source), tag);
+        Call request = requests.message(OpKind.RECV, buffer, type, count, source);
+        Device device = runtime.devices().deviceOf(request);
+        return device == null
+                ? receive(request, tag)
+                : receiveInto(device, request, tag).receivedOn(DeviceStream.defaultOf(device));
     }
 
     @Override
     public ReceiveFuture recvAsync(MemorySegment buffer, DataType type, long count, int source, int tag) {
         Call request = requests.message(OpKind.RECV, buffer, type, count, source);
+        Device device = runtime.devices().deviceOf(request);
+        return device == null ? post(request, tag) : receiveInto(device, request, tag);
+    }
+
+    private DeviceReceive receiveInto(Device device, Call request, int tag) {
+        DeviceMessages.Incoming incoming =
+                runtime.devices().messages().receive(request.output().asSlice(0, request.bytes()), device);
+        try {
+            PostedReceive posted = post(request.withBuffers(incoming.memory(), incoming.memory()), tag);
+            return new DeviceReceive(posted, incoming, request.numbered(posted.sequence(), posted.deadline()));
+        } catch (RuntimeException refused) {
+            incoming.release();
+            throw refused;
+        }
+    }
+
+    private PostedReceive post(Call request, int tag) {
+        int source = request.root();
         PostedReceive posted = runtime.inbox().post(request, tag, Deadline.after(options.timeout()));
         GroupTask task = receiving(request, posted);
         try {
@@ -108,7 +162,7 @@ final class GroupMessages implements Messages {
 
     @Override
     public Work exchangeAsync(List<Transfer> transfers) {
-        transfers.forEach(GroupMessages::checkDevice);
+        transfers.forEach(this::checkDevice);
         List<Work> works = new ArrayList<>();
         for (Transfer transfer : transfers) {
             if (transfer instanceof Transfer.Recv(Buffer buffer, int source, int tag)) {
@@ -123,11 +177,21 @@ final class GroupMessages implements Messages {
         return new CombinedWork(works);
     }
 
-    private static void checkDevice(Transfer transfer) {
+    private void checkDevice(Transfer transfer) {
         MemorySegment _ = switch (transfer) {
-            case Transfer.Send(Buffer buffer, int _, int _) -> buffer.hostMemory("exchange");
-            case Transfer.Recv(Buffer buffer, int _, int _) -> buffer.hostMemory("exchange");
+            case Transfer.Send(Buffer buffer, int _, int _) -> memory("exchange", buffer);
+            case Transfer.Recv(Buffer buffer, int _, int _) -> memory("exchange", buffer);
         };
+    }
+
+    @Override
+    public MemorySegment memory(String operation, Buffer buffer) {
+        if (!buffer.device().isCpu()) {
+            runtime.unsupportedReason(buffer.device()).ifPresent(why -> {
+                throw new CommException(ErrorCode.USAGE, operation + ": " + why);
+            });
+        }
+        return buffer.memory();
     }
 
     @Override

@@ -20,6 +20,9 @@ import io.jrun.comm.control.ControlListener;
 import io.jrun.comm.control.Frame;
 import io.jrun.comm.control.Frame.Peer;
 import io.jrun.comm.control.RankLocator;
+import io.jrun.comm.cuda.Cuda;
+import io.jrun.comm.cuda.MissingLibraryException;
+import io.jrun.comm.cuda.StreamWords;
 import io.jrun.comm.flight.FlightDump;
 import io.jrun.comm.flight.FlightRecorder;
 import io.jrun.comm.flight.OpenDumps;
@@ -28,6 +31,8 @@ import io.jrun.comm.flight.RecordedGroup;
 import io.jrun.comm.flight.ThreadDump;
 import io.jrun.comm.record.GroupRecord;
 import io.jrun.comm.record.RankRecord;
+import io.jrun.comm.staging.DeviceMessages;
+import io.jrun.comm.staging.DevicePlane;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -39,6 +44,8 @@ import java.util.Objects;
 import java.util.Optional;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.function.LongConsumer;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -89,7 +96,12 @@ public final class GroupRegistry implements ControlListener {
     private @Nullable Control control;
     private volatile boolean aborted;
     private final Map<String, BackendFactory> factories = new LinkedHashMap<>();
-    private final Map<String, Boolean> usesDevices = new HashMap<>(Map.of(GroupOptions.OWN_BACKEND, false));
+    private final Map<String, Boolean> usesDevices =
+            new HashMap<>(Map.of(GroupOptions.OWN_BACKEND, false, GroupOptions.OWN_DEVICE_PLANE, false));
+    private volatile @Nullable Cuda cuda;
+    private @Nullable StreamWords streamWords;
+    private volatile int deviceCount;
+    private boolean hasReported;
 
     /**
      * Makes a registry without groups.
@@ -143,7 +155,10 @@ public final class GroupRegistry implements ControlListener {
      */
     synchronized ProcessGroup open(String name, List<Peer> members, GroupOptions options) {
         WorldContext world = world();
-        if (!options.backend().equals(GroupOptions.OWN_BACKEND)) {
+        if (usesDevices(options.backend())) {
+            library(options.backend());
+            openDevices();
+        } else if (!isOwn(options.backend())) {
             factory(members.size(), options.backend());
         }
         int groupRank = 0;
@@ -180,32 +195,67 @@ public final class GroupRegistry implements ControlListener {
      * can.
      */
     Optional<String> unsupportedReason(int groupSize, String backend, Device device) {
-        return factory(groupSize, backend).supports(device)
-                ? Optional.empty()
-                : Optional.of(
-                        "the buffer is on the device " + device + ", but the backend " + backend + " of this group of "
-                                + groupSize
-                                + " cannot use memory of that device. Copy the elements to host memory, or choose the"
-                                + " backend nccl (--backend nccl) for a CUDA device of this process.");
+        boolean isLibrary = usesDevices(backend);
+        if (isLibrary ? !library(backend).supports(device) : groupSize > 1 && !isOwn(backend)) {
+            return Optional.of("the buffer is on the device " + device + ", but the backend " + backend
+                    + " of this group of " + groupSize
+                    + " cannot use memory of that device. Copy the elements to host memory, or choose the backend "
+                    + GroupOptions.OWN_BACKEND + " (--backend " + GroupOptions.OWN_BACKEND + ").");
+        }
+        String why = device.type().equals("cuda")
+                ? openDevices()
+                : "jrun moves memory of the host and of CUDA devices. Copy the elements to host memory.";
+        if (why.isEmpty() && device.index() >= deviceCount) {
+            why = "this process sees " + deviceCount + " GPUs. Check CUDA_VISIBLE_DEVICES.";
+        }
+        return why.isEmpty() ? Optional.empty() : Optional.of("the buffer is on the device " + device + ", but " + why);
     }
 
-    /** Makes the data plane of a group with the backend of {@code options}. */
-    Backend dataPlane(GroupContext group, GroupOptions options) {
-        BackendFactory factory = factory(group.size(), options.backend());
-        Backend chosen = factory.create(group);
-        if (factory.equals(SOLO) || options.backend().equals(GroupOptions.OWN_BACKEND)) {
-            return chosen;
-        }
-        Backend own = options.compared() && group.size() > 1
-                ? factory(group.size(), GroupOptions.OWN_BACKEND).create(group)
-                : null;
-        return new ForeignBackend(group, chosen, own);
+    private static boolean isOwn(String backend) {
+        return backend.equals(GroupOptions.OWN_BACKEND) || backend.equals(GroupOptions.OWN_DEVICE_PLANE);
     }
 
-    private synchronized BackendFactory factory(int groupSize, String backend) {
-        if (groupSize == 1 && !usesDevices(backend)) {
-            return SOLO;
+    /** Loads CUDA. Returns why that is not possible, and the remedy; empty after success. */
+    private synchronized String openDevices() {
+        if (cuda != null) {
+            return "";
         }
+        try {
+            StreamWords opened = StreamWords.open();
+            Cuda runtime = Cuda.open();
+            deviceCount = runtime.devices();
+            streamWords = opened;
+            cuda = runtime;
+            return "";
+        } catch (MissingLibraryException missing) {
+            return missing.getMessage() + ".";
+        }
+    }
+
+    /** CUDA, once a group of this rank has used memory of a device; null before. */
+    @Nullable
+    Cuda cuda() {
+        return cuda;
+    }
+
+    /** Makes jrun's own plane for device memory of a group. */
+    DevicePlane ownDevicePlane(GroupContext group, Supplier<Backend> host, LongConsumer addSequences) {
+        return new DevicePlane(
+                group, Objects.requireNonNull(cuda), Objects.requireNonNull(streamWords), host, addSequences);
+    }
+
+    /** Makes the messages of device memory of a group. */
+    DeviceMessages deviceMessages(GroupContext group) {
+        return new DeviceMessages(group, Objects.requireNonNull(cuda), Objects.requireNonNull(streamWords));
+    }
+
+    /** Makes the data plane of a library for device memory of a group. */
+    Backend deviceLibrary(GroupContext group, String backend) {
+        return library(usesDevices(backend) ? backend : Backends.deviceBackend())
+                .create(group);
+    }
+
+    private synchronized BackendFactory library(String backend) {
         BackendFactory current = factories.get(backend);
         if (current == null) {
             current = create(backend);
@@ -214,7 +264,55 @@ public final class GroupRegistry implements ControlListener {
         return current;
     }
 
-    /** Whether this process can use the backend, and the backend can use memory of devices other than the CPU. */
+    /** Whether this rank can use the library for memory of {@code device}: 1 or 0. Then the GPU as a number. */
+    long[] deviceFacts(Device device) {
+        String backend = Backends.deviceBackend();
+        boolean isUsable = !backend.isEmpty()
+                && Backends.unavailableReason(backend).isEmpty()
+                && library(backend).supports(device);
+        String gpu = Objects.requireNonNull(cuda).busId(device.index());
+        return new long[] {isUsable ? 1 : 0, gpu.hashCode()};
+    }
+
+    /** Returns the reason why this rank cannot use the library, if {@code groupRank} is this rank; else empty. */
+    String libraryReason(int groupRank, GroupContext group) {
+        String backend = Backends.deviceBackend();
+        return groupRank != group.groupRank() || backend.isEmpty()
+                ? ""
+                : Backends.unavailableReason(backend).map(why -> ": " + why).orElse("");
+    }
+
+    /** Prints once that a group does not use the library. */
+    synchronized void reportOwnPlane(String group, String why) {
+        if (!hasReported) {
+            hasReported = true;
+            System.err.println(
+                    "jrun: " + group + " moves memory of GPUs through host memory, not over NCCL: " + why + ".");
+        }
+    }
+
+    /** Makes the data plane of a group with the backend of {@code options}. */
+    Backend dataPlane(GroupContext group, GroupOptions options) {
+        BackendFactory factory = factory(group.size(), options.backend());
+        Backend chosen = factory.create(group);
+        if (factory.equals(SOLO) || isOwn(options.backend()) || usesDevices(options.backend())) {
+            return chosen;
+        }
+        Backend own = options.compared() && group.size() > 1
+                ? factory(group.size(), GroupOptions.OWN_BACKEND).create(group)
+                : null;
+        return new ForeignBackend(group, chosen, own);
+    }
+
+    /** The factory of the data planes in host memory. */
+    private synchronized BackendFactory factory(int groupSize, String backend) {
+        if (groupSize == 1) {
+            return SOLO;
+        }
+        return library(isOwn(backend) || usesDevices(backend) ? GroupOptions.OWN_BACKEND : backend);
+    }
+
+    /** Whether the backend is a library for memory of devices. */
     synchronized boolean usesDevices(String backend) {
         return usesDevices.computeIfAbsent(backend, Backends::usesDevices);
     }

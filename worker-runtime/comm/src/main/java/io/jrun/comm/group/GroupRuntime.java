@@ -2,6 +2,8 @@ package io.jrun.comm.group;
 
 import io.jrun.comm.CommException;
 import io.jrun.comm.DataType;
+import io.jrun.comm.Device;
+import io.jrun.comm.DeviceStream;
 import io.jrun.comm.ErrorCode;
 import io.jrun.comm.GroupOptions;
 import io.jrun.comm.ReduceOp;
@@ -22,14 +24,17 @@ import io.jrun.comm.message.Inbox;
 import io.jrun.comm.operation.DeviceWork;
 import io.jrun.comm.operation.OperationQueue;
 import io.jrun.comm.operation.PendingOperations;
+import io.jrun.comm.staging.DevicePlane;
 import java.lang.foreign.MemorySegment;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.BiConsumer;
+import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -49,7 +54,11 @@ final class GroupRuntime {
     private final Call collective = Call.blank();
     private final Scratch scratch = new Scratch();
     private final Inbox inbox;
-    private final boolean usesDevices;
+    private final GroupDevices devices;
+    private final Object submission = new Object();
+    /** Sequence numbers that operations of several steps have used besides their own; guarded by the queue. */
+    private long extraSequences;
+
     private final ConcurrentHashMap<Integer, OperationQueue> sends = new ConcurrentHashMap<>();
     private final ConcurrentHashMap<Integer, OperationQueue> receives = new ConcurrentHashMap<>();
     private final Object lifecycle = new Object();
@@ -80,8 +89,28 @@ final class GroupRuntime {
         this.recorded = recorded;
         this.agreedFailure = parent == null ? new AgreedFailure(context, registry.control()) : parent.agreedFailure;
         this.collectives = new OperationQueue(context.label());
-        this.usesDevices = registry.usesDevices(options.backend());
         this.inbox = new Inbox(context, this::fail);
+        this.devices = new GroupDevices(
+                context, registry, options, this::backend, this::ownDevicePlane, () -> extraSequences++);
+    }
+
+    private DevicePlane ownDevicePlane() {
+        return registry.ownDevicePlane(context, this::backend, more -> extraSequences += more);
+    }
+
+    /** The planes for memory of devices. */
+    GroupDevices devices() {
+        return devices;
+    }
+
+    /** Returns why the group cannot use memory of {@code device}; empty if it can. */
+    Optional<String> unsupportedReason(Device device) {
+        return registry.unsupportedReason(context.size(), options.backend(), device);
+    }
+
+    /** The number that the data plane adds to the number of the current collective in its queue. */
+    long extraSequences() {
+        return extraSequences;
     }
 
     GroupContext context() {
@@ -152,9 +181,13 @@ final class GroupRuntime {
             @Nullable Blocks uneven,
             @Nullable Blocks unevenIncoming,
             Duration timeout) {
-        if (usesDevices) {
-            runAnywhere(Call.requested(kind, type, op, count, root, input, output, uneven, unevenIncoming), timeout);
-            return;
+        if (registry.cuda() != null) {
+            Call request = Call.requested(kind, type, op, count, root, input, output, uneven, unevenIncoming);
+            Device device = deviceOf(request);
+            if (device != null) {
+                submit(request, timeout, device, Backend::run, false).awaitOn(DeviceStream.defaultOf(device));
+                return;
+            }
         }
         long sequence = collectives.enter();
         if (sequence == OperationQueue.OCCUPIED) {
@@ -163,23 +196,21 @@ final class GroupRuntime {
             return;
         }
         try {
-            collective.become(sequence, kind, type, op, count, root, input, output, timeout, uneven, unevenIncoming);
+            collective.become(
+                    sequence + extraSequences,
+                    kind,
+                    type,
+                    op,
+                    count,
+                    root,
+                    input,
+                    output,
+                    timeout,
+                    uneven,
+                    unevenIncoming);
             runner.run(collective, FlightRecorder.NO_TICKET, Backend::run);
         } finally {
             collectives.leave();
-        }
-    }
-
-    /**
-     * Runs a collective whose buffers may be device memory. The default stream of the device waits for an operation on
-     * device memory. The host waits for any other operation.
-     */
-    private void runAnywhere(Call request, Duration timeout) {
-        DeviceOperation operation = backend().onDevice(request.input(), request.output());
-        if (operation == null) {
-            run(request, timeout, Backend::run);
-        } else {
-            submit(request, timeout, operation).awaitOn(operation.defaultStream());
         }
     }
 
@@ -195,12 +226,65 @@ final class GroupRuntime {
 
     /** Queues a collective whose buffers may be device memory. */
     Work submit(Call request, Duration timeout) {
-        DeviceOperation operation = usesDevices ? backend().onDevice(request.input(), request.output()) : null;
-        return operation == null ? submit(request, timeout, Backend::run) : submit(request, timeout, operation);
+        Device device = deviceOf(request);
+        return device == null
+                ? submit(request, timeout, Backend::run)
+                : submit(request, timeout, device, Backend::run, false);
+    }
+
+    /**
+     * Queues a collective whose elements are converted, in memory of any device.
+     *
+     * @param wire the call that the data plane gets
+     * @param body returns the action of a call on memory with the elements of the program
+     */
+    Work submit(Call request, Call wire, Duration timeout, Function<Call, BiConsumer<Backend, Call>> body) {
+        Device device = devices.deviceOf(request);
+        return device == null
+                ? submit(wire, timeout, body.apply(request))
+                : submit(
+                        request,
+                        wire,
+                        timeout,
+                        device,
+                        (backend, call) ->
+                                body.apply(call.withType(request.type())).accept(backend, call),
+                        true);
+    }
+
+    /** Runs a collective whose elements are converted, see {@link #submit(Call, Call, Duration, Function)}. */
+    void run(Call request, Call wire, Duration timeout, Function<Call, BiConsumer<Backend, Call>> body) {
+        Device device = devices.deviceOf(request);
+        if (device == null) {
+            run(wire, timeout, body.apply(request));
+        } else {
+            submit(request, wire, timeout, body).awaitOn(DeviceStream.defaultOf(device));
+        }
+    }
+
+    /** The device of the buffers; null for host memory, and for an operation that moves nothing. */
+    private @Nullable Device deviceOf(Call request) {
+        boolean movesNothing = context.size() == 1 && request.kind().isInPlace();
+        return movesNothing ? null : devices.deviceOf(request);
+    }
+
+    private Work submit(Call request, Duration timeout, Device device, DevicePlane.Step step, boolean isConverted) {
+        return submit(request, request, timeout, device, step, isConverted);
+    }
+
+    private Work submit(
+            Call request, Call wire, Duration timeout, Device device, DevicePlane.Step step, boolean isConverted) {
+        // Copies are on their streams in the order of the queue.
+        synchronized (submission) {
+            return submit(wire, timeout, devices.begin(request, device, step, isConverted));
+        }
     }
 
     private Work submit(Call request, Duration timeout, DeviceOperation operation) {
         DeviceWork work = new DeviceWork(operation);
+        if (operation.isOnStream()) {
+            work.onStream();
+        }
         var _ = operation.done().whenComplete((_, failure) -> {
             if (failure == null) {
                 work.complete();
@@ -328,6 +412,7 @@ final class GroupRuntime {
         if (current != null) {
             current.healthChanged();
         }
+        devices.healthChanged();
         inbox.healthChanged();
         GroupRuntime child = urgent;
         if (child != null) {
@@ -399,6 +484,9 @@ final class GroupRuntime {
         synchronized (lifecycle) {
             released = true;
             current = backend;
+        }
+        devices.close(); // The planes of devices use the data plane of the host.
+        synchronized (lifecycle) {
             backend = null;
         }
         if (current != null) {

@@ -41,6 +41,7 @@ final class GroupTask implements OperationQueue.Task {
 
     @Override
     public void run(long sequence) {
-        group.runner().run(request.numbered(sequence, deadline.get()), ticket, body);
+        long number = request.kind().isMessage() ? sequence : sequence + group.extraSequences();
+        group.runner().run(request.numbered(number, deadline.get()), ticket, body);
     }
 }

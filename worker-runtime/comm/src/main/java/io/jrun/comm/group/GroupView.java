@@ -78,11 +78,7 @@ final class GroupView implements ProcessGroup {
         if (device.isCpu()) {
             return Optional.empty();
         }
-        if (!callOptions.isPlain()) {
-            return Optional.of("the buffer is on the device " + device
-                    + ", but scaled and compressed views work in host memory. Use the group itself.");
-        }
-        return runtime.registry().unsupportedReason(size(), options.backend(), device);
+        return runtime.unsupportedReason(device);
     }
 
     @Override
@@ -146,7 +142,7 @@ final class GroupView implements ProcessGroup {
     }
 
     private GroupView plain() {
-        return view(callOptions.withFactor(1).withWire(null));
+        return view(CallOptions.of(options).withTimeout(callOptions.timeout()));
     }
 
     private GroupView view(CallOptions newOptions) {
@@ -420,19 +416,19 @@ final class GroupView implements ProcessGroup {
             MemorySegment output,
             @Nullable Blocks uneven,
             @Nullable Blocks unevenIncoming) {
-        if (callOptions.isPlain()) {
+        if (callOptions.isOfGroup()) {
             runtime.run(kind, type, op, count, root, input, output, uneven, unevenIncoming, callOptions.timeout());
         } else {
             Call request = Call.requested(kind, type, op, count, root, input, output, uneven, unevenIncoming);
-            run(wireRequest(request), body(request));
+            runtime.run(request, wireRequest(request), callOptions.timeout(), this::body);
         }
         return null;
     }
 
     private Work submit(Call request) {
-        return callOptions.isPlain()
+        return callOptions.isOfGroup()
                 ? runtime.submit(request, callOptions.timeout())
-                : submit(wireRequest(request), body(request));
+                : runtime.submit(request, wireRequest(request), callOptions.timeout(), this::body);
     }
 
     void run(Call request, BiConsumer<Backend, Call> body) {
@@ -456,6 +452,9 @@ final class GroupView implements ProcessGroup {
      * Returns the action of a view with a factor or compression: the data plane works on a converted copy of the data.
      */
     private BiConsumer<Backend, Call> body(Call request) {
+        if (callOptions.isPlain()) {
+            return Backend::run;
+        }
         boolean receivesResult = request.kind() != OpKind.REDUCE || request.root() == groupRank();
         boolean isInPlace = request.kind() != OpKind.REDUCE_SCATTER;
         if (isInPlace && receivesResult && callOptions.wire() == null) {

@@ -2,8 +2,8 @@
  * The runtime of process groups: their operations, their failure, and their views.
  *
  * <p>Internal to jrun: its types are public only for jrun's other packages and modules. May use the root package,
- * {@code backend}, {@code control}, {@code flight}, {@code message}, {@code object}, {@code operation}, {@code record}
- * and {@code store}.
+ * {@code backend}, {@code control}, {@code cuda}, {@code flight}, {@code message}, {@code object}, {@code operation},
+ * {@code record}, {@code staging} and {@code store}.
  */
 @NullMarked
 package io.jrun.comm.group;

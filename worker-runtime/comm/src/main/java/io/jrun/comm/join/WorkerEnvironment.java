@@ -177,6 +177,9 @@ record WorkerEnvironment(
             if (!backend.isEmpty()) {
                 options = options.withBackend(backend);
             }
+            if (options.backend().equals(GroupOptions.OWN_BACKEND) && flag("JRUN_ENCRYPT")) {
+                options = options.withBackend(GroupOptions.OWN_DEVICE_PLANE); // NCCL sends plain text.
+            }
             if (variables.containsKey("JRUN_TIMEOUT_SECONDS")) {
                 options = options.withTimeout(Duration.ofSeconds(number("JRUN_TIMEOUT_SECONDS")));
             }

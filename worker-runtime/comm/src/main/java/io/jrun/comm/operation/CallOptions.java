@@ -15,9 +15,11 @@ import org.jspecify.annotations.Nullable;
  * @param timeout longest time of each operation, counted from its start
  * @param factor factor of this rank's contributions before the sum
  * @param wire 16-bit type in which F32 is reduced; null: F32 itself
+ * @param isOfGroup whether these are the options of the group itself, and of no scaled or compressed view. The factor of
+ *     a scaled view may be 1 on some ranks
  */
 public record CallOptions(
-        Duration timeout, double factor, @Nullable DataType wire) {
+        Duration timeout, double factor, @Nullable DataType wire, boolean isOfGroup) {
     public CallOptions {
         timeout = GroupOptions.bounded(timeout);
         if (timeout.isZero() || timeout.isNegative()) {
@@ -29,19 +31,19 @@ public record CallOptions(
     }
 
     public static CallOptions of(GroupOptions group) {
-        return new CallOptions(group.timeout(), 1, null);
+        return new CallOptions(group.timeout(), 1, null, true);
     }
 
     public CallOptions withTimeout(Duration newTimeout) {
-        return new CallOptions(newTimeout, factor, wire);
+        return new CallOptions(newTimeout, factor, wire, isOfGroup);
     }
 
     public CallOptions withFactor(double newFactor) {
-        return new CallOptions(timeout, newFactor, wire);
+        return new CallOptions(timeout, newFactor, wire, false);
     }
 
-    public CallOptions withWire(@Nullable DataType newWire) {
-        return new CallOptions(timeout, factor, newWire);
+    public CallOptions withWire(DataType newWire) {
+        return new CallOptions(timeout, factor, newWire, false);
     }
 
     /** Whether the data plane gets the caller's data without a conversion. */

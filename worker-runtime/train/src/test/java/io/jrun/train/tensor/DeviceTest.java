@@ -51,8 +51,7 @@ class DeviceTest {
                 collectives -> collectives.broadcastAll(List.of(elsewhere()), 0))) {
             assertThatThrownBy(() -> LocalWorld.run(2, world -> call.accept(new TensorCollectives(world.group()))))
                     .isInstanceOf(CommException.class)
-                    .hasMessageContaining(
-                            "of a tensor Float[3]: the buffer is on the device meta:0, but the backend jrun")
+                    .hasMessageContaining("of a tensor Float[3]: the buffer is on the device meta:0, but jrun moves")
                     .hasMessageContaining("Copy the elements to host memory");
         }
     }

@@ -1,0 +1,13 @@
+package io.jrun.comm.staging;
+
+import io.jrun.comm.CommException;
+import org.jspecify.annotations.Nullable;
+
+/** Results on their way back to device memory. Thread-safe. */
+interface Returning {
+    /** Whether all results are in device memory. Cheap. */
+    boolean hasReturned();
+
+    /** Marks the operation as ended; called once. */
+    void complete(@Nullable CommException failure);
+}
