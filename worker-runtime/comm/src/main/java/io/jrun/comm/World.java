@@ -40,6 +40,17 @@ public interface World extends AutoCloseable {
     /** Number of restarts of the job's workers so far. */
     int restartCount();
 
+    /**
+     * The device of this rank's computation: a GPU if this process sees one, else the CPU. A process sees the GPUs that
+     * CUDA_VISIBLE_DEVICES names, or all GPUs of its machine without the variable. jrun gives each worker of a Java
+     * program one GPU, which is {@code cuda:0} there. A process that sees several GPUs uses the GPU of its local rank,
+     * modulo their number. Ranks that are threads of one JVM have the CPU.
+     *
+     * <p>The method opens no library. libtorch can use the GPU only if its CUDA build is loaded:
+     * {@code io.jrun.train.device.ComputeDevice} chooses the device of a training.
+     */
+    Device device();
+
     /** The group of all ranks. Closing the world closes the group. */
     ProcessGroup group();
 

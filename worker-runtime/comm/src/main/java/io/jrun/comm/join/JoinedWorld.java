@@ -1,6 +1,7 @@
 package io.jrun.comm.join;
 
 import io.jrun.comm.CommException;
+import io.jrun.comm.Device;
 import io.jrun.comm.ErrorCode;
 import io.jrun.comm.GroupOptions;
 import io.jrun.comm.Metrics;
@@ -94,6 +95,11 @@ public final class JoinedWorld implements World {
     @Override
     public int restartCount() {
         return identity.restartCount();
+    }
+
+    @Override
+    public Device device() {
+        return identity.device();
     }
 
     @Override

@@ -82,7 +82,8 @@ final class MpiWorld {
                 nodes.size(),
                 self.host(),
                 runId,
-                0);
+                0,
+                VisibleGpus.of(System.getenv()).deviceOf(self.localRank()));
         WorldContext context = new WorldContext(
                 runId,
                 0,

@@ -43,7 +43,7 @@ public final class RuntimeWorldProvider implements WorldProvider {
     }
 
     private static JoinedWorld alone() {
-        WorldIdentity identity = WorldIdentity.alone();
+        WorldIdentity identity = WorldIdentity.alone(VisibleGpus.of(System.getenv()));
         GroupRegistry registry = new GroupRegistry(
                 TransportSelection.of(TransportKind.SHM, 1, TcpOptions.DEFAULT), Optional.empty(), true);
         Peer self = new Peer(

@@ -60,7 +60,8 @@ record WorkerEnvironment(
                 reader.number("GROUP_WORLD_SIZE"),
                 variables.getOrDefault("JRUN_HOST", "localhost"),
                 reader.text("JRUN_RUN_ID"),
-                reader.number("TORCHELASTIC_RESTART_COUNT"));
+                reader.number("TORCHELASTIC_RESTART_COUNT"),
+                VisibleGpus.of(variables).deviceOf(reader.number("LOCAL_RANK")));
         return new WorkerEnvironment(
                 identity,
                 Path.of(socket),

@@ -1,6 +1,12 @@
 package io.jrun.comm.join;
 
-/** The position of a rank in its world, as the launcher has decided. */
+import io.jrun.comm.Device;
+
+/**
+ * The position of a rank in its world, as the launcher has decided.
+ *
+ * @param device the device of the rank's computation
+ */
 public record WorldIdentity(
         int rank,
         int size,
@@ -10,9 +16,10 @@ public record WorldIdentity(
         int nodeCount,
         String host,
         String runId,
-        int restartCount) {
+        int restartCount,
+        Device device) {
     /** Returns the identity of a process that no launcher has started. */
-    static WorldIdentity alone() {
-        return new WorldIdentity(0, 1, 0, 1, 0, 1, "localhost", "alone", 0);
+    static WorldIdentity alone(VisibleGpus gpus) {
+        return new WorldIdentity(0, 1, 0, 1, 0, 1, "localhost", "alone", 0, gpus.deviceOf(0));
     }
 }

@@ -92,7 +92,8 @@ final class WorldJoin {
                     next.nodeCount(),
                     identity.host(),
                     identity.runId(),
-                    next.restartCount());
+                    next.restartCount(),
+                    identity.device()); // The process keeps its device: its tensors are there.
             try {
                 return enter();
             } catch (CommException e) {

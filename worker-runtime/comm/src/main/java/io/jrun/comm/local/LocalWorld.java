@@ -1,6 +1,7 @@
 package io.jrun.comm.local;
 
 import io.jrun.comm.CommException;
+import io.jrun.comm.Device;
 import io.jrun.comm.ErrorCode;
 import io.jrun.comm.GroupOptions;
 import io.jrun.comm.ThrowingConsumer;
@@ -153,7 +154,8 @@ public final class LocalWorld {
                 nodeCount,
                 HOST,
                 runId,
-                0);
+                0,
+                Device.CPU);
         Optional<ServerSocketChannel> listener =
                 listeners.isEmpty() ? Optional.empty() : Optional.of(listeners.get(rank));
         GroupRegistry registry = new GroupRegistry(
