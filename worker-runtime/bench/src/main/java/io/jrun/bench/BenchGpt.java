@@ -83,7 +83,7 @@ final class BenchGpt extends CompositeModule {
     }
 
     private Tensor embed(Tensor ids_BS) {
-        return tokens.forward(ids_BS).add(positions.forward(places.of(S)));
+        return tokens.forward(ids_BS).add(positions.forward(places.of(S, ids_BS)));
     }
 
     /** The layers for a pipeline: the embedding, the blocks, the head. */

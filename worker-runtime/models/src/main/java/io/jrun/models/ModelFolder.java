@@ -1,5 +1,6 @@
 package io.jrun.models;
 
+import io.jrun.comm.Device;
 import io.jrun.comm.file.FileError;
 import io.jrun.comm.file.UserFile;
 import io.jrun.models.bert.Bert;
@@ -8,12 +9,14 @@ import io.jrun.models.gpt2.Gpt2;
 import io.jrun.models.gpt2.Gpt2Config;
 import io.jrun.models.llama.Llama;
 import io.jrun.models.llama.LlamaConfig;
+import io.jrun.models.transformer.ExpertLayers;
 import io.jrun.models.transformer.LanguageModel;
 import io.jrun.models.transformer.Projection;
 import io.jrun.train.Libtorch;
 import io.jrun.train.checkpoint.CheckpointException;
 import io.jrun.train.checkpoint.SafetensorsFolder;
 import io.jrun.train.json.JsonObject;
+import io.jrun.train.module.ModuleWrapper;
 import io.jrun.train.storage.AtomicFile;
 import io.jrun.train.tensor.ModuleTensors;
 import io.jrun.train.weights.WeightFiles;
@@ -42,7 +45,7 @@ public final class ModelFolder {
     private ModelFolder() {}
 
     /**
-     * Builds the model that a folder describes, with zero parameters. {@code WeightLoader.load} with
+     * Builds the model that a folder describes on the CPU, with zero parameters. {@code WeightLoader.load} with
      * {@link LanguageModel#mapping()} fills the parameters.
      *
      * @param path a folder, or a file of weights in a folder
@@ -50,16 +53,16 @@ public final class ModelFolder {
      *     message is one line
      */
     public static LanguageModel build(Path path) {
-        return build(path, _ -> {});
+        return build(path, Device.CPU, _ -> {});
     }
 
     /**
-     * As {@link #build(Path)}.
+     * As {@link #build(Path)}, on a device.
      *
      * @param need receives the bytes of the float32 parameters, without norms and biases, before memory is allocated;
      *     may throw {@link IllegalArgumentException} with one line
      */
-    public static LanguageModel build(Path path, DoubleConsumer need) {
+    public static LanguageModel build(Path path, Device device, DoubleConsumer need) {
         Libtorch.load();
         if (!Files.exists(path)) {
             throw new CheckpointException(path + " does not exist. Give the folder of a model, or a file of weights.");
@@ -70,12 +73,12 @@ public final class ModelFolder {
         try {
             if (Files.exists(config, LinkOption.NOFOLLOW_LINKS)) {
                 String json = UserFile.text(config, MAX_CONFIG_BYTES);
-                LanguageModel model = build(JsonObject.parse(config.toString(), json), need);
+                LanguageModel model = build(JsonObject.parse(config.toString(), json), device, need);
                 model.keepConfigJson(json);
                 return model;
             }
             if (Files.exists(metaConfig, LinkOption.NOFOLLOW_LINKS)) {
-                return buildMeta(JsonObject.read(metaConfig), path, need);
+                return buildMeta(JsonObject.read(metaConfig), path, device, need);
             }
         } catch (IOException e) {
             throw new CheckpointException(
@@ -139,23 +142,23 @@ public final class ModelFolder {
         }
     }
 
-    private static LanguageModel build(JsonObject config, DoubleConsumer need) {
+    private static LanguageModel build(JsonObject config, Device device, DoubleConsumer need) {
         String type = config.text("model_type").orElse("none").toLowerCase(Locale.ROOT);
         LanguageModel model = switch (type) {
             case "bert" -> {
                 BertConfig sizes = BertConfig.of(config);
                 need.accept(sizes.parameterBytes());
-                yield new Bert(sizes);
+                yield new Bert(sizes, device);
             }
             case "gpt2" -> {
                 Gpt2Config sizes = Gpt2Config.of(config);
                 need.accept(sizes.parameterBytes());
-                yield new Gpt2(sizes);
+                yield new Gpt2(sizes, ExpertLayers.NONE, ModuleWrapper.NONE, device);
             }
             case "llama" -> {
                 LlamaConfig sizes = LlamaConfig.of(config);
                 need.accept(sizes.parameterBytes());
-                yield new Llama(sizes);
+                yield new Llama(sizes, ExpertLayers.NONE, ModuleWrapper.NONE, device);
             }
             default ->
                 throw new IllegalArgumentException(
@@ -170,12 +173,12 @@ public final class ModelFolder {
         return model;
     }
 
-    private static LanguageModel buildMeta(JsonObject params, Path path, DoubleConsumer need) {
+    private static LanguageModel buildMeta(JsonObject params, Path path, Device device, DoubleConsumer need) {
         try (WeightFiles files = WeightFiles.open(path)) {
             LlamaConfig sizes = LlamaConfig.ofMeta(
                     params, rows(files, "tok_embeddings.weight"), rows(files, "layers.0.feed_forward.w1.weight"));
             need.accept(sizes.parameterBytes());
-            Llama model = new Llama(sizes);
+            Llama model = new Llama(sizes, ExpertLayers.NONE, ModuleWrapper.NONE, device);
             model.addNotes(LlamaConfig.notesOfMeta(params));
             return model;
         }

@@ -16,6 +16,7 @@ class ModelsArchitectureTest {
             .dependOnClassesThat()
             .resideOutsideOfPackages(
                     "io.jrun.models..",
+                    "io.jrun.comm", // values such as Device
                     "io.jrun.comm.file",
                     "io.jrun.train..",
                     "org.bytedeco..",

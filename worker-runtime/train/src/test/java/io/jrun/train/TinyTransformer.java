@@ -1,5 +1,6 @@
 package io.jrun.train;
 
+import io.jrun.comm.Device;
 import io.jrun.train.layer.AttentionLayer;
 import io.jrun.train.layer.CompositeModule;
 import io.jrun.train.layer.DropoutLayer;
@@ -89,7 +90,7 @@ public final class TinyTransformer extends CompositeModule {
 
     /** Mean cross entropy. */
     public Tensor loss(Tensor tokens_BS, Tensor next_BS) {
-        Tensor x = tokens.forward(tokens_BS).add(places.forward(positions.of(tokens_BS.size(1))));
+        Tensor x = tokens.forward(tokens_BS).add(places.forward(positions.of(tokens_BS.size(1), tokens_BS)));
         return loss.mean(tokens.logits(norm.forward(second.apply(first.apply(x)))), next_BS);
     }
 
@@ -119,7 +120,7 @@ public final class TinyTransformer extends CompositeModule {
 
     private static final class GroupedBlock extends CompositeModule {
         private final AttentionLayer attention = add("attention", new AttentionLayer(WIDTH / HEADS));
-        private final Norm attentionNorm = add("attentionnorm", Norm.rootMeanSquare(WIDTH, 1e-5));
+        private final Norm attentionNorm = add("attentionnorm", Norm.rootMeanSquare(WIDTH, 1e-5, Device.CPU));
         private final LinearLayer query = add("query", new LinearLayer(WIDTH, WIDTH, true));
         private final LinearLayer key;
         private final LinearLayer value;

@@ -13,6 +13,7 @@ import io.jrun.train.optim.LearningRateSchedule;
 import io.jrun.train.optim.ParameterGroup;
 import io.jrun.train.precision.Autocast;
 import io.jrun.train.tensor.ModuleTensors;
+import io.jrun.train.tensor.TensorMemory;
 import java.util.Collection;
 import java.util.List;
 import java.util.Map;
@@ -136,7 +137,7 @@ final class GptSteps {
         if (setting.precision() != Precision.BF16) {
             return model.loss(x, y);
         }
-        try (Autocast _ = Autocast.cuda(torch.ScalarType.BFloat16)) {
+        try (Autocast _ = Autocast.on(TensorMemory.device(x), torch.ScalarType.BFloat16)) {
             return model.loss(x, y);
         }
     }

@@ -6,6 +6,7 @@ import io.jrun.comm.file.FileError;
 import io.jrun.comm.file.OutputFile;
 import io.jrun.comm.file.UserFile;
 import io.jrun.examples.data.TokenCorpus;
+import io.jrun.examples.device.DeviceOptions;
 import io.jrun.examples.options.InvalidArgumentException;
 import io.jrun.examples.options.MemoryNeed;
 import io.jrun.examples.options.RankAgreement;
@@ -19,8 +20,10 @@ import io.jrun.train.data.DataLoader;
 import io.jrun.train.data.DataLoaderOptions;
 import io.jrun.train.ddp.DistributedDataParallel;
 import io.jrun.train.ddp.Step;
+import io.jrun.train.device.DeviceCopies;
 import io.jrun.train.mesh.ReplicaCheck;
 import io.jrun.train.mesh.ReplicaException;
+import io.jrun.train.tensor.DeviceTensors;
 import io.jrun.train.tensor.ModuleTensors;
 import io.jrun.train.token.TokenBatch;
 import io.jrun.train.token.Tokenizer;
@@ -93,12 +96,15 @@ public final class Finetune {
     }
 
     static void run(FinetuneOptions options, World world) {
+        DeviceOptions on = options.device().choose(world, note -> RankAgreement.printOnce(world, note));
         LanguageModel model;
         Optional<Lora> lora;
         long bytesRead;
         try {
             model = ModelFolder.build(
-                    options.model(), bytes -> MemoryNeed.check("the parameters of " + options.model(), bytes, world));
+                    options.model(),
+                    on.device(),
+                    bytes -> MemoryNeed.check("the parameters of " + options.model(), bytes, world));
             bytesRead = WeightLoader.load(model, options.model(), model.mapping(), world, options.readers());
             lora = lora(options, model);
         } catch (CheckpointException e) {
@@ -143,8 +149,8 @@ public final class Finetune {
                     + (model.vocabulary() - 1));
         }
         try (NoGradGuard _ = new NoGradGuard()) {
-            Tensor logits_SV =
-                    model.forward(Tensor.create(tokens, 1, tokens.length)).select(0, 0);
+            Tensor logits_SV = model.forward(DeviceTensors.of(model.device(), tokens, 1, tokens.length))
+                    .select(0, 0);
             if (model.isCausal()) {
                 return array(logits_SV.select(0, -1));
             }
@@ -158,7 +164,7 @@ public final class Finetune {
 
     private static String array(Tensor logits_V) {
         float[] values = new float[Math.toIntExact(logits_V.numel())];
-        logits_V.contiguous().data_ptr_float().get(values);
+        logits_V.cpu().contiguous().data_ptr_float().get(values);
         StringJoiner numbers = new StringJoiner(",", "[", "]");
         for (float value : values) {
             numbers.add(Float.toString(value));
@@ -187,8 +193,11 @@ public final class Finetune {
                 throw new InvalidArgumentException("the tokenizer of " + corpus + " has " + corpus.vocabulary()
                         + " tokens, the model has " + model.vocabulary() + ". Give the tokenizer of the model.");
             }
-            BatchLoss loss = model.isCausal() ? nextTokens(model) : hiddenTokens(options, model, corpus, world);
-            try (DataLoader<long[]> loader = DataLoader.of(corpus.all(context), world.group(), loading)) {
+            try (DataLoader<long[]> loader = DataLoader.of(corpus.all(context), world.group(), loading);
+                    DeviceCopies copies = DeviceCopies.to(model.device())) {
+                BatchLoss loss = model.isCausal()
+                        ? nextTokens(model, copies)
+                        : hiddenTokens(options, model, corpus, world, copies);
                 train(options, model, lora, loader, loss, world);
             }
         }
@@ -203,15 +212,15 @@ public final class Finetune {
         }
     }
 
-    private static BatchLoss nextTokens(LanguageModel model) {
+    private static BatchLoss nextTokens(LanguageModel model, DeviceCopies copies) {
         return (windows, _) -> {
-            TokenBatch batch = TokenBatch.of(windows);
+            TokenBatch batch = TokenBatch.of(windows).copied(copies);
             return model.loss(batch.inputs(), batch.targets());
         };
     }
 
     private static BatchLoss hiddenTokens(
-            FinetuneOptions options, LanguageModel model, TokenCorpus corpus, World world) {
+            FinetuneOptions options, LanguageModel model, TokenCorpus corpus, World world, DeviceCopies copies) {
         OptionalInt ofTokenizer = corpus.tokenizer().map(Tokenizer::maskToken).orElse(OptionalInt.empty());
         OptionalInt token = options.maskToken().isPresent() ? options.maskToken() : ofTokenizer;
         if (token.isEmpty() || token.getAsInt() >= model.vocabulary()) {
@@ -225,6 +234,7 @@ public final class Finetune {
             SplittableRandom random = new SplittableRandom(
                     new SplittableRandom(((long) options.seed() << 32) + step).nextLong() + world.rank());
             return MaskedTexts.of(windows, token.getAsInt(), corpus.vocabulary(), random)
+                    .copied(copies)
                     .loss(model);
         };
     }

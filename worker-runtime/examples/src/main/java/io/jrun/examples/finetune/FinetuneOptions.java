@@ -1,6 +1,7 @@
 package io.jrun.examples.finetune;
 
 import io.jrun.examples.data.DataOptions;
+import io.jrun.examples.device.DeviceOptions;
 import io.jrun.examples.options.CommandLineArguments;
 import io.jrun.examples.options.InvalidArgumentException;
 import io.jrun.models.tokenizer.Tokenizers;
@@ -17,6 +18,7 @@ import java.util.stream.Stream;
 /**
  * The command line of finetune.jar.
  *
+ * @param device where the ranks compute
  * @param tokens print the logits of these tokens; empty to train
  * @param context tokens of one text; 0 for the model's, at most 128
  * @param loraRank rank of new adapters; 0 for none
@@ -27,6 +29,7 @@ import java.util.stream.Stream;
  * @param checkReplicas steps between comparisons of the ranks' copies; 0 for none
  */
 record FinetuneOptions(
+        DeviceOptions device,
         Path model,
         List<Long> tokens,
         DataOptions data,
@@ -70,6 +73,9 @@ record FinetuneOptions(
               --batch=N              texts per rank and step  Default: 4.
               --context=N            tokens of one text  Default: the model's, at most 128.
               --lr=X                 learning rate of AdamW  Default: 0.0001.
+              --device=NAME          cpu, cuda (each rank uses its GPU), cuda:N, or auto (cuda if each rank can use a GPU,
+                                     else cpu)  Default: auto.
+              --tf32                 round the operands of float32 matrix products on a GPU to TF32  Default: float32.
               --seed=N               decides the order of the data and the adapters  Default: 1.
               --lora=RANK            freeze the model and train adapters of this rank
               --lora-alpha=X         the adapters' outputs are multiplied by X / RANK  Default: twice the rank.
@@ -104,8 +110,11 @@ record FinetuneOptions(
     static Optional<FinetuneOptions> parse(String[] args) {
         CommandLineArguments given = CommandLineArguments.parse(
                 args,
-                Stream.of(VALUED, DataOptions.VALUED).flatMap(List::stream).toList(),
-                List.of("--merge", "--help"));
+                Stream.of(VALUED, DeviceOptions.VALUED, DataOptions.VALUED)
+                        .flatMap(List::stream)
+                        .toList(),
+                Stream.concat(DeviceOptions.FLAGS.stream(), Stream.of("--merge", "--help"))
+                        .toList());
         return given.has("--help") ? Optional.empty() : Optional.of(of(given));
     }
 
@@ -115,6 +124,7 @@ record FinetuneOptions(
                 .orElseThrow(() -> new InvalidArgumentException("--model=PATH is missing. See --help."));
         int rank = given.number("--lora", 0, 1, 1 << 16);
         FinetuneOptions options = new FinetuneOptions(
+                DeviceOptions.of(given),
                 model,
                 given.text("--print-logits").map(FinetuneOptions::tokens).orElse(List.of()),
                 data(given, folder(model)),

@@ -1,6 +1,9 @@
 package io.jrun.examples.finetune;
 
+import io.jrun.comm.Device;
 import io.jrun.models.transformer.LanguageModel;
+import io.jrun.train.device.DeviceCopies;
+import io.jrun.train.tensor.DeviceTensors;
 import java.util.List;
 import java.util.SplittableRandom;
 import org.bytedeco.pytorch.Tensor;
@@ -47,7 +50,15 @@ record MaskedTexts(Tensor inputs_BS, Tensor places_N, Tensor hidden_N) {
             }
         }
         return new MaskedTexts(
-                Tensor.create(inputs, windows.size(), length), Tensor.create(places), Tensor.create(hidden));
+                DeviceTensors.of(Device.CPU, inputs, windows.size(), length),
+                DeviceTensors.of(Device.CPU, places, places.length),
+                DeviceTensors.of(Device.CPU, hidden, hidden.length));
+    }
+
+    /** The texts on the device of the copies. */
+    MaskedTexts copied(DeviceCopies copies) {
+        List<Tensor> tensors = copies.copy(List.of(inputs_BS, places_N, hidden_N));
+        return new MaskedTexts(tensors.get(0), tensors.get(1), tensors.get(2));
     }
 
     /** The first elements of a random order of 0 to {@code length - 1} (Fisher and Yates). */

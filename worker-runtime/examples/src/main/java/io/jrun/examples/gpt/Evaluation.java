@@ -1,6 +1,7 @@
 package io.jrun.examples.gpt;
 
 import io.jrun.comm.DataType;
+import io.jrun.comm.Device;
 import io.jrun.comm.ProcessGroup;
 import io.jrun.comm.ReduceOp;
 import io.jrun.comm.file.FileError;
@@ -8,6 +9,7 @@ import io.jrun.train.data.DataException;
 import io.jrun.train.data.DataLoader;
 import io.jrun.train.data.DataLoaderOptions;
 import io.jrun.train.data.Dataset;
+import io.jrun.train.device.DeviceCopies;
 import io.jrun.train.token.TokenBatch;
 import java.io.IOException;
 import java.lang.foreign.MemorySegment;
@@ -27,16 +29,19 @@ final class Evaluation {
     private Evaluation() {}
 
     /** Mean cross entropy in nats per token. A collective call: every rank gets the same result. */
-    static double heldOutLoss(ToDoubleFunction<TokenBatch> meanLoss, Dataset<long[]> windows, ProcessGroup group) {
+    static double heldOutLoss(
+            ToDoubleFunction<TokenBatch> meanLoss, Dataset<long[]> windows, ProcessGroup group, Device device) {
         double[] sumAndCount = new double[2];
         try (NoGradGuard _ = new NoGradGuard();
-                DataLoader<long[]> loader = DataLoader.of(windows, group, DataLoaderOptions.evaluation(BATCH))) {
+                DataLoader<long[]> loader = DataLoader.of(windows, group, DataLoaderOptions.evaluation(BATCH));
+                DeviceCopies copies = DeviceCopies.to(device)) {
             long passes = Math.ceilDiv(Math.ceilDiv(windows.size(), (long) group.size()), BATCH);
             Iterator<List<long[]>> parts = loader.epoch().iterator();
             for (long i = 0; i < passes; i++) {
                 List<long[]> part = parts.hasNext() ? parts.next() : List.of();
                 try (PointerScope _ = new PointerScope()) {
-                    TokenBatch batch = TokenBatch.of(part.isEmpty() ? List.of(windows.get(0)) : part);
+                    TokenBatch batch = TokenBatch.of(part.isEmpty() ? List.of(windows.get(0)) : part)
+                            .copied(copies);
                     sumAndCount[0] += meanLoss.applyAsDouble(batch) * part.size();
                     sumAndCount[1] += part.size();
                 }

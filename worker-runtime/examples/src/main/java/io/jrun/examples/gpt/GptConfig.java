@@ -1,5 +1,6 @@
 package io.jrun.examples.gpt;
 
+import io.jrun.comm.Device;
 import io.jrun.examples.options.CommandLineArguments;
 import io.jrun.examples.options.InvalidArgumentException;
 import io.jrun.models.gpt2.Gpt2;
@@ -109,11 +110,11 @@ record GptConfig(
         return new GptConfig(kind, layers, width, heads, keyHeads, context, isTied, newVocabulary, experts);
     }
 
-    /** The model, whose layers go to {@code wrapper} one at a time. */
-    LanguageModel build(ModuleWrapper wrapper) {
+    /** The model on a device, whose layers go to {@code wrapper} one at a time. */
+    LanguageModel build(ModuleWrapper wrapper, Device device) {
         return switch (kind) {
-            case GPT -> new Gpt2(gpt(), experts, wrapper);
-            case LLAMA -> new Llama(llama(), experts, wrapper);
+            case GPT -> new Gpt2(gpt(), experts, wrapper, device);
+            case LLAMA -> new Llama(llama(), experts, wrapper, device);
         };
     }
 

@@ -1,6 +1,7 @@
 package io.jrun.examples.gpt;
 
 import io.jrun.examples.data.DataOptions;
+import io.jrun.examples.device.DeviceOptions;
 import io.jrun.examples.options.CommandLineArguments;
 import io.jrun.examples.options.InvalidArgumentException;
 import io.jrun.examples.options.Processors;
@@ -12,6 +13,7 @@ import java.util.stream.Stream;
 /**
  * The command line of train.jar.
  *
+ * @param device where the ranks compute
  * @param data text or token files; without --data the JDK's own sources
  * @param expertRanks ranks that share the experts
  * @param microBatch sequences of one forward pass of a rank
@@ -20,6 +22,7 @@ import java.util.stream.Stream;
  * @param checkpoints where and when the training is saved
  */
 record GptOptions(
+        DeviceOptions device,
         DataOptions data,
         GptConfig model,
         int steps,
@@ -105,6 +108,9 @@ record GptOptions(
               --on-nonfinite=POLICY  stop or skip the step when the loss or a gradient is NaN or infinite  Default:
                                      no check.
               --seed=N               decides the initial values and the order of the data  Default: 1.
+              --device=NAME          cpu, cuda (each rank uses its GPU), cuda:N, or auto (cuda if each rank can use a GPU,
+                                     else cpu)  Default: auto.
+              --tf32                 round the operands of float32 matrix products on a GPU to TF32  Default: float32.
               --threads=N            threads per worker  Default: the number that jrun chose, else 1.
               --tiny                 defaults for a smoke test of a few seconds; other options still apply
             Sharing of the model (--pp x --dp x --shard x --cp x --tp is the number of ranks)
@@ -131,7 +137,7 @@ record GptOptions(
               --log-every=N          steps between progress lines  Default: 20.
               --tensorboard=DIR      write TensorBoard event files to DIR
               --peak-flops=X         floating point operations a second of one rank's device: reports MFU by PaLM's
-                                     formula
+                                     formula  Default: the peak of a known GPU; without one there is no MFU.
               --sample=N             print N tokens of generated text at the end  Default: 0.
               --checkpoint=LOCATION  save the training there: a folder, or s3://BUCKET/PREFIX
               --checkpoint-every=N   also save every N steps  Default: 0 (only at the end, and when jrun asks for it).
@@ -147,6 +153,7 @@ record GptOptions(
 
             Examples
               jrun --nproc-per-node=2 train.jar
+              jrun --nproc-per-node=gpu train.jar --device=cuda --precision=bf16 --optimizer=fused
               jrun --nproc-per-node=2 train.jar --shard=2 --model=llama --micro-batch=4 --global-batch=32
               jrun --nproc-per-node=4 train.jar --tp=2 --pp=2 --accumulate=4
               jrun --nproc-per-node=2 train.jar --data=book.txt --steps=1000 --checkpoint=out --resume --sample=500
@@ -163,6 +170,7 @@ record GptOptions(
                 args,
                 Stream.of(
                                 VALUED,
+                                DeviceOptions.VALUED,
                                 GptConfig.VALUED,
                                 ExpertArguments.VALUED,
                                 ParallelOptions.VALUED,
@@ -171,7 +179,7 @@ record GptOptions(
                                 CheckpointOptions.VALUED)
                         .flatMap(List::stream)
                         .toList(),
-                Stream.of(FLAGS, GptRecipe.FLAGS, ParallelOptions.FLAGS, CheckpointOptions.FLAGS)
+                Stream.of(FLAGS, DeviceOptions.FLAGS, GptRecipe.FLAGS, ParallelOptions.FLAGS, CheckpointOptions.FLAGS)
                         .flatMap(List::stream)
                         .toList());
         if (given.has("--help")) {
@@ -189,6 +197,7 @@ record GptOptions(
             throw new InvalidArgumentException("--uneven trains once on all of the text: give no --steps");
         }
         return Optional.of(new GptOptions(
+                DeviceOptions.of(given),
                 DataOptions.of(given, tiny ? 400_000 : 6_000_000),
                 model,
                 given.number("--steps", tiny ? 40 : 600, 0),
@@ -215,9 +224,14 @@ record GptOptions(
         return threads;
     }
 
+    /** The same on a device that the ranks have chosen. */
+    GptOptions withDevice(DeviceOptions chosen) {
+        return with(chosen, model, recipe, steps);
+    }
+
     /** The same for a model with another vocabulary. */
     GptOptions withVocabulary(int vocabulary) {
-        return with(model.withVocabulary(vocabulary), recipe, steps);
+        return with(device, model.withVocabulary(vocabulary), recipe, steps);
     }
 
     /**
@@ -228,16 +242,20 @@ record GptOptions(
      */
     GptOptions withAccumulation(int dataRanks) {
         return with(
-                model, recipe.withAccumulate(parallel.accumulate(dataRanks, microBatch, recipe.accumulate())), steps);
+                device,
+                model,
+                recipe.withAccumulate(parallel.accumulate(dataRanks, microBatch, recipe.accumulate())),
+                steps);
     }
 
     /** The same with another number of steps. */
     GptOptions withSteps(int newSteps) {
-        return with(model, recipe, newSteps);
+        return with(device, model, recipe, newSteps);
     }
 
-    private GptOptions with(GptConfig newModel, GptRecipe newRecipe, int newSteps) {
+    private GptOptions with(DeviceOptions newDevice, GptConfig newModel, GptRecipe newRecipe, int newSteps) {
         return new GptOptions(
+                newDevice,
                 data,
                 newModel,
                 newSteps,

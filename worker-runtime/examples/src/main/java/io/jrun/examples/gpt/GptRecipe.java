@@ -1,5 +1,6 @@
 package io.jrun.examples.gpt;
 
+import io.jrun.comm.Device;
 import io.jrun.examples.options.CommandLineArguments;
 import io.jrun.train.module.ModuleWrapper;
 import io.jrun.train.precision.Autocast;
@@ -59,12 +60,12 @@ record GptRecipe(
         F16,
         FP8;
 
-        /** Opens the scope of a forward pass. */
-        Autocast autocast() {
+        /** Opens the scope of a forward pass on a device. */
+        Autocast autocast(Device device) {
             return switch (this) {
-                case F32, FP8 -> Autocast.off(torch.DeviceType.CPU);
-                case BF16 -> Autocast.cpuBfloat16();
-                case F16 -> Autocast.cpuFloat16();
+                case F32, FP8 -> Autocast.off(device);
+                case BF16 -> Autocast.on(device, torch.ScalarType.BFloat16);
+                case F16 -> Autocast.on(device, torch.ScalarType.Half);
             };
         }
     }

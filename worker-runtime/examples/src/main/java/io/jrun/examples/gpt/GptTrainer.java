@@ -6,6 +6,7 @@ import io.jrun.comm.World;
 import io.jrun.models.transformer.LanguageModel;
 import io.jrun.train.checkpoint.sharded.SavedCheckpoint;
 import io.jrun.train.checkpoint.sharded.StateDict;
+import io.jrun.train.device.DeviceCopies;
 import io.jrun.train.mesh.DeviceMesh;
 import io.jrun.train.mesh.ReplicaCheck;
 import io.jrun.train.mesh.ShardedTensor;
@@ -13,8 +14,6 @@ import io.jrun.train.metrics.StepMetrics;
 import io.jrun.train.metrics.StepPhase;
 import io.jrun.train.precision.Autocast;
 import io.jrun.train.tensor.DeferredNumber;
-import io.jrun.train.tensor.ModuleTensors;
-import io.jrun.train.tensor.TensorMemory;
 import io.jrun.train.token.TokenBatch;
 import java.util.LinkedHashMap;
 import java.util.Map;
@@ -28,6 +27,7 @@ final class GptTrainer implements AutoCloseable {
     private final GptOptions options;
     private final GptRecipe recipe;
     private final int dataRanks;
+    private final DeviceCopies copies;
     private final FiniteSteps checks;
     private final TrainedModel model;
     private final @Nullable ParameterAverage average;
@@ -47,6 +47,8 @@ final class GptTrainer implements AutoCloseable {
         this.recipe = options.recipe();
         ProcessGroup group = ParallelOptions.gradientGroup(mesh);
         this.dataRanks = ParallelOptions.dataGroup(mesh).size();
+        Device device = options.device().device();
+        copies = DeviceCopies.to(device);
         checks = new FiniteSteps(recipe, options.parallel().sharesLayers() ? world.group() : group);
         model = TrainedModel.of(options, mesh, checks);
         if (model instanceof MeshModel pipeline) {
@@ -57,8 +59,6 @@ final class GptTrainer implements AutoCloseable {
                 : null;
         report = new TrainingReport(options, model.activeParameterCount(), world);
         meanLoss = new MeanLoss(group);
-        Device device = TensorMemory.device(
-                ModuleTensors.parameters(model.module()).values().iterator().next());
         numbers = device.isCpu() ? null : new DeviceNumbers(group, device);
         replicas = hasReplicas(options)
                 ? ReplicaCheck.of(mesh, locals(model.state().parameters()))
@@ -188,14 +188,14 @@ final class GptTrainer implements AutoCloseable {
 
     private TokenBatch read(Supplier<TokenBatch> batches) {
         try (var _ = report.metrics().phase(StepPhase.DATA)) {
-            return batches.get();
+            return batches.get().copied(copies);
         }
     }
 
     private Tensor loss(TokenBatch batch) {
         LanguageModel module = model.module();
         Tensor loss;
-        try (Autocast _ = recipe.precision().autocast()) {
+        try (Autocast _ = recipe.precision().autocast(options.device().device())) {
             loss = module.loss(batch.inputs(), batch.targets());
         }
         return recipe.accumulate() == 1 ? loss : loss.div(new Scalar((double) recipe.accumulate()));
@@ -302,6 +302,7 @@ final class GptTrainer implements AutoCloseable {
     @Override
     public void close() {
         report.close();
+        copies.close();
         model.close();
         checks.close();
         if (numbers != null) {

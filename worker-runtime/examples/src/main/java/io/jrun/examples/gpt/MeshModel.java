@@ -163,7 +163,8 @@ final class MeshModel implements TrainedModel {
         if (whole.isEmpty()) {
             return Optional.empty();
         }
-        LanguageModel alone = options.model().build(ModuleWrapper.NONE);
+        LanguageModel alone =
+                options.model().build(ModuleWrapper.NONE, options.device().device());
         options.recipe().parameters().convert(alone);
         ModelState.load(alone, whole);
         whole.values().forEach(Tensor::close);

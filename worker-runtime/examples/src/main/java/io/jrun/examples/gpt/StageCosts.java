@@ -6,12 +6,12 @@ import io.jrun.train.module.ModuleWrapper;
 import io.jrun.train.pipeline.LayerCosts;
 import io.jrun.train.pipeline.PipelineLayer;
 import io.jrun.train.pipeline.StageCut;
+import io.jrun.train.tensor.TensorMemory;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import org.bytedeco.javacpp.PointerScope;
 import org.bytedeco.pytorch.Tensor;
-import org.bytedeco.pytorch.TensorOptions;
 import org.bytedeco.pytorch.global.torch;
 
 /** The cut of a model into stages: by the number of layers, or by the measured cost of the layers. */
@@ -29,11 +29,13 @@ final class StageCosts {
     /** The costs of the embedding, of each block, and of the output layer with the loss. All blocks cost the same. */
     private static double[] costs(GptOptions options, int blocks, World world) {
         try (PointerScope _ = new PointerScope()) {
-            LanguageModel one = options.model().withOneLayer().build(ModuleWrapper.NONE);
+            LanguageModel one = options.model()
+                    .withOneLayer()
+                    .build(ModuleWrapper.NONE, options.device().device());
             options.recipe().parameters().convert(one);
             Tensor tokens = torch.zeros(
                     new long[] {options.microBatch(), options.model().context()},
-                    new TensorOptions(torch.ScalarType.Long));
+                    TensorMemory.options(options.device().device(), torch.ScalarType.Long));
             List<PipelineLayer> layers = new ArrayList<>(one.pipelineLayers());
             PipelineLayer head = layers.removeLast();
             layers.add(new PipelineLayer(

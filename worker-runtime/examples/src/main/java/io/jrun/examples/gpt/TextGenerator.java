@@ -1,6 +1,7 @@
 package io.jrun.examples.gpt;
 
 import io.jrun.models.transformer.LanguageModel;
+import io.jrun.train.tensor.DeviceTensors;
 import io.jrun.train.token.Tokenizer;
 import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
@@ -40,9 +41,11 @@ final class TextGenerator {
         for (int i = 0; i < seen; i++) {
             window[i] = text[at - seen + i];
         }
-        Tensor logits_V =
-                model.forward(Tensor.create(window, 1, seen)).select(0, 0).select(0, seen - 1L);
-        Tensor probabilities_V = torch.softmax(logits_V.div(new Scalar(TEMPERATURE)), 0);
+        Tensor logits_V = model.forward(DeviceTensors.of(model.device(), window, 1, seen))
+                .select(0, 0)
+                .select(0, seen - 1L);
+        Tensor probabilities_V =
+                torch.softmax(logits_V.div(new Scalar(TEMPERATURE)), 0).cpu();
         return (int) torch.multinomial(probabilities_V, 1, false, new GeneratorOptional(generator))
                 .item_long();
     }

@@ -74,7 +74,10 @@ public final class TrainGpt {
         if (prints) {
             expanded.notes().forEach(System.out::println);
         }
-        GptOptions options = parsed.get();
+        GptOptions given = parsed.get();
+        GptOptions options = given.withDevice(
+                given.device().choose(world, note -> RankAgreement.printOnce(world, "train: " + note)));
+        DeviceChecks.check(options);
         Libtorch.setThreads(options.threads() > 0 ? options.threads() : defaultThreads(world));
         train(options, world, prints ? Progress.onStdout() : Progress.SILENT);
     }
@@ -242,7 +245,8 @@ public final class TrainGpt {
     private static void evaluate(
             GptOptions options, TrainedModel model, TokenCorpus corpus, ProcessGroup group, Progress progress) {
         TokenDataset windows = corpus.heldOut(options.model().context());
-        double loss = Evaluation.heldOutLoss(model::evaluate, windows, group);
+        double loss = Evaluation.heldOutLoss(
+                model::evaluate, windows, group, options.device().device());
         if (group.groupRank() == 0) {
             String unit = corpus.isOfBytes() ? "byte" : "token";
             String text = String.format(Locale.ROOT, "held-out loss %.4f nats/%s", loss, unit);

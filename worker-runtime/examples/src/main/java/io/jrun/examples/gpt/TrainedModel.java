@@ -191,7 +191,9 @@ interface TrainedModel extends AutoCloseable {
         GptRecipe recipe = options.recipe();
         ModuleWrapper typed = recipe.parameters().around(values);
         LanguageModel model = options.model()
-                .build(wrapper.around(recipe.recompute().wrapper().around(typed)));
+                .build(
+                        wrapper.around(recipe.recompute().wrapper().around(typed)),
+                        options.device().device());
         values.fillRest(model);
         recipe.parameters().convert(model);
         return model;

@@ -21,13 +21,16 @@ import org.jspecify.annotations.Nullable;
 final class TrainingReport implements AutoCloseable {
     private final StepMetrics metrics;
     private final double peakFlops;
+    private final Optional<String> peakNote;
     private final ModelFlops flops;
     private final @Nullable TensorBoardWriter tensorBoard;
 
     TrainingReport(GptOptions options, long parameters, World world) {
         GptConfig config = options.model();
         metrics = new StepMetrics(options.steps(), world.metrics()::report);
-        peakFlops = options.recipe().peakFlops() * world.size();
+        PeakOfDevice peak = PeakOfDevice.of(options);
+        peakFlops = peak.flops() * world.size();
+        peakNote = peak.note();
         flops = ModelFlops.palm(parameters, config.layers(), config.width(), config.context());
         tensorBoard = world.rank() == 0
                 ? options.recipe().tensorBoard().map(TrainingReport::open).orElse(null)
@@ -54,7 +57,7 @@ final class TrainingReport implements AutoCloseable {
         return metrics;
     }
 
-    /** The formula of MFU in words; empty without {@code --peak-flops}. */
+    /** The formula of MFU in words, or why a GPU has no MFU; empty on a CPU without {@code --peak-flops}. */
     Optional<String> utilisationFormula() {
         return peakFlops > 0
                 ? Optional.of(String.format(
@@ -63,7 +66,7 @@ final class TrainingReport implements AutoCloseable {
                         flops.perToken(),
                         flops.formula(),
                         peakFlops))
-                : Optional.empty();
+                : peakNote;
     }
 
     /** Reports the steps since the last report. */

@@ -6,6 +6,7 @@ import io.jrun.comm.ReduceOp;
 import io.jrun.train.checkpoint.sharded.ShardedState;
 import io.jrun.train.mesh.MeshAxis;
 import io.jrun.train.mesh.ShardedTensor;
+import io.jrun.train.tensor.DeviceTensors;
 import io.jrun.train.tensor.ModuleTensors;
 import io.jrun.train.tensor.TensorCollectives;
 import io.jrun.train.tensor.TensorMemory;
@@ -87,7 +88,8 @@ final class WholeParameters {
     }
 
     private static Tensor empty(ShardedTensor parameter) {
-        try (TensorOptions options = new TensorOptions(parameter.local().scalar_type());
+        try (TensorOptions options = DeviceTensors.optionsLike(
+                        parameter.local(), parameter.local().scalar_type());
                 MemoryFormatOptional layout = new MemoryFormatOptional()) {
             long[] sizes =
                     parameter.globalShape().stream().mapToLong(Long::longValue).toArray();

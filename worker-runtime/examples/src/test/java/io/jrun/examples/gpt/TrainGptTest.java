@@ -307,7 +307,8 @@ class TrainGptTest {
                                     batch -> model.loss(batch.inputs(), batch.targets())
                                             .item_double(),
                                     windows,
-                                    world.group()));
+                                    world.group(),
+                                    world.device()));
                 }
             });
         }

@@ -1,5 +1,6 @@
 package io.jrun.models.bert;
 
+import io.jrun.comm.Device;
 import io.jrun.models.transformer.LanguageModel;
 import io.jrun.models.transformer.Projection;
 import io.jrun.train.layer.CompositeModule;
@@ -8,6 +9,7 @@ import io.jrun.train.layer.ModuleSequence;
 import io.jrun.train.layer.Norm;
 import io.jrun.train.layer.TokenEmbedding;
 import io.jrun.train.pipeline.PipelineLayer;
+import io.jrun.train.tensor.DeviceTensors;
 import io.jrun.train.tensor.TensorMemory;
 import io.jrun.train.tensorparallel.ParallelStyle;
 import io.jrun.train.weights.NameMapping;
@@ -15,9 +17,7 @@ import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import org.bytedeco.pytorch.Scalar;
 import org.bytedeco.pytorch.Tensor;
-import org.bytedeco.pytorch.TensorOptions;
 import org.bytedeco.pytorch.global.torch;
 import org.jspecify.annotations.Nullable;
 
@@ -42,28 +42,37 @@ public final class Bert extends LanguageModel {
     private final CompositeModule predictions;
     private @Nullable Projection decoder;
 
-    /** A model whose parameters are zero. */
+    /** A model on the CPU whose parameters are zero. */
     public Bert(BertConfig config) {
+        this(config, Device.CPU);
+    }
+
+    /** A model on a device whose parameters are zero. */
+    public Bert(BertConfig config, Device device) {
         this.config = config;
         long width = config.width();
         CompositeModule bert = add("bert", new CompositeModule());
         CompositeModule embeddings = bert.add("embeddings", new CompositeModule());
-        words = embeddings.add("word_embeddings", new TokenEmbedding(config.vocabulary(), width));
-        positions = embeddings.add("position_embeddings", new TokenEmbedding(config.context(), width));
-        segments = embeddings.add("token_type_embeddings", new TokenEmbedding(config.segments(), width));
-        embeddingNorm = embeddings.add("LayerNorm", Norm.layer(width, config.epsilon()));
+        words = embeddings.add("word_embeddings", new TokenEmbedding(config.vocabulary(), width, device));
+        positions = embeddings.add("position_embeddings", new TokenEmbedding(config.context(), width, device));
+        segments = embeddings.add("token_type_embeddings", new TokenEmbedding(config.segments(), width, device));
+        embeddingNorm = embeddings.add("LayerNorm", Norm.layer(width, config.epsilon(), device));
         layers = bert.add("encoder", new CompositeModule())
-                .add("layer", new ModuleSequence<>(config.layers(), () -> new BertLayer(config)));
+                .add("layer", new ModuleSequence<>(config.layers(), () -> new BertLayer(config, device)));
         predictions = add("cls", new CompositeModule()).add("predictions", new CompositeModule());
-        headBias = TensorMemory.own(predictions.register_parameter("bias", torch.zeros(config.vocabulary())));
+        headBias = TensorMemory.own(
+                predictions.register_parameter("bias", DeviceTensors.zeros(device, config.vocabulary())));
         CompositeModule transform = predictions.add("transform", new CompositeModule());
-        headProjection = transform.add("dense", new Projection(width, width, true, Layout.LINEAR));
-        headNorm = transform.add("LayerNorm", Norm.layer(width, config.epsilon()));
+        headProjection = transform.add("dense", new Projection(width, width, true, Layout.LINEAR, device));
+        headNorm = transform.add("LayerNorm", Norm.layer(width, config.epsilon(), device));
         decoder = config.isTied() ? null : addDecoder();
     }
 
     private Projection addDecoder() {
-        return predictions.add("decoder", new Projection(config.width(), config.vocabulary(), false, Layout.LINEAR));
+        return predictions.add(
+                "decoder",
+                new Projection(
+                        config.width(), config.vocabulary(), false, Layout.LINEAR, TensorMemory.device(headBias)));
     }
 
     @Override
@@ -76,10 +85,9 @@ public final class Bert extends LanguageModel {
     }
 
     private Tensor embed(Tensor tokens_BS) {
-        TensorOptions whole = new TensorOptions(torch.ScalarType.Long);
         return embeddingNorm.forward(words.forward(tokens_BS)
                 .add(segments.forward(torch.zeros_like(tokens_BS)))
-                .add(positions.forward(torch.arange(new Scalar(tokens_BS.size(1)), whole))));
+                .add(positions.forward(DeviceTensors.range(tokens_BS.size(1), tokens_BS))));
     }
 
     private Tensor logits(Tensor x_BSD) {

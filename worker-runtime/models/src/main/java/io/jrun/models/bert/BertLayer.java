@@ -1,5 +1,6 @@
 package io.jrun.models.bert;
 
+import io.jrun.comm.Device;
 import io.jrun.models.transformer.Activation;
 import io.jrun.models.transformer.Projection;
 import io.jrun.train.layer.AttentionLayer;
@@ -23,26 +24,27 @@ final class BertLayer extends CompositeModule {
     private final Norm feedForwardNorm;
     private final Activation activation;
 
-    BertLayer(BertConfig config) {
+    BertLayer(BertConfig config, Device device) {
         long width = config.width();
         activation = config.activation();
         attend = add("attend", new AttentionLayer(width / config.heads()));
         CompositeModule attention = add("attention", new CompositeModule());
         CompositeModule self = attention.add("self", new CompositeModule());
-        query = self.add("query", projection(width, width));
-        key = self.add("key", projection(width, width));
-        value = self.add("value", projection(width, width));
+        query = self.add("query", projection(width, width, device));
+        key = self.add("key", projection(width, width, device));
+        value = self.add("value", projection(width, width, device));
         CompositeModule out = attention.add("output", new CompositeModule());
-        attentionOut = out.add("dense", projection(width, width));
-        attentionNorm = out.add("LayerNorm", Norm.layer(width, config.epsilon()));
-        feedForwardIn = add("intermediate", new CompositeModule()).add("dense", projection(width, config.inner()));
+        attentionOut = out.add("dense", projection(width, width, device));
+        attentionNorm = out.add("LayerNorm", Norm.layer(width, config.epsilon(), device));
+        feedForwardIn =
+                add("intermediate", new CompositeModule()).add("dense", projection(width, config.inner(), device));
         CompositeModule output = add("output", new CompositeModule());
-        feedForwardOut = output.add("dense", projection(config.inner(), width));
-        feedForwardNorm = output.add("LayerNorm", Norm.layer(width, config.epsilon()));
+        feedForwardOut = output.add("dense", projection(config.inner(), width, device));
+        feedForwardNorm = output.add("LayerNorm", Norm.layer(width, config.epsilon(), device));
     }
 
-    private static Projection projection(long inputs, long outputs) {
-        return new Projection(inputs, outputs, true, Layout.LINEAR);
+    private static Projection projection(long inputs, long outputs, Device device) {
+        return new Projection(inputs, outputs, true, Layout.LINEAR, device);
     }
 
     Tensor forward(Tensor x_BSD) {

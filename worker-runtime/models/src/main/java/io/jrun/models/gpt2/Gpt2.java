@@ -1,5 +1,6 @@
 package io.jrun.models.gpt2;
 
+import io.jrun.comm.Device;
 import io.jrun.models.transformer.Activation;
 import io.jrun.models.transformer.DecoderStack;
 import io.jrun.models.transformer.ExpertLayers;
@@ -15,6 +16,7 @@ import io.jrun.train.layer.SequencePositions;
 import io.jrun.train.layer.TokenEmbedding;
 import io.jrun.train.module.ModuleWrapper;
 import io.jrun.train.pipeline.PipelineLayer;
+import io.jrun.train.tensor.TensorMemory;
 import io.jrun.train.tensorparallel.ParallelStyle;
 import io.jrun.train.weights.NameMapping;
 import java.util.ArrayList;
@@ -41,37 +43,47 @@ public final class Gpt2 extends LanguageModel {
     private final SequencePositions places = add("places", new SequencePositions());
     private DecoderStack stack;
 
-    /** A model whose parameters are zero. */
+    /** A model on the CPU whose parameters are zero. */
     public Gpt2(Gpt2Config config) {
         this(config, ModuleWrapper.NONE);
     }
 
-    /** A model whose parameters are zero, except for the values that {@code wrapper} gives its blocks. */
+    /** A model on the CPU whose parameters are zero, except for the values that {@code wrapper} gives its blocks. */
     public Gpt2(Gpt2Config config, ModuleWrapper wrapper) {
-        this(config, ExpertLayers.NONE, wrapper);
+        this(config, ExpertLayers.NONE, wrapper, Device.CPU);
     }
 
-    /** As {@link #Gpt2(Gpt2Config, ModuleWrapper)}, with experts in some blocks. */
-    public Gpt2(Gpt2Config config, ExpertLayers experts, ModuleWrapper wrapper) {
+    /** As {@link #Gpt2(Gpt2Config, ModuleWrapper)}, with experts in some blocks, and on a device. */
+    public Gpt2(Gpt2Config config, ExpertLayers experts, ModuleWrapper wrapper, Device device) {
         this.config = config;
         this.experts = experts;
         CompositeModule transformer = add("transformer", new CompositeModule());
-        tokens = transformer.add("wte", new TokenEmbedding(config.vocabulary(), config.width()));
-        positions = transformer.add("wpe", new TokenEmbedding(config.context(), config.width()));
+        tokens = transformer.add("wte", new TokenEmbedding(config.vocabulary(), config.width(), device));
+        positions = transformer.add("wpe", new TokenEmbedding(config.context(), config.width(), device));
         List<UnaryOperator<Tensor>> blocks = new ArrayList<>();
         transformer.add(
                 "h",
                 new ModuleSequence<>(
                         config.layers(),
                         () -> new Block(
-                                config, blocks.size(), experts.isAt(blocks.size()) ? experts : ExpertLayers.NONE),
+                                config,
+                                blocks.size(),
+                                experts.isAt(blocks.size()) ? experts : ExpertLayers.NONE,
+                                device),
                         (name, block) -> blocks.add(wrapper.wrap("transformer.h." + name, block, block::forward))));
-        Norm norm = transformer.add("ln_f", Norm.layer(config.width(), config.epsilon()));
+        Norm norm = transformer.add("ln_f", Norm.layer(config.width(), config.epsilon(), device));
         stack = new DecoderStack(this::embed, blocks, norm, tokens, config.isTied() ? null : addHead());
     }
 
     private Projection addHead() {
-        return add(PARTS.head(), new Projection(config.width(), config.vocabulary(), false, Layout.LINEAR));
+        return add(
+                PARTS.head(),
+                new Projection(
+                        config.width(),
+                        config.vocabulary(),
+                        false,
+                        Layout.LINEAR,
+                        TensorMemory.device(tokens.weight())));
     }
 
     @Override
@@ -80,7 +92,7 @@ public final class Gpt2 extends LanguageModel {
     }
 
     private Tensor embed(Tensor tokens_BS) {
-        return tokens.forward(tokens_BS).add(positions.forward(places.of(tokens_BS.size(1))));
+        return tokens.forward(tokens_BS).add(positions.forward(places.of(tokens_BS.size(1), tokens_BS)));
     }
 
     @Override
@@ -153,17 +165,17 @@ public final class Gpt2 extends LanguageModel {
         private final Norm feedForwardNorm;
         private final UnaryOperator<Tensor> feedForward;
 
-        Block(Gpt2Config config, long number, ExpertLayers experts) {
+        Block(Gpt2Config config, long number, ExpertLayers experts, Device device) {
             long width = config.width();
             attend = add("attend", new AttentionLayer(width / config.heads(), config.queryFactor(number)));
-            attentionNorm = add("ln_1", Norm.layer(width, config.epsilon()));
+            attentionNorm = add("ln_1", Norm.layer(width, config.epsilon(), device));
             CompositeModule attention = add("attn", new CompositeModule());
-            queriesKeysValues = attention.add("c_attn", new Projection(width, 3 * width, true, Layout.CONV1D));
-            attentionOut = attention.add("c_proj", new Projection(width, width, true, Layout.CONV1D));
-            feedForwardNorm = add("ln_2", Norm.layer(width, config.epsilon()));
+            queriesKeysValues = attention.add("c_attn", new Projection(width, 3 * width, true, Layout.CONV1D, device));
+            attentionOut = attention.add("c_proj", new Projection(width, width, true, Layout.CONV1D, device));
+            feedForwardNorm = add("ln_2", Norm.layer(width, config.epsilon(), device));
             feedForward = experts.equals(ExpertLayers.NONE)
-                    ? add("mlp", new FeedForward(config))::forward
-                    : add("mlp", experts.layer(ExpertNetwork.Kind.GELU, width, config.inner()))::forward;
+                    ? add("mlp", new FeedForward(config, device))::forward
+                    : add("mlp", experts.layer(ExpertNetwork.Kind.GELU, width, config.inner(), device))::forward;
         }
 
         Tensor forward(Tensor x_BSD) {
@@ -179,10 +191,10 @@ public final class Gpt2 extends LanguageModel {
         private final Projection out;
         private final Activation activation;
 
-        FeedForward(Gpt2Config config) {
+        FeedForward(Gpt2Config config, Device device) {
             activation = config.activation();
-            in = add("c_fc", new Projection(config.width(), config.inner(), true, Layout.CONV1D));
-            out = add("c_proj", new Projection(config.inner(), config.width(), true, Layout.CONV1D));
+            in = add("c_fc", new Projection(config.width(), config.inner(), true, Layout.CONV1D, device));
+            out = add("c_proj", new Projection(config.inner(), config.width(), true, Layout.CONV1D, device));
         }
 
         Tensor forward(Tensor x_BSD) {

@@ -1,5 +1,6 @@
 package io.jrun.models.llama;
 
+import io.jrun.comm.Device;
 import io.jrun.models.transformer.DecoderStack;
 import io.jrun.models.transformer.ExpertLayers;
 import io.jrun.models.transformer.LanguageModel;
@@ -40,39 +41,47 @@ public final class Llama extends LanguageModel {
 
     private LlamaConfig config;
     private final ExpertLayers experts;
+    private final TokenEmbedding tokens;
     private final SequencePositions positions = add("positions", new SequencePositions());
     private DecoderStack stack;
 
-    /** A model whose parameters are zero. */
+    /** A model on the CPU whose parameters are zero. */
     public Llama(LlamaConfig config) {
         this(config, ModuleWrapper.NONE);
     }
 
-    /** A model whose parameters are zero, except for the values that {@code wrapper} gives its layers. */
+    /** A model on the CPU whose parameters are zero, except for the values that {@code wrapper} gives its layers. */
     public Llama(LlamaConfig config, ModuleWrapper wrapper) {
-        this(config, ExpertLayers.NONE, wrapper);
+        this(config, ExpertLayers.NONE, wrapper, Device.CPU);
     }
 
-    /** As {@link #Llama(LlamaConfig, ModuleWrapper)}, with experts in some layers. */
-    public Llama(LlamaConfig config, ExpertLayers experts, ModuleWrapper wrapper) {
+    /** As {@link #Llama(LlamaConfig, ModuleWrapper)}, with experts in some layers, and on a device. */
+    public Llama(LlamaConfig config, ExpertLayers experts, ModuleWrapper wrapper, Device device) {
         this.config = config;
         this.experts = experts;
         CompositeModule model = add("model", new CompositeModule());
-        TokenEmbedding tokens = model.add("embed_tokens", new TokenEmbedding(config.vocabulary(), config.width()));
+        tokens = model.add("embed_tokens", new TokenEmbedding(config.vocabulary(), config.width(), device));
         List<UnaryOperator<Tensor>> layers = new ArrayList<>();
         model.add(
                 "layers",
                 new ModuleSequence<>(
                         config.layers(),
                         () -> new LlamaLayer(
-                                config, experts.isAt(layers.size()) ? experts : ExpertLayers.NONE, positions),
+                                config, experts.isAt(layers.size()) ? experts : ExpertLayers.NONE, positions, device),
                         (name, layer) -> layers.add(wrapper.wrap("model.layers." + name, layer, layer::forward))));
-        Norm norm = model.add("norm", Norm.rootMeanSquare(config.width(), config.epsilon()));
+        Norm norm = model.add("norm", Norm.rootMeanSquare(config.width(), config.epsilon(), device));
         stack = new DecoderStack(tokens::forward, layers, norm, tokens, config.isTied() ? null : addHead());
     }
 
     private Projection addHead() {
-        return add(PARTS.head(), new Projection(config.width(), config.vocabulary(), false, Layout.LINEAR));
+        return add(
+                PARTS.head(),
+                new Projection(
+                        config.width(),
+                        config.vocabulary(),
+                        false,
+                        Layout.LINEAR,
+                        TensorMemory.device(tokens.weight())));
     }
 
     @Override

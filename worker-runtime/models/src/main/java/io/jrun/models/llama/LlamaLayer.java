@@ -1,5 +1,6 @@
 package io.jrun.models.llama;
 
+import io.jrun.comm.Device;
 import io.jrun.models.transformer.Activation;
 import io.jrun.models.transformer.ExpertLayers;
 import io.jrun.models.transformer.Projection;
@@ -28,7 +29,7 @@ final class LlamaLayer extends CompositeModule {
     private final Norm feedForwardNorm;
     private final UnaryOperator<Tensor> feedForward;
 
-    LlamaLayer(LlamaConfig config, ExpertLayers experts, SequencePositions positions) {
+    LlamaLayer(LlamaConfig config, ExpertLayers experts, SequencePositions positions, Device device) {
         this.positions = positions;
         rotary = config.rotary();
         attend = add("attend", new AttentionLayer(config.headWidth()));
@@ -36,23 +37,23 @@ final class LlamaLayer extends CompositeModule {
         long queryWidth = config.heads() * config.headWidth();
         long keyWidth = config.keyHeads() * config.headWidth();
         boolean hasBias = config.hasAttentionBias();
-        attentionNorm = add("input_layernorm", Norm.rootMeanSquare(width, config.epsilon()));
+        attentionNorm = add("input_layernorm", Norm.rootMeanSquare(width, config.epsilon(), device));
         CompositeModule attention = add("self_attn", new CompositeModule());
-        query = attention.add("q_proj", new Projection(width, queryWidth, hasBias, Layout.LINEAR));
-        key = attention.add("k_proj", new Projection(width, keyWidth, hasBias, Layout.LINEAR));
-        value = attention.add("v_proj", new Projection(width, keyWidth, hasBias, Layout.LINEAR));
-        attentionOut = attention.add("o_proj", new Projection(queryWidth, width, hasBias, Layout.LINEAR));
-        feedForwardNorm = add("post_attention_layernorm", Norm.rootMeanSquare(width, config.epsilon()));
+        query = attention.add("q_proj", new Projection(width, queryWidth, hasBias, Layout.LINEAR, device));
+        key = attention.add("k_proj", new Projection(width, keyWidth, hasBias, Layout.LINEAR, device));
+        value = attention.add("v_proj", new Projection(width, keyWidth, hasBias, Layout.LINEAR, device));
+        attentionOut = attention.add("o_proj", new Projection(queryWidth, width, hasBias, Layout.LINEAR, device));
+        feedForwardNorm = add("post_attention_layernorm", Norm.rootMeanSquare(width, config.epsilon(), device));
         feedForward = experts.equals(ExpertLayers.NONE)
-                ? add("mlp", new FeedForward(config))::forward
-                : add("mlp", experts.layer(ExpertNetwork.Kind.SWIGLU, width, config.inner()))::forward;
+                ? add("mlp", new FeedForward(config, device))::forward
+                : add("mlp", experts.layer(ExpertNetwork.Kind.SWIGLU, width, config.inner(), device))::forward;
     }
 
     Tensor forward(Tensor x_BSD) {
         Tensor normed = attentionNorm.forward(x_BSD);
         List<Tensor> qkv = LinearLayer.forwardAll(normed, List.of(query, key, value));
         Tensor queries = attend.split(qkv.get(0));
-        Tensor at = positions.of(queries.size(2));
+        Tensor at = positions.of(queries.size(2), queries);
         Tensor attended = attend.attend(
                 rotary.turn(queries, at), rotary.turn(attend.split(qkv.get(1)), at), attend.split(qkv.get(2)), true);
         Tensor y_BSD = x_BSD.add(attentionOut.forward(attended));
@@ -65,13 +66,13 @@ final class LlamaLayer extends CompositeModule {
         private final Projection down;
         private final Activation activation;
 
-        FeedForward(LlamaConfig config) {
+        FeedForward(LlamaConfig config, Device device) {
             long width = config.width();
             long inner = config.inner();
             boolean hasBias = config.hasFeedForwardBias();
-            gate = add("gate_proj", new Projection(width, inner, hasBias, Layout.LINEAR));
-            up = add("up_proj", new Projection(width, inner, hasBias, Layout.LINEAR));
-            down = add("down_proj", new Projection(inner, width, hasBias, Layout.LINEAR));
+            gate = add("gate_proj", new Projection(width, inner, hasBias, Layout.LINEAR, device));
+            up = add("up_proj", new Projection(width, inner, hasBias, Layout.LINEAR, device));
+            down = add("down_proj", new Projection(inner, width, hasBias, Layout.LINEAR, device));
             activation = config.activation();
         }
 

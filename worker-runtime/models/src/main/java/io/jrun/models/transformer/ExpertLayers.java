@@ -1,5 +1,6 @@
 package io.jrun.models.transformer;
 
+import io.jrun.comm.Device;
 import io.jrun.train.expert.ExpertNetwork;
 import io.jrun.train.expert.ExpertOptions;
 import io.jrun.train.expert.MixtureOfExperts;
@@ -19,9 +20,9 @@ public record ExpertLayers(int interval, ExpertOptions options) {
         return interval > 0 && (layer + 1) % interval == 0;
     }
 
-    /** A new layer of experts. */
-    public MixtureOfExperts layer(ExpertNetwork.Kind kind, long width, long inner) {
-        return new MixtureOfExperts(kind, width, inner, options);
+    /** A new layer of experts on a device. */
+    public MixtureOfExperts layer(ExpertNetwork.Kind kind, long width, long inner, Device device) {
+        return new MixtureOfExperts(kind, width, inner, options, device);
     }
 
     /** Throws {@link IllegalStateException} if a layer has experts. */

@@ -1,10 +1,12 @@
 package io.jrun.models.transformer;
 
+import io.jrun.comm.Device;
 import io.jrun.train.layer.CompositeModule;
 import io.jrun.train.layer.LinearLayer;
 import io.jrun.train.layer.TokenLoss;
 import io.jrun.train.pipeline.PipelineLayer;
 import io.jrun.train.tensor.ModuleTensors;
+import io.jrun.train.tensor.TensorMemory;
 import io.jrun.train.tensorparallel.ParallelStyle;
 import io.jrun.train.weights.NameMapping;
 import io.jrun.train.weights.PretrainedModule;
@@ -45,6 +47,12 @@ public abstract class LanguageModel extends CompositeModule implements Pretraine
      * @param tokens_BS token numbers of type Long, from 0 to V - 1; S at most the context of the model
      */
     public abstract Tensor forward(Tensor tokens_BS);
+
+    /** The device of the parameters. */
+    public final Device device() {
+        return TensorMemory.device(
+                ModuleTensors.parameters(this).values().iterator().next());
+    }
 
     /** Whether the output of a position depends only on this position and earlier positions. */
     public abstract boolean isCausal();

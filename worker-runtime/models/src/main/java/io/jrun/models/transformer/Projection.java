@@ -1,7 +1,9 @@
 package io.jrun.models.transformer;
 
+import io.jrun.comm.Device;
 import io.jrun.train.layer.LinearLayer;
 import io.jrun.train.layer.LowRankAdapter;
+import io.jrun.train.tensor.TensorMemory;
 import java.util.Optional;
 import org.bytedeco.pytorch.NoGradGuard;
 import org.bytedeco.pytorch.Scalar;
@@ -21,9 +23,9 @@ public final class Projection extends LinearLayer {
     private double scale;
     private boolean isMerged;
 
-    /** A map with zero parameters. */
-    public Projection(long inputs, long outputs, boolean hasBias, Layout layout) {
-        super(inputs, outputs, hasBias, layout);
+    /** A map with zero parameters on a device. */
+    public Projection(long inputs, long outputs, boolean hasBias, Layout layout, Device device) {
+        super(inputs, outputs, hasBias, layout, device);
     }
 
     /** The map of the last dimension. */
@@ -67,7 +69,7 @@ public final class Projection extends LinearLayer {
     }
 
     private LinearLayer map(long from, long to) {
-        LinearLayer map = new LinearLayer(from, to, false);
+        LinearLayer map = new LinearLayer(from, to, false, Layout.LINEAR, TensorMemory.device(weight()));
         map.to(weight().scalar_type(), false);
         return map;
     }

@@ -1,5 +1,10 @@
 package io.jrun.models.transformer;
 
+import io.jrun.comm.Device;
+import io.jrun.train.tensor.DeviceTensors;
+import io.jrun.train.tensor.TensorMemory;
+import java.util.HashMap;
+import java.util.Map;
 import java.util.Optional;
 import org.bytedeco.pytorch.Tensor;
 import org.bytedeco.pytorch.TensorVector;
@@ -8,13 +13,18 @@ import org.bytedeco.pytorch.global.torch;
 /**
  * Rotary position embedding (Su et al. 2021, RoFormer, 3.4.2). The embedding rotates pair i of a head at position p by
  * the angle p * theta^(-2i/E). Meta's and Hugging Face's files of the same model differ in the pairs, and in the order
- * of the rows of the query and key projections. Stateless.
- *
- * @param width E, the even width of a head
- * @param theta the base of the angles
- * @param scaling a change of the frequencies; empty for none
+ * of the rows of the query and key projections. The object keeps its frequencies on each device that it has seen: a copy
+ * from the host in each pass would let the host wait for a GPU. Confined to one thread at a time.
  */
-public record RotaryEmbedding(long width, double theta, Pairs pairs, Optional<RotaryScaling> scaling) {
+public final class RotaryEmbedding {
+    private final long width;
+    private final double theta;
+    private final Pairs pairs;
+    private final Optional<RotaryScaling> scaling;
+    private final Map<Place, Tensor> frequencies = new HashMap<>();
+
+    private record Place(Device device, torch.ScalarType type) {}
+
     /** The choice of the elements of a head that make a pair. */
     public enum Pairs {
         /** Element i and element i + E/2, as in Hugging Face's files. */
@@ -23,17 +33,28 @@ public record RotaryEmbedding(long width, double theta, Pairs pairs, Optional<Ro
         INTERLEAVED
     }
 
-    /** Checks the width. */
-    public RotaryEmbedding {
+    /**
+     * An embedding for heads of one width.
+     *
+     * @param width E, the even width of a head
+     * @param theta the base of the angles
+     * @param scaling a change of the frequencies; empty for none
+     */
+    public RotaryEmbedding(long width, double theta, Pairs pairs, Optional<RotaryScaling> scaling) {
         if (width % 2 != 0) {
             throw new IllegalArgumentException("the width of a head is " + width + ", expected an even number");
         }
+        this.width = width;
+        this.theta = theta;
+        this.pairs = pairs;
+        this.scaling = scaling;
     }
 
     /**
      * The turned vectors.
      *
-     * @param positions_S of type Long: the position of each vector in the whole sequence
+     * @param positions_S of type Long and on the device of the vectors: the position of each vector in the whole
+     *     sequence
      */
     public Tensor turn(Tensor x_BHSE, Tensor positions_S) {
         Tensor angles_Si = angles(positions_S, x_BHSE.scalar_type().intern());
@@ -61,11 +82,17 @@ public record RotaryEmbedding(long width, double theta, Pairs pairs, Optional<Ro
     /** In float64 for vectors of float64, else in float32. */
     private Tensor angles(Tensor positions_S, torch.ScalarType ofVectors) {
         torch.ScalarType type = ofVectors == torch.ScalarType.Double ? torch.ScalarType.Double : torch.ScalarType.Float;
-        double[] frequencies = new double[(int) width / 2];
-        for (int i = 0; i < frequencies.length; i++) {
+        Tensor frequencies_i =
+                frequencies.computeIfAbsent(new Place(TensorMemory.device(positions_S), type), this::frequencies);
+        return torch.outer(positions_S.to(type), frequencies_i);
+    }
+
+    private Tensor frequencies(Place place) {
+        double[] values = new double[(int) width / 2];
+        for (int i = 0; i < values.length; i++) {
             double frequency = StrictMath.pow(theta, -2.0 * i / width);
-            frequencies[i] = scaling.isPresent() ? scaling.get().scaled(frequency) : frequency;
+            values[i] = scaling.isPresent() ? scaling.get().scaled(frequency) : frequency;
         }
-        return torch.outer(positions_S.to(type), Tensor.create(frequencies).to(type));
+        return TensorMemory.own(DeviceTensors.of(place.device(), values).to(place.type()));
     }
 }

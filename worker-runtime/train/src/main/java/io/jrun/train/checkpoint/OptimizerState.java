@@ -12,6 +12,7 @@ import org.bytedeco.javacpp.PointerScope;
 import org.bytedeco.pytorch.ArchiveWriter;
 import org.bytedeco.pytorch.IValue;
 import org.bytedeco.pytorch.InputArchive;
+import org.bytedeco.pytorch.MemoryFormatOptional;
 import org.bytedeco.pytorch.Optimizer;
 import org.bytedeco.pytorch.OutputArchive;
 import org.bytedeco.pytorch.StringVector;
@@ -131,7 +132,7 @@ public final class OptimizerState {
             return new IValue(saved.item_long());
         }
         ModelState.checkFits(full, parameter, saved);
-        return new IValue(saved.clone());
+        return new IValue(saved.to(parameter.device(), saved.scalar_type(), false, true, new MemoryFormatOptional()));
     }
 
     private static Tensor toTensor(String name, String field, IValue value) {

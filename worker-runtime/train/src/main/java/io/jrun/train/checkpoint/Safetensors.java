@@ -53,8 +53,8 @@ public final class Safetensors {
     /**
      * Writes a file. One rename replaces an earlier file.
      *
-     * @param tensors tensors of any layout on the CPU; the file has the tensors in row-major order
-     * @throws CheckpointException if a tensor is not on the CPU, if its type has no name in the format, or if the file
+     * @param tensors tensors of any layout and device; the file has the tensors in row-major order
+     * @throws CheckpointException if a tensor has no elements in memory, if its type has no name in the format, or if the file
      *     cannot be written
      */
     public static void write(Path file, Map<String, Tensor> tensors, Map<String, String> metadata) {
@@ -72,10 +72,10 @@ public final class Safetensors {
     /**
      * Writes the bytes of a file.
      *
-     * @param tensors any layout on the CPU; written row-major
+     * @param tensors any layout and device; written row-major, with one tensor of another device on the host at a time
      * @param alignment the first tensor begins at a multiple of this number of bytes: a multiple of 8
      * @return where the tensors lie in the file, in the order of the file
-     * @throws CheckpointException if a tensor is not on the CPU, or if its type has no name in the format
+     * @throws CheckpointException if a tensor has no elements in memory, or if its type has no name in the format
      */
     public static List<StoredTensor> write(
             Sink sink, Map<String, Tensor> tensors, Map<String, String> metadata, int alignment) throws IOException {
@@ -165,9 +165,9 @@ public final class Safetensors {
     private static List<TensorEntry> layOut(Map<String, Tensor> tensors) {
         List<TensorEntry> unplaced = new ArrayList<>();
         tensors.forEach((name, tensor) -> {
-            if (!tensor.is_cpu()) {
-                throw new CheckpointException("tensor '" + name + "' is on the device " + TensorMemory.device(tensor)
-                        + ". Save tensor.cpu() instead.");
+            if (tensor.is_meta()) {
+                throw new CheckpointException(
+                        "tensor '" + name + "' is on the device meta: it has no elements that could be saved");
             }
             ElementType type = ElementType.of(tensor.scalar_type())
                     .orElseThrow(() -> new CheckpointException("tensor '" + name + "' has element type "
@@ -189,7 +189,8 @@ public final class Safetensors {
 
     private static void writeTensor(Sink sink, Tensor tensor) throws IOException {
         try (NoGradGuard _ = new NoGradGuard();
-                Tensor rowMajor = tensor.contiguous()) {
+                Tensor onHost = tensor.cpu();
+                Tensor rowMajor = onHost.contiguous()) {
             MemorySegment bytes = TensorMemory.segment(rowMajor);
             for (long at = 0; at < bytes.byteSize(); at += WRITE_CHUNK_BYTES) {
                 long count = Math.min(WRITE_CHUNK_BYTES, bytes.byteSize() - at);

@@ -8,7 +8,9 @@ import io.jrun.train.layer.SequencePositions;
 import io.jrun.train.layer.TokenLoss;
 import io.jrun.train.mesh.MeshAxis;
 import io.jrun.train.mesh.ParameterAxes;
+import io.jrun.train.tensor.DeviceTensors;
 import io.jrun.train.tensor.ModuleTensors;
+import io.jrun.train.tensor.TensorMemory;
 import org.bytedeco.pytorch.Tensor;
 
 /**
@@ -73,10 +75,11 @@ public final class ContextParallel {
      * @throws IllegalArgumentException if the length does not divide; the message has the numbers
      */
     public Tensor tokens(Tensor whole_BS) {
-        return whole_BS.index_select(1, positions(split.localLength(whole_BS.size(1))));
+        return whole_BS.index_select(1, positions(split.localLength(whole_BS.size(1)), whole_BS));
     }
 
-    private Tensor positions(long localLength) {
-        return Tensor.create(split.positions(localLength * axis.size(), axis.coordinate()));
+    private Tensor positions(long localLength, Tensor like) {
+        long[] positions = split.positions(localLength * axis.size(), axis.coordinate());
+        return DeviceTensors.of(TensorMemory.device(like), positions, positions.length);
     }
 }

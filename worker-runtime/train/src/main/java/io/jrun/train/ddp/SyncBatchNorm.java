@@ -1,7 +1,9 @@
 package io.jrun.train.ddp;
 
+import io.jrun.comm.Device;
 import io.jrun.comm.ProcessGroup;
 import io.jrun.train.autograd.AutogradBridge;
+import io.jrun.train.tensor.DeviceTensors;
 import io.jrun.train.tensor.TensorMemory;
 import java.util.List;
 import org.bytedeco.pytorch.Module;
@@ -9,7 +11,6 @@ import org.bytedeco.pytorch.NoGradGuard;
 import org.bytedeco.pytorch.Scalar;
 import org.bytedeco.pytorch.Tensor;
 import org.bytedeco.pytorch.TensorOptional;
-import org.bytedeco.pytorch.TensorOptions;
 import org.bytedeco.pytorch.global.torch;
 
 /**
@@ -39,9 +40,9 @@ public final class SyncBatchNorm extends Module {
     private final Tensor runningVariance;
     private final Tensor batches;
 
-    /** A module of {@code channels} channels with torch's defaults, over the samples of all ranks of {@code group}. */
+    /** A module on the CPU of {@code channels} channels with torch's defaults, over the samples of all ranks of {@code group}. */
     public SyncBatchNorm(long channels, ProcessGroup group) {
-        this(channels, group, EPSILON, MOMENTUM);
+        this(channels, group, EPSILON, MOMENTUM, Device.CPU);
     }
 
     /**
@@ -49,18 +50,19 @@ public final class SyncBatchNorm extends Module {
      *
      * @param epsilon added to the variance
      * @param momentum weight of the new statistics in the running statistics, 0 to 1
+     * @param device of parameters and buffers
      */
-    public SyncBatchNorm(long channels, ProcessGroup group, double epsilon, double momentum) {
+    public SyncBatchNorm(long channels, ProcessGroup group, double epsilon, double momentum, Device device) {
         this.group = group;
         this.channels = channels;
         this.epsilon = epsilon;
         this.momentum = momentum;
-        this.weight = TensorMemory.own(register_parameter("weight", torch.ones(new long[] {channels})));
-        this.bias = TensorMemory.own(register_parameter("bias", torch.zeros(new long[] {channels})));
-        this.runningMean = TensorMemory.own(register_buffer("running_mean", torch.zeros(new long[] {channels})));
-        this.runningVariance = TensorMemory.own(register_buffer("running_var", torch.ones(new long[] {channels})));
+        this.weight = TensorMemory.own(register_parameter("weight", DeviceTensors.ones(device, channels)));
+        this.bias = TensorMemory.own(register_parameter("bias", DeviceTensors.zeros(device, channels)));
+        this.runningMean = TensorMemory.own(register_buffer("running_mean", DeviceTensors.zeros(device, channels)));
+        this.runningVariance = TensorMemory.own(register_buffer("running_var", DeviceTensors.ones(device, channels)));
         this.batches = TensorMemory.own(register_buffer(
-                "num_batches_tracked", torch.zeros(new long[0], new TensorOptions(torch.ScalarType.Long))));
+                "num_batches_tracked", torch.zeros(new long[0], TensorMemory.options(device, torch.ScalarType.Long))));
     }
 
     /**

@@ -1,5 +1,7 @@
 package io.jrun.train.expert;
 
+import io.jrun.comm.Device;
+import io.jrun.train.tensor.DeviceTensors;
 import io.jrun.train.tensor.TensorMemory;
 import java.util.ArrayList;
 import java.util.List;
@@ -15,9 +17,11 @@ final class ExpertLinear extends Module {
     private final @Nullable Tensor bias;
 
     /** Maps with weights [E, outputs, inputs] and biases [E, outputs]. */
-    ExpertLinear(long experts, long inputs, long outputs, boolean hasBias) {
-        weight = TensorMemory.own(register_parameter("weight", torch.zeros(experts, outputs, inputs)));
-        bias = hasBias ? TensorMemory.own(register_parameter("bias", torch.zeros(experts, outputs))) : null;
+    ExpertLinear(long experts, long inputs, long outputs, boolean hasBias, Device device) {
+        weight = TensorMemory.own(register_parameter("weight", DeviceTensors.zeros(device, experts, outputs, inputs)));
+        bias = hasBias
+                ? TensorMemory.own(register_parameter("bias", DeviceTensors.zeros(device, experts, outputs)))
+                : null;
     }
 
     /** The map of the rows of each expert. An expert without rows takes part, so that its gradients are zeros. */

@@ -1,5 +1,6 @@
 package io.jrun.train.expert;
 
+import io.jrun.comm.Device;
 import io.jrun.train.layer.CompositeModule;
 import java.util.List;
 import java.util.stream.IntStream;
@@ -22,11 +23,11 @@ public final class ExpertNetwork extends CompositeModule {
         SWIGLU
     }
 
-    ExpertNetwork(Kind kind, long experts, long width, long inner) {
+    ExpertNetwork(Kind kind, long experts, long width, long inner, Device device) {
         boolean isGated = kind == Kind.SWIGLU;
-        gate = isGated ? add("gate_proj", new ExpertLinear(experts, width, inner, false)) : null;
-        up = add("up_proj", new ExpertLinear(experts, width, inner, !isGated));
-        down = add("down_proj", new ExpertLinear(experts, inner, width, !isGated));
+        gate = isGated ? add("gate_proj", new ExpertLinear(experts, width, inner, false, device)) : null;
+        up = add("up_proj", new ExpertLinear(experts, width, inner, !isGated, device));
+        down = add("down_proj", new ExpertLinear(experts, inner, width, !isGated, device));
     }
 
     /** The results of rows, which are in the order of the experts. */

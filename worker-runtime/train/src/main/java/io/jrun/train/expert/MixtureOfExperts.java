@@ -1,5 +1,6 @@
 package io.jrun.train.expert;
 
+import io.jrun.comm.Device;
 import io.jrun.train.layer.CompositeModule;
 import io.jrun.train.mesh.MeshAxis;
 import io.jrun.train.tensor.TensorMemory;
@@ -27,11 +28,16 @@ public final class MixtureOfExperts extends CompositeModule {
     private double lossScale = 1;
     private RoutingReport report;
 
-    /** A layer whose parameters are zero. */
+    /** A layer on the CPU whose parameters are zero. */
     public MixtureOfExperts(ExpertNetwork.Kind kind, long width, long inner, ExpertOptions options) {
+        this(kind, width, inner, options, Device.CPU);
+    }
+
+    /** A layer on a device whose parameters are zero. */
+    public MixtureOfExperts(ExpertNetwork.Kind kind, long width, long inner, ExpertOptions options, Device device) {
         this.options = options;
-        router = add("router", new Router(width, options));
-        network = add("experts", new ExpertNetwork(kind, options.experts(), width, inner));
+        router = add("router", new Router(width, options, device));
+        network = add("experts", new ExpertNetwork(kind, options.experts(), width, inner, device));
         report = new RoutingReport(0, Collections.nCopies(options.experts(), 0L));
     }
 

@@ -1,6 +1,8 @@
 package io.jrun.train.expert;
 
+import io.jrun.comm.Device;
 import io.jrun.train.precision.Autocast;
+import io.jrun.train.tensor.DeviceTensors;
 import io.jrun.train.tensor.TensorMemory;
 import org.bytedeco.pytorch.Module;
 import org.bytedeco.pytorch.NoGradGuard;
@@ -18,9 +20,9 @@ final class Router extends Module {
     private final Tensor weight;
 
     /** A router whose weight [E, D] is zero. */
-    Router(long width, ExpertOptions options) {
+    Router(long width, ExpertOptions options, Device device) {
         this.options = options;
-        weight = TensorMemory.own(register_parameter("weight", torch.zeros(options.experts(), width)));
+        weight = TensorMemory.own(register_parameter("weight", DeviceTensors.zeros(device, options.experts(), width)));
     }
 
     /** Chooses the experts of tokens [T, D]. */
@@ -32,7 +34,8 @@ final class Router extends Module {
             long tokens = x_TD.size(0);
             AcceptedChoices choices =
                     new AcceptedChoices(top.get1().t().reshape(-1), options.experts(), options.capacity(tokens));
-            Tensor positions_A = Tensor.create(choices.positions()).to(x_TD.device(), torch.ScalarType.Long);
+            Tensor positions_A =
+                    DeviceTensors.of(TensorMemory.device(x_TD), choices.positions(), choices.positions().length);
             Tensor weights_KT = weights(top.get0()).t().reshape(-1);
             return new Routing(
                     choices,
@@ -58,7 +61,8 @@ final class Router extends Module {
     private Tensor loss(Tensor logits_TE, Tensor probabilities_TE, AcceptedChoices choices) {
         Tensor load_E;
         try (NoGradGuard _ = new NoGradGuard()) {
-            load_E = Tensor.create(choices.load()).to(weight.device(), weight.scalar_type());
+            load_E = DeviceTensors.of(TensorMemory.device(weight), choices.load(), choices.load().length)
+                    .to(weight.scalar_type());
         }
         double choicesOfAll = (double) logits_TE.size(0) * options.topK();
         Tensor balance = probabilities_TE

@@ -3,6 +3,8 @@ package io.jrun.train.expert;
 import io.jrun.comm.DataType;
 import io.jrun.train.mesh.MeshAxis;
 import io.jrun.train.precision.Autocast;
+import io.jrun.train.tensor.DeviceTensors;
+import io.jrun.train.tensor.TensorMemory;
 import java.lang.foreign.MemorySegment;
 import org.bytedeco.pytorch.Tensor;
 import org.bytedeco.pytorch.global.torch;
@@ -50,7 +52,7 @@ final class TokenDispatcher {
     }
 
     private static Tensor take(Tensor rows, long[] order) {
-        return rows.index_select(0, Tensor.create(order).to(rows.device(), torch.ScalarType.Long));
+        return rows.index_select(0, DeviceTensors.of(TensorMemory.device(rows), order, order.length));
     }
 
     private static long[] sums(long[] counts, int experts) {

@@ -1,5 +1,7 @@
 package io.jrun.train.layer;
 
+import io.jrun.comm.Device;
+import io.jrun.train.tensor.DeviceGenerators;
 import io.jrun.train.tensor.TensorMemory;
 import org.bytedeco.pytorch.Generator;
 import org.bytedeco.pytorch.GeneratorOptional;
@@ -17,24 +19,32 @@ import org.bytedeco.pytorch.global.torch;
  */
 public final class DropoutLayer extends Module {
     private final double probability;
+    private final Device device;
     private long seed;
     private Generator generator;
     private MaskShape maskShape = MaskShape.SAME;
+
+    /** As {@link #DropoutLayer(double, long, Device)}, for inputs on the CPU. */
+    public DropoutLayer(double probability, long seed) {
+        this(probability, seed, Device.CPU);
+    }
 
     /**
      * A layer that sets elements to zero.
      *
      * @param probability of zero, from 0 to less than 1
-     * @param seed equal seeds give equal masks
+     * @param seed equal seeds give equal masks on devices of one type
+     * @param device of the inputs
      */
-    public DropoutLayer(double probability, long seed) {
+    public DropoutLayer(double probability, long seed, Device device) {
         if (!(probability >= 0 && probability < 1)) {
             throw new IllegalArgumentException(
                     "a dropout probability must be from 0 to less than 1, not " + probability);
         }
         this.probability = probability;
         this.seed = seed;
-        generator = generator(seed);
+        this.device = device;
+        generator = DeviceGenerators.create(device, seed);
     }
 
     /** The input with some elements set to zero, and the others divided by 1 - probability. */
@@ -56,7 +66,7 @@ public final class DropoutLayer extends Module {
     /** Sets the random numbers back to their beginning. */
     public void setSeed(long newSeed) {
         seed = newSeed;
-        generator = generator(newSeed);
+        generator = DeviceGenerators.create(device, newSeed);
     }
 
     /** The seed of the random numbers. */
@@ -72,11 +82,5 @@ public final class DropoutLayer extends Module {
     /** Replaces the rule for the mask of an input. */
     public void setMaskShape(MaskShape newShape) {
         maskShape = newShape;
-    }
-
-    private static Generator generator(long seed) {
-        Generator made = torch.createCPUGenerator(seed);
-        made.retainReference();
-        return made;
     }
 }

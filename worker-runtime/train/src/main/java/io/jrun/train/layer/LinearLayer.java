@@ -1,11 +1,12 @@
 package io.jrun.train.layer;
 
+import io.jrun.comm.Device;
+import io.jrun.train.tensor.DeviceTensors;
 import io.jrun.train.tensor.TensorMemory;
 import java.util.List;
 import java.util.Optional;
 import org.bytedeco.pytorch.Module;
 import org.bytedeco.pytorch.Tensor;
-import org.bytedeco.pytorch.global.torch;
 import org.jspecify.annotations.Nullable;
 
 /** A linear map of the last dimension: {@code x W^T + b}. The parameters are zero until they are set. */
@@ -25,19 +26,27 @@ public class LinearLayer extends Module {
     private final @Nullable Tensor bias;
     private LinearOperation operation = LinearOperation.LOCAL;
 
-    /** A map with a weight of the layout of torch. */
+    /** A map on the CPU with a weight of the layout of torch. */
     public LinearLayer(long inputs, long outputs, boolean hasBias) {
         this(inputs, outputs, hasBias, Layout.LINEAR);
     }
 
-    /** A map with zero parameters. */
+    /** A map on the CPU with zero parameters. */
     public LinearLayer(long inputs, long outputs, boolean hasBias, Layout layout) {
+        this(inputs, outputs, hasBias, layout, Device.CPU);
+    }
+
+    /** A map with zero parameters on a device. */
+    public LinearLayer(long inputs, long outputs, boolean hasBias, Layout layout, Device device) {
         this.layout = layout;
         this.inputs = inputs;
         this.outputs = outputs;
         weight = TensorMemory.own(register_parameter(
-                "weight", layout == Layout.LINEAR ? torch.zeros(outputs, inputs) : torch.zeros(inputs, outputs)));
-        bias = hasBias ? TensorMemory.own(register_parameter("bias", torch.zeros(outputs))) : null;
+                "weight",
+                layout == Layout.LINEAR
+                        ? DeviceTensors.zeros(device, outputs, inputs)
+                        : DeviceTensors.zeros(device, inputs, outputs)));
+        bias = hasBias ? TensorMemory.own(register_parameter("bias", DeviceTensors.zeros(device, outputs))) : null;
     }
 
     /** The map of the last dimension. */

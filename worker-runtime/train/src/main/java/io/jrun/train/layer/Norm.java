@@ -1,5 +1,7 @@
 package io.jrun.train.layer;
 
+import io.jrun.comm.Device;
+import io.jrun.train.tensor.DeviceTensors;
 import io.jrun.train.tensor.TensorMemory;
 import java.util.function.UnaryOperator;
 import org.bytedeco.pytorch.DoubleOptional;
@@ -17,21 +19,26 @@ public final class Norm extends Module {
     private final @Nullable Tensor bias;
     private UnaryOperator<Tensor> parameterUse = UnaryOperator.identity();
 
-    private Norm(long width, double epsilon, boolean hasBias) {
+    private Norm(long width, double epsilon, boolean hasBias, Device device) {
         this.epsilon = epsilon;
         this.width = new long[] {width};
-        weight = TensorMemory.own(register_parameter("weight", torch.ones(width)));
-        bias = hasBias ? TensorMemory.own(register_parameter("bias", torch.zeros(width))) : null;
+        weight = TensorMemory.own(register_parameter("weight", DeviceTensors.ones(device, width)));
+        bias = hasBias ? TensorMemory.own(register_parameter("bias", DeviceTensors.zeros(device, width))) : null;
     }
 
-    /** (x - mean) / sqrt(variance + epsilon) * weight + bias. */
+    /** (x - mean) / sqrt(variance + epsilon) * weight + bias, on the CPU. */
     public static Norm layer(long width, double epsilon) {
-        return new Norm(width, epsilon, true);
+        return layer(width, epsilon, Device.CPU);
     }
 
-    /** x / sqrt(mean of x^2 + epsilon) * weight. */
-    public static Norm rootMeanSquare(long width, double epsilon) {
-        return new Norm(width, epsilon, false);
+    /** (x - mean) / sqrt(variance + epsilon) * weight + bias, on a device. */
+    public static Norm layer(long width, double epsilon, Device device) {
+        return new Norm(width, epsilon, true, device);
+    }
+
+    /** x / sqrt(mean of x^2 + epsilon) * weight, on a device. */
+    public static Norm rootMeanSquare(long width, double epsilon, Device device) {
+        return new Norm(width, epsilon, false, device);
     }
 
     /** The normalised tensor. */

@@ -1,27 +1,35 @@
 package io.jrun.train.layer;
 
-import java.util.function.LongFunction;
+import io.jrun.train.tensor.DeviceTensors;
 import org.bytedeco.pytorch.Module;
-import org.bytedeco.pytorch.Scalar;
 import org.bytedeco.pytorch.Tensor;
-import org.bytedeco.pytorch.TensorOptions;
-import org.bytedeco.pytorch.global.torch;
 
 /**
  * The positions of this rank's tokens in the whole sequence. Without context parallelism the rank has the whole
  * sequence.
  */
 public final class SequencePositions extends Module {
-    private LongFunction<Tensor> rule =
-            length -> torch.arange(new Scalar(length), new TensorOptions(torch.ScalarType.Long));
+    private Rule rule = DeviceTensors::range;
 
-    /** Positions [length] of type Long, from 0. */
-    public Tensor of(long length) {
-        return rule.apply(length);
+    /** The positions of this rank's tokens. */
+    @FunctionalInterface
+    public interface Rule {
+        /**
+         * Positions [length] of type Long.
+         *
+         * @param length the number of this rank's tokens
+         * @param like a tensor on the device of the result
+         */
+        Tensor of(long length, Tensor like);
     }
 
-    /** Replaces the rule. The rule gets the number of this rank's tokens. */
-    public void setRule(LongFunction<Tensor> newRule) {
+    /** Positions [length] of type Long, from 0, on the device of {@code like}. */
+    public Tensor of(long length, Tensor like) {
+        return rule.of(length, like);
+    }
+
+    /** Replaces the rule. */
+    public void setRule(Rule newRule) {
         rule = newRule;
     }
 }

@@ -1,9 +1,10 @@
 package io.jrun.train.layer;
 
+import io.jrun.comm.Device;
+import io.jrun.train.tensor.DeviceTensors;
 import io.jrun.train.tensor.TensorMemory;
 import org.bytedeco.pytorch.Module;
 import org.bytedeco.pytorch.Tensor;
-import org.bytedeco.pytorch.global.torch;
 
 /** One row of a matrix for each number. */
 public final class TokenEmbedding extends Module {
@@ -11,10 +12,15 @@ public final class TokenEmbedding extends Module {
     private final Tensor weight;
     private EmbeddingOperation operation = EmbeddingOperation.LOCAL;
 
-    /** An embedding of zeros [count, width]. */
+    /** An embedding of zeros [count, width] on the CPU. */
     public TokenEmbedding(long count, long width) {
+        this(count, width, Device.CPU);
+    }
+
+    /** An embedding of zeros [count, width] on a device. */
+    public TokenEmbedding(long count, long width, Device device) {
         this.count = count;
-        weight = TensorMemory.own(register_parameter("weight", torch.zeros(count, width)));
+        weight = TensorMemory.own(register_parameter("weight", DeviceTensors.zeros(device, count, width)));
     }
 
     /** The rows of numbers of type Long. */

@@ -1,5 +1,7 @@
 package io.jrun.train.mesh;
 
+import io.jrun.comm.Device;
+import io.jrun.train.tensor.DeviceTensors;
 import io.jrun.train.tensor.TensorMemory;
 import java.nio.charset.StandardCharsets;
 import java.util.zip.CRC32C;
@@ -8,14 +10,14 @@ import org.bytedeco.pytorch.Generator;
 import org.bytedeco.pytorch.GeneratorOptional;
 import org.bytedeco.pytorch.NoGradGuard;
 import org.bytedeco.pytorch.Tensor;
-import org.bytedeco.pytorch.TensorOptions;
 import org.bytedeco.pytorch.global.torch;
 
 /**
  * First values that do not depend on the mesh. Each tensor has a generator of its own, seeded by the job's seed and the
  * name of the tensor. A rank draws the values of the whole tensor and keeps its part; for this time it has memory for
  * the whole tensor in float32. Megatron's {@code _initialize_affine_weight_cpu} does the same. Tensors of other types
- * get the float32 values in their type.
+ * get the float32 values in their type. The CPU draws the values of all devices, so a job on GPUs begins with the
+ * parameters of the same job on CPUs.
  */
 public final class ShardedInitialization {
     private ShardedInitialization() {}
@@ -26,7 +28,7 @@ public final class ShardedInitialization {
                 NoGradGuard _ = new NoGradGuard()) {
             long[] shape =
                     tensor.globalShape().stream().mapToLong(Long::longValue).toArray();
-            Tensor part = torch.zeros(shape, new TensorOptions(torch.ScalarType.Float));
+            Tensor part = DeviceTensors.zeros(Device.CPU, shape);
             draw(part, tensor.name(), seed, mean, deviation);
             if (tensor.placement(axis.name()) instanceof Shard shard) {
                 part = ShardedTensor.part(part, shard, axis);
@@ -42,10 +44,10 @@ public final class ShardedInitialization {
     public static void normal(String name, Tensor whole, long seed, double mean, double deviation) {
         try (PointerScope _ = new PointerScope();
                 NoGradGuard _ = new NoGradGuard()) {
-            if (whole.scalar_type().intern() == torch.ScalarType.Float) {
+            if (whole.is_cpu() && whole.scalar_type().intern() == torch.ScalarType.Float) {
                 draw(whole, name, seed, mean, deviation);
             } else {
-                Tensor values = torch.zeros(TensorMemory.sizes(whole), new TensorOptions(torch.ScalarType.Float));
+                Tensor values = DeviceTensors.zeros(Device.CPU, TensorMemory.sizes(whole));
                 draw(values, name, seed, mean, deviation);
                 whole.copy_(values);
             }

@@ -1,5 +1,6 @@
 package io.jrun.train.precision;
 
+import io.jrun.comm.Device;
 import org.bytedeco.pytorch.Tensor;
 import org.bytedeco.pytorch.global.torch;
 
@@ -26,22 +27,31 @@ public final class Autocast implements AutoCloseable {
 
     /** Opens a scope of bfloat16 on the CPU. */
     public static Autocast cpuBfloat16() {
-        return open(torch.DeviceType.CPU, torch.ScalarType.BFloat16, true);
+        return on(Device.CPU, torch.ScalarType.BFloat16);
     }
 
-    /** Opens a scope of float16 on the CPU. Scale the loss: see {@link LossScaler}. */
-    public static Autocast cpuFloat16() {
-        return open(torch.DeviceType.CPU, torch.ScalarType.Half, true);
+    /**
+     * Opens a scope for the operations on a device.
+     *
+     * @param device the CPU or a GPU; the scope is for all GPUs of this process
+     * @param type bfloat16, or float16 with a scaled loss: see {@link LossScaler}
+     */
+    public static Autocast on(Device device, torch.ScalarType type) {
+        return open(typeOf(device), type, true);
     }
 
-    /** Opens a scope of bfloat16 or float16 on CUDA devices. */
-    public static Autocast cuda(torch.ScalarType type) {
-        return open(torch.DeviceType.CUDA, type, true);
+    /** Opens a scope without autocast for the operations on a device, see {@link #off(torch.DeviceType)}. */
+    public static Autocast off(Device device) {
+        return off(typeOf(device));
     }
 
     /** Opens a scope without autocast inside another scope: operations run in the types of their operands. */
     public static Autocast off(torch.DeviceType device) {
         return open(device, torch.get_autocast_dtype(device), false);
+    }
+
+    private static torch.DeviceType typeOf(Device device) {
+        return device.isCpu() ? torch.DeviceType.CPU : torch.DeviceType.CUDA;
     }
 
     /** Whether a scope is open for the device of a tensor. */

@@ -1,8 +1,10 @@
 package io.jrun.train.precision;
 
+import io.jrun.comm.Device;
 import io.jrun.train.autograd.AutogradBridge;
 import io.jrun.train.autograd.AutogradFunction;
 import io.jrun.train.autograd.FunctionContext;
+import io.jrun.train.tensor.DeviceTensors;
 import io.jrun.train.tensor.DeviceWaits;
 import io.jrun.train.tensor.TensorMemory;
 import java.lang.foreign.ValueLayout;
@@ -58,7 +60,7 @@ public final class Float8Linear {
         int width = 1 + inputs.history().length;
         FloatBuffer rows = FloatBuffer.allocate(3 * width);
         scalings().forEach(scaling -> rows.put(scaling.scale()).put(scaling.history()));
-        return TensorMemory.own(Tensor.create(rows.array(), 3, width));
+        return TensorMemory.own(DeviceTensors.of(Device.CPU, rows.array(), 3, width));
     }
 
     /**

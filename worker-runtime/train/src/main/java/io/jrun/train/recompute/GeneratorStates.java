@@ -1,14 +1,14 @@
 package io.jrun.train.recompute;
 
+import io.jrun.comm.Device;
+import io.jrun.train.tensor.DeviceGenerators;
 import io.jrun.train.tensor.TensorMemory;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import org.bytedeco.pytorch.Device;
 import org.bytedeco.pytorch.Generator;
 import org.bytedeco.pytorch.Tensor;
-import org.bytedeco.pytorch.global.torch;
 
 /**
  * The states of the default random number generators of the CPU and of each other device of a set of tensors.
@@ -22,19 +22,14 @@ final class GeneratorStates {
      * innermost PointerScope.
      */
     static List<Generator> of(List<Tensor> tensors, List<Generator> others) {
-        Map<io.jrun.comm.Device, Generator> generators = new LinkedHashMap<>();
-        generators.put(io.jrun.comm.Device.CPU, torch.getDefaultCPUGenerator());
+        Map<Device, Generator> generators = new LinkedHashMap<>();
+        generators.put(Device.CPU, DeviceGenerators.ofDevice(Device.CPU));
         for (Tensor tensor : tensors) {
-            io.jrun.comm.Device device = TensorMemory.device(tensor);
-            generators.computeIfAbsent(device, GeneratorStates::defaultGenerator);
+            generators.computeIfAbsent(TensorMemory.device(tensor), DeviceGenerators::ofDevice);
         }
         List<Generator> all = new ArrayList<>(generators.values());
         all.addAll(others);
         return all;
-    }
-
-    private static Generator defaultGenerator(io.jrun.comm.Device device) {
-        return torch.globalContext().defaultGenerator(new Device(device.toString()));
     }
 
     static Tensor[] save(List<Generator> generators) {

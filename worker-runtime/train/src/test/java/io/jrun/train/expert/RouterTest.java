@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.Assertions.within;
 
+import io.jrun.comm.Device;
 import io.jrun.train.Libtorch;
 import io.jrun.train.precision.Autocast;
 import io.jrun.train.tensor.ModuleTensors;
@@ -41,7 +42,7 @@ class RouterTest {
         "2,0.9872995230092625,0.0036012753851685417,0.6983319030676153"
     })
     void lossesAndWeightsAreThoseOfTorch(int topK, double balance, double gradient, double firstWeight) {
-        Router router = new Router(3, new ExpertOptions(4, topK, 0, 0.01, 0.001));
+        Router router = new Router(3, new ExpertOptions(4, topK, 0, 0.01, 0.001), Device.CPU);
         router.to(torch.ScalarType.Double, false);
         Tensor weight = Objects.requireNonNull(ModuleTensors.parameters(router).get("weight"));
         weight.detach().copy_(numbers(4, 3, 1.3).cos());
@@ -55,7 +56,7 @@ class RouterTest {
     }
 
     private static Routing route(double capacity) {
-        Router router = new Router(3, new ExpertOptions(4, 2, capacity, 0.01, 0.001));
+        Router router = new Router(3, new ExpertOptions(4, 2, capacity, 0.01, 0.001), Device.CPU);
         Objects.requireNonNull(ModuleTensors.parameters(router).get("weight"))
                 .detach()
                 .copy_(numbers(4, 3, 1.3).cos());

@@ -2,6 +2,7 @@ package io.jrun.train.checkpoint.sharded;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.jrun.comm.Device;
 import io.jrun.train.JavaProcess;
 import io.jrun.train.Libtorch;
 import io.jrun.train.TinyGpt;
@@ -119,7 +120,7 @@ class ResumeIT {
             OptimizerState.load(optimizer, parameters, saved.read("optimizer."));
             String[] scale = saved.texts().getOrDefault("scaler", "").split(" ", 2);
             scaler.load(new ScalePolicy.State(Float.parseFloat(scale[0]), Integer.parseInt(scale[1])));
-            assertThat(RandomState.restore(saved, 0, random)).isTrue();
+            assertThat(RandomState.restore(saved, 0, Device.CPU, random)).isTrue();
             step = saved.step();
             System.out.println("goes on from step " + step);
         }
@@ -131,7 +132,7 @@ class ResumeIT {
                     .putText(
                             "scaler",
                             scaler.state().scale() + " " + scaler.state().goodSteps());
-            RandomState.save(state, 0, random);
+            RandomState.save(state, 0, Device.CPU, random);
             return state;
         }
 

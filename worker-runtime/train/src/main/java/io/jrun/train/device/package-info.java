@@ -1,0 +1,9 @@
+/**
+ * The device of a rank's computation: which one it is ({@link io.jrun.train.device.DeviceRequest}), how batches reach it
+ * ({@link io.jrun.train.device.DeviceCopies}), and its peak ({@link io.jrun.train.device.GpuPeaks}). May use
+ * {@code tensor}.
+ */
+@NullMarked
+package io.jrun.train.device;
+
+import org.jspecify.annotations.NullMarked;
