@@ -1,6 +1,7 @@
 package io.jrun.comm.backend;
 
 import io.jrun.comm.CommException;
+import io.jrun.comm.Device;
 import io.jrun.comm.ErrorCode;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
@@ -33,14 +34,15 @@ public interface Backend extends AutoCloseable {
     void run(Call call);
 
     /**
-     * Begins an operation on device memory. {@link DeviceOperation#enqueue} queues the operation later. Threads of the
-     * program call this method, at any time.
+     * Begins a collective on device memory, and queues the collective on its stream if that needs no wait for other
+     * ranks; else {@link DeviceOperation#enqueue} queues the collective later. Called by threads of the program in call
+     * order, one at a time.
      *
-     * @param input input of the call; {@link MemorySegment#NULL} if this rank has none
-     * @param output output of the call; {@link MemorySegment#NULL} if this rank has none
-     * @return null if the buffers are host memory; {@link #run} then runs the operation
+     * @param request the call without its number, with its deadline
+     * @param memory the device of the buffers
+     * @return null if this backend cannot use memory of the device
      */
-    default @Nullable DeviceOperation onDevice(MemorySegment input, MemorySegment output) {
+    default @Nullable DeviceOperation onDevice(Call request, Device memory) {
         return null;
     }
 

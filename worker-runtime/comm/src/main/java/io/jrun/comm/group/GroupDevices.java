@@ -108,6 +108,7 @@ final class GroupDevices {
     /**
      * Begins an operation on device memory.
      *
+     * @param request the call without its number, with its deadline
      * @param step runs one step of the operation in host memory
      * @param isConverted whether the step converts elements, which only jrun's own plane can
      */
@@ -123,7 +124,7 @@ final class GroupDevices {
         if (plane != Plane.LIBRARY || isConverted) {
             return own().begin(request, device, step);
         }
-        DeviceOperation operation = library().onDevice(request.input(), request.output());
+        DeviceOperation operation = library().onDevice(request, device);
         if (operation == null) {
             throw new CommException(
                     ErrorCode.USAGE,
@@ -181,7 +182,7 @@ final class GroupDevices {
             }
             DeviceOperation operation;
             synchronized (GroupDevices.this) {
-                operation = beginNow(request, device, step, isConverted);
+                operation = beginNow(request.withDeadline(call.deadline()), device, step, isConverted);
                 undecided--;
             }
             chosen = operation;
@@ -221,6 +222,11 @@ final class GroupDevices {
         @Override
         public DeviceStream defaultStream() {
             return operation.defaultStream();
+        }
+
+        @Override
+        public boolean isOnStream() {
+            return operation.isOnStream();
         }
 
         @Override

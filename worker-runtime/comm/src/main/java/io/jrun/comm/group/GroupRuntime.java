@@ -276,7 +276,8 @@ final class GroupRuntime {
             Call request, Call wire, Duration timeout, Device device, DevicePlane.Step step, boolean isConverted) {
         // Copies are on their streams in the order of the queue.
         synchronized (submission) {
-            return submit(wire, timeout, devices.begin(request, device, step, isConverted));
+            Call timed = request.withDeadline(Deadline.after(timeout));
+            return submit(wire, timeout, devices.begin(timed, device, step, isConverted));
         }
     }
 

@@ -53,9 +53,6 @@ record NcclCalls(Nccl nccl, GroupContext group) {
                 }
             }
             case GATHER, SCATTER, ALL_TO_ALL -> nccl.together(() -> sendBlocks(target, type));
-            case SEND -> nccl.send(in, count, type, 1, comm, stream);
-            case RECV -> nccl.receive(out, count, type, 0, comm, stream);
-            case BARRIER -> nccl.allReduce(in, out, 1L, 0, 0, comm, stream);
             default ->
                 throw new CommException(
                         ErrorCode.USAGE,

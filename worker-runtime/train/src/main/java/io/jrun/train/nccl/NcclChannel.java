@@ -7,22 +7,20 @@ import io.jrun.comm.backend.Call;
 import io.jrun.comm.backend.Deadline;
 import io.jrun.comm.backend.GroupContext;
 import io.jrun.comm.backend.GroupRendezvous;
-import io.jrun.comm.backend.NativeBuffers;
-import io.jrun.comm.backend.OpKind;
 import io.jrun.comm.cuda.Cuda;
 import java.lang.foreign.MemorySegment;
 import java.time.Duration;
 import java.util.Objects;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.locks.LockSupport;
 import org.jspecify.annotations.Nullable;
 
 /**
  * An NCCL communicator with a stream of its own. An operation runs after the work that the program has queued on the
- * default stream. An operation on host memory runs on copies in device memory, and its thread waits for the end. The
- * channel only queues an operation on device memory; {@link NcclWatchdog} detects the end. If an operation fails or
- * passes its deadline, or if the group is poisoned, the channel aborts the communicator and thereby ends all
- * operations. Queues one operation at a time.
+ * default stream. The thread of the program queues an operation, except the first, which makes the communicator:
+ * {@link NcclWatchdog} detects the ends. If an operation fails or passes its deadline, or if the group is poisoned, the
+ * channel aborts the communicator and thereby ends all operations.
  */
 final class NcclChannel {
     private static final long ASK_NANOS = 5_000;
@@ -39,7 +37,6 @@ final class NcclChannel {
     private final Nccl nccl;
     private final Cuda cuda;
     private final Device device;
-    /** The members of the communicator. For messages: the sender, then the receiver. */
     private final GroupContext group;
 
     private final NcclCalls calls;
@@ -48,8 +45,9 @@ final class NcclChannel {
     private volatile @Nullable MemorySegment communicator;
     private @Nullable MemorySegment stream;
     private final DeviceEvents events;
-    private final DeviceBuffers staged;
     private volatile boolean isBroken;
+    private volatile boolean isConnected;
+    private final AtomicInteger unqueued = new AtomicInteger();
 
     NcclChannel(Nccl nccl, Cuda cuda, Device device, GroupContext group, GroupRendezvous rendezvous) {
         this.nccl = nccl;
@@ -58,69 +56,43 @@ final class NcclChannel {
         this.group = group;
         this.calls = new NcclCalls(nccl, group);
         this.events = new DeviceEvents(cuda);
-        this.staged = new DeviceBuffers(cuda);
         this.rendezvous = rendezvous;
     }
 
-    /** Like {@code Backend.run}. */
-    synchronized void run(Call call) {
-        NcclCalls.check(call);
-        try (NativeBuffers buffers = NativeBuffers.of(call, group.size())) {
-            cuda.use(device.index());
-            MemorySegment queue = stream();
-            afterCallers(queue);
-            staged.bring(buffers, queue);
-            communicate(call, buffers, queue);
-            buffers.deliver();
-        } catch (IllegalStateException failure) {
-            throw failed(call, failure);
+    /**
+     * Begins an operation that the program calls now. The operation is on the stream afterwards if the communicator is
+     * ready and all earlier operations are on the stream. Called by one thread at a time, in call order.
+     */
+    NcclOperation begin(Call request) {
+        NcclOperation operation = new NcclOperation(this, cuda, device, events);
+        boolean isReady = isConnected && !isBroken && group.health().cause() == null;
+        if (isReady && unqueued.get() == 0) {
+            operation.queueNow(request);
+        } else {
+            unqueued.incrementAndGet();
         }
+        return operation;
     }
 
-    /** Makes later work of {@code queue} run after the work that the program has queued on the default stream. */
-    private void afterCallers(MemorySegment queue) {
-        MemorySegment callers = events.take();
-        try {
-            cuda.record(callers, Cuda.DEFAULT_STREAM);
-            cuda.await(queue, callers);
-        } finally {
-            events.giveBack(callers);
-        }
-    }
-
-    private void communicate(Call call, NativeBuffers buffers, MemorySegment queue) {
-        try {
-            MemorySegment comm = communicator(call);
-            boolean isBarrier = call.kind() == OpKind.BARRIER;
-            MemorySegment word = isBarrier ? staged.word() : MemorySegment.NULL;
-            calls.launch(call, isBarrier ? word : staged.input(), isBarrier ? word : staged.output(), comm, queue);
-            // Before this state the call may not be on the stream, and later work would overtake the call.
-            awaitState(comm, call);
-            staged.bringBack(buffers, queue);
-            await(comm, queue, call);
-        } catch (RuntimeException | Error failure) {
-            abort();
-            awaitEnd(queue);
-            throw failure;
-        }
-    }
-
-    /** Begins an operation on device memory that the program calls now. */
-    NcclOperation begin() {
-        return new NcclOperation(this, cuda, device, events);
+    /** An operation that {@link #begin} has not queued is on the stream, or has failed. */
+    void queuedLater() {
+        unqueued.decrementAndGet();
     }
 
     /**
-     * Queues an operation on device memory behind the event {@code callers}; returns the event that stands for the
-     * operation.
+     * Queues an operation behind the event {@code callers}; returns the event that stands for the operation.
+     *
+     * @throws CommException if the operation cannot be queued
      */
     synchronized MemorySegment enqueue(Call call, MemorySegment callers) {
         NcclCalls.check(call);
         try {
-            cuda.use(device.index());
+            useDevice();
             MemorySegment queue = stream();
             cuda.await(queue, callers);
-            return enqueue(call, communicator(call), queue);
+            MemorySegment end = enqueue(call, communicator(call), queue);
+            isConnected = true;
+            return end;
         } catch (IllegalStateException failure) {
             throw failed(call, failure);
         }
@@ -236,16 +208,6 @@ final class NcclChannel {
         Nccl.check(state, call.kind().methodName());
     }
 
-    private void await(MemorySegment comm, MemorySegment queue, Call call) {
-        while (!cuda.isDone(queue)) {
-            pause(call);
-            int state = nccl.state(comm);
-            if (state != Nccl.IN_PROGRESS) {
-                Nccl.check(state, call.kind().methodName());
-            }
-        }
-    }
-
     private void pause(Call call) {
         checkTime(call);
         LockSupport.parkNanos(ASK_NANOS);
@@ -316,7 +278,6 @@ final class NcclChannel {
         }
         abort();
         events.close();
-        staged.close();
         MemorySegment queue = stream;
         if (queue != null) {
             cuda.destroyStream(queue);

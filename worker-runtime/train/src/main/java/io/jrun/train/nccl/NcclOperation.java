@@ -23,7 +23,9 @@ final class NcclOperation implements DeviceOperation {
     private final MemorySegment callers;
     private final CompletableFuture<Void> done = new CompletableFuture<>();
     private @Nullable MemorySegment end;
-    private @Nullable Call call;
+    private volatile @Nullable Call call;
+    private boolean isOnStream;
+    private @Nullable CommException early;
 
     NcclOperation(NcclChannel channel, Cuda cuda, Device device, DeviceEvents events) {
         this.channel = channel;
@@ -40,8 +42,18 @@ final class NcclOperation implements DeviceOperation {
         return DeviceStream.defaultOf(device);
     }
 
-    @Override
-    public void enqueue(Call toRun, Runnable onStream) {
+    /** Queues the operation on the thread of the program. A failure is thrown by {@link #enqueue}. */
+    void queueNow(Call request) {
+        isOnStream = true;
+        try {
+            queue(request);
+        } catch (CommException failure) {
+            isOnStream = false;
+            early = failure;
+        }
+    }
+
+    private void queue(Call toRun) {
         Call kept = toRun.copy(); // The watchdog reads the copy later.
         try {
             MemorySegment recorded = channel.enqueue(kept, callers);
@@ -53,6 +65,27 @@ final class NcclOperation implements DeviceOperation {
             events.giveBack(callers);
         }
         channel.watch(this);
+    }
+
+    @Override
+    public boolean isOnStream() {
+        return isOnStream;
+    }
+
+    @Override
+    public void enqueue(Call toRun, Runnable onStream) {
+        if (early != null) {
+            throw early;
+        }
+        if (isOnStream) {
+            call = toRun.copy(); // The same call with its number.
+        } else {
+            try {
+                queue(toRun);
+            } finally {
+                channel.queuedLater();
+            }
+        }
         onStream.run();
     }
 

@@ -53,7 +53,7 @@ public final class NcclProvider implements BackendProvider {
 
         @Override
         public boolean supports(Device memory) {
-            return memory.isCpu() || memory.equals(device);
+            return memory.equals(device);
         }
 
         @Override

@@ -38,7 +38,9 @@ final class NcclWatchdog {
                 thread = ProgressThread.ofOperations("nccl watchdog", this::watch);
                 thread.start();
             }
-            changed.signalAll();
+            if (running.size() == 1) {
+                changed.signalAll(); // Otherwise the thread is awake already.
+            }
         } finally {
             lock.unlock();
         }

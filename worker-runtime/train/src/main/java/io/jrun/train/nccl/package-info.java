@@ -1,9 +1,8 @@
 /**
- * The backend {@code nccl}: NVIDIA's libnccl.so.2 and libcudart through the foreign function interface, one
- * communicator and one stream per group. Buffers may be device memory
- * ({@link java.lang.foreign.MemorySegment#ofAddress} of a CUDA tensor), memory of {@code ProcessGroup.allocate}, which
- * is pinned, or other host memory, which goes through a device copy. Source of names, numbers and layouts: nccl.h of
- * NCCL 2.18 and driver_types.h of CUDA 12. Entry class: {@code NcclProvider}.
+ * The backend {@code nccl}: NVIDIA's libnccl.so.2 through the foreign function interface, one communicator and one
+ * stream per group. It runs collectives on device memory ({@link java.lang.foreign.MemorySegment#ofAddress} of a CUDA
+ * tensor). Source of names, numbers and layouts: nccl.h of NCCL 2.18 and driver_types.h of CUDA 12. Entry class:
+ * {@code NcclProvider}.
  */
 @NullMarked
 package io.jrun.train.nccl;

@@ -36,7 +36,7 @@ class NcclCollectivesTest {
         String printed = SimulatedCuda.start(
                         folder, Compares.class, Map.of("SIMCUDA_DEVICES", "3", "SIMCUDA_COPY_MICROS", "1000"))
                 .join();
-        assertThat(printed).contains("rank 0 compared 58", "rank 1 compared 58", "rank 2 compared 58");
+        assertThat(printed).contains("rank 0 compared 73", "rank 1 compared 73", "rank 2 compared 73");
     }
 
     /** Runs each collective on both kinds of memory. */
@@ -104,6 +104,28 @@ class NcclCollectivesTest {
                     UNEVEN_TOTAL,
                     UNEVEN[rank],
                     (group, in, out) -> group.reduceScatterV(in, out, ReduceOp.MAX, UNEVEN));
+            int root = 1;
+            long atRoot = rank == root ? all : 1;
+            compare("gather", type, COUNT, atRoot, (group, in, out) -> group.gather(in, out, root));
+            compare("scatter", type, atRoot, COUNT, (group, in, out) -> group.scatter(in, out, root));
+            long unevenAtRoot = rank == root ? UNEVEN_TOTAL : 1;
+            compare(
+                    "gatherV",
+                    type,
+                    UNEVEN[rank],
+                    unevenAtRoot,
+                    (group, in, out) -> group.gatherV(in, out, root, UNEVEN));
+            compare(
+                    "scatterV",
+                    type,
+                    unevenAtRoot,
+                    UNEVEN[rank],
+                    (group, in, out) -> group.scatterV(in, out, root, UNEVEN));
+            // The elements of the other ranks are undefined after a reduce: the root gives its own to all.
+            compare("reduce", type, COUNT, COUNT, (group, _, buffer) -> {
+                group.reduce(buffer, ReduceOp.SUM, root);
+                group.broadcast(buffer, root);
+            });
             compare("allToAll", type, all, all, ProcessGroup::allToAll);
             // Rank r sends UNEVEN[q] elements to rank q.
             compare(

@@ -98,6 +98,7 @@ class NcclEndTest {
                     Buffer buffer = memory.buffer(DataType.U8);
                     withoutARank(world, buffer);
                     aborted(world, buffer);
+                    notQueued(world, buffer);
                     twoOnOneDevice(world);
                     withoutFailure(world, buffer);
                 }
@@ -106,11 +107,11 @@ class NcclEndTest {
 
         /** Rank 1 does not come to the second operation. */
         private static void withoutARank(World world, Buffer buffer) {
-            try (ProcessGroup group = nccl(world, 0, Duration.ofSeconds(1))) {
+            try (ProcessGroup group = nccl(world, 0, Duration.ofSeconds(30))) {
                 group.allReduceAsync(buffer, ReduceOp.SUM).await();
                 if (world.rank() == 0) {
                     long begin = System.nanoTime();
-                    Work late = group.allReduceAsync(buffer, ReduceOp.SUM);
+                    Work late = group.withTimeout(Duration.ofSeconds(1)).allReduceAsync(buffer, ReduceOp.SUM);
                     assertThatThrownBy(late::await)
                             .isInstanceOfSatisfying(
                                     CommException.class,
@@ -142,6 +143,21 @@ class NcclEndTest {
                 System.out.println("aborted: rank " + world.rank());
                 world.group().barrier();
                 SimulatedCuda.release();
+            }
+        }
+
+        /** NCCL refuses an operation that the thread of the program queues. */
+        private static void notQueued(World world, Buffer buffer) {
+            try (ProcessGroup group = nccl(world, 0, Duration.ofSeconds(30))) {
+                group.allReduceAsync(buffer, ReduceOp.SUM).await();
+                world.group().barrier();
+                SimulatedCuda.set("SIMCUDA_FAIL", "ncclAllReduce=3");
+                Work work = group.allReduceAsync(buffer, ReduceOp.SUM);
+                assertThatThrownBy(work::await).hasMessageContaining("NCCL error 3 (internal error)");
+                System.out.println("not queued: rank " + world.rank());
+                world.group().barrier();
+                SimulatedCuda.set("SIMCUDA_FAIL", "");
+                world.group().barrier();
             }
         }
 
@@ -181,13 +197,13 @@ class NcclEndTest {
     @Test
     void failuresNameTheRankAndLeaveTheDevicesUsable() throws Exception {
         String printed = SimulatedCuda.start(folder, Fails.class, Map.of()).join();
-        for (String what : List.of("aborted", "refused", "usable")) {
+        for (String what : List.of("aborted", "not queued", "refused", "usable")) {
             assertThat(printed).contains(what + ": rank 0", what + ": rank 1");
         }
         assertThat(printed).contains("without a rank: ");
-        // One communicator of each rank for each of the first two groups; the third group has none.
+        // One communicator of each rank for each of the first three groups; the fourth group has none.
         assertThat(SimulatedCuda.calls(folder).stream()
                         .filter(call -> call.text().startsWith("ncclCommAbort")))
-                .hasSize(4);
+                .hasSize(6);
     }
 }
