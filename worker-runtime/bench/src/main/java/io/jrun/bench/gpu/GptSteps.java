@@ -124,7 +124,7 @@ final class GptSteps {
                 AutogradBridge.instance().backward(List.of(loss), List.of());
             }
             if (setting.clips()) {
-                GradientClipping.clipByGlobalNorm(parameters, 1.0);
+                GradientClipping.clip(parameters, 1.0); // queues the work, and does not wait
             }
             optimizer.step();
             return isRead ? loss.item_double() : 0;
