@@ -61,13 +61,18 @@ final class DirectLibtorchLoader {
     private record Preset(String name, List<String> libraries) {
         /** The unpacked libraries that exist; none if the jar is not on the class path. */
         Stream<Path> unpacked(Path cache, String classPath) {
+            return folder(cache, classPath)
+                    .flatMap(folder -> libraries.stream().map(folder::resolve))
+                    .filter(Files::exists);
+        }
+
+        /** The folder of the unpacked libraries; none if the jar is not on the class path. */
+        Stream<Path> folder(Path cache, String classPath) {
             return Arrays.stream(classPath.split(File.pathSeparator, -1))
                     .map(entry -> entry.substring(entry.lastIndexOf('/') + 1))
                     .filter(jar -> jar.startsWith(name + "-") && jar.endsWith(Libtorch.ARCHIVE_SUFFIX))
                     .limit(1)
-                    .map(jar -> cache.resolve(jar).resolve("org/bytedeco/" + name + "/linux-x86_64"))
-                    .flatMap(folder -> libraries.stream().map(folder::resolve))
-                    .filter(Files::exists);
+                    .map(jar -> cache.resolve(jar).resolve("org/bytedeco/" + name + "/linux-x86_64"));
         }
     }
 
@@ -124,6 +129,11 @@ final class DirectLibtorchLoader {
             TensorVector.class);
 
     private DirectLibtorchLoader() {}
+
+    /** The folders of the unpacked libraries that libtorch needs, besides its own folder. */
+    static Stream<Path> foldersBeside(Path cache) {
+        return BESIDE.stream().flatMap(preset -> preset.folder(cache, System.getProperty("java.class.path")));
+    }
 
     /**
      * Loads the libraries if this is the simple case.

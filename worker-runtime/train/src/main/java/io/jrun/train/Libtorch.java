@@ -13,6 +13,7 @@ import java.time.Instant;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Optional;
+import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.bytedeco.javacpp.Loader;
 import org.bytedeco.openblas.global.openblas;
@@ -119,12 +120,16 @@ public final class Libtorch {
 
     /**
      * Loads the CUDA build. The presets' loader finds the CUDA build first for each class that is used later, because
-     * the folder of the CUDA build is its only library path. The JVM itself has read that property at its start.
+     * its library path has the folder of the CUDA build, and otherwise only folders without a libtorch. The JVM itself has read that property at its start.
      */
     private static void loadCuda(NativeCache cache, CudaArchive archive) {
         Path marker = unpack(cache, archive);
         Path folder = archive.unpacked(cache.directory());
-        System.setProperty(PATHS_PROPERTY, folder.toString());
+        System.setProperty(
+                PATHS_PROPERTY,
+                Stream.concat(Stream.of(folder), DirectLibtorchLoader.foldersBeside(cache.directory()))
+                        .map(Path::toString)
+                        .collect(Collectors.joining(File.pathSeparator)));
         System.setProperty(PATHS_FIRST_PROPERTY, "true");
         CudaLibraries found = CudaLibraries.here();
         List<Path> libraries = Stream.concat(
