@@ -7,6 +7,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Optional;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -30,8 +31,10 @@ class CudaLibrariesTest {
                 "LD_LIBRARY_PATH",
                 "/missing:" + chosen.getParent());
 
-        assertThat(found(all, Optional.of(fetched.getParent()))).contains(pip);
-        assertThat(found(Map.of(), Optional.of(fetched.getParent()))).contains(fetched);
+        assertThat(found(all, Optional.of(Objects.requireNonNull(fetched.getParent()))))
+                .contains(pip);
+        assertThat(found(Map.of(), Optional.of(Objects.requireNonNull(fetched.getParent()))))
+                .contains(fetched);
         assertThat(found(Map.of("LD_LIBRARY_PATH", "/missing:" + chosen.getParent()), Optional.empty()))
                 .contains(chosen);
         assertThat(found(Map.of(), Optional.empty())).contains(newest);
