@@ -28,13 +28,16 @@ class GpuCheckIT extends RealJobs {
                         "nccl-one-rank",
                         "pinned-copies",
                         "device-buffers",
+                        "plane-one-rank",
                         "nccl-all-ranks",
                         "device-buffers-all",
                         "close-right-after",
+                        "plane-all-ranks",
                         "missing-rank",
                         "shared-nccl-all-ranks",
                         "shared-device-buffers-all",
                         "shared-close-right-after",
+                        "shared-plane-all-ranks",
                         "shared-missing-rank",
                         "lost-rank");
         assertThat(found.get("SKIPPED")).contains("device-binding", "cuda-build", "ddp-cuda", "times");

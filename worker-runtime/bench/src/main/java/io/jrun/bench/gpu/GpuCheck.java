@@ -153,7 +153,7 @@ public final class GpuCheck {
 
     private String missingRank() throws Exception {
         requireRanks(NCCL, false);
-        return DeviceChecks.missingRank(world, NCCL, Duration.ofSeconds(isSimulated ? 1 : 5));
+        return DeviceChecks.missingRank(world, NCCL, Duration.ofSeconds(isSimulated ? 1 : 3));
     }
 
     /**
