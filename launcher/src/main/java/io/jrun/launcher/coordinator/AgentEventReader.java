@@ -284,8 +284,8 @@ final class AgentEventReader {
         if (current == null || message.getRound() != round) {
             return Optional.empty();
         }
-        WorkerResult end = AgentMessages.end(message, current.ranks().placement(message.getRank()))
-                .withPlace(places.of(message.getRank()));
+        WorkerResult end =
+                AgentMessages.end(message, current.ranks().placement(message.getRank()), places.of(message.getRank()));
         if (!end.startError().isEmpty()) {
             console.forget(round, end.rank());
         }

@@ -171,11 +171,12 @@ final class AgentMessages {
         }
     }
 
-    static WorkerResult end(WorkerExitedReport exited, Placement place) {
+    /** @param meshPlace the worker's place in the mesh of the program; empty if the worker has reported none */
+    static WorkerResult end(WorkerExitedReport exited, Placement placement, String meshPlace) {
         return new WorkerResult(
                 exited.getRank(),
-                place.localRank(),
-                place.host(),
+                placement.localRank(),
+                placement.host(),
                 exited.getPid(),
                 exited.getExitCode(),
                 exited.getAfterStop(),
@@ -187,7 +188,7 @@ final class AgentMessages {
                 exited.getArtifactsList(),
                 exited.getLogFolder(),
                 exited.getRunSeconds(),
-                "");
+                meshPlace);
     }
 
     private static WorkerResult.WorkerError error(WorkerErrorReport error) {

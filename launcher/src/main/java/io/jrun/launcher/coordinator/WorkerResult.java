@@ -57,26 +57,6 @@ public record WorkerResult(
         }
     }
 
-    /** The same end with the worker's place in a mesh. */
-    WorkerResult withPlace(String newPlace) {
-        return new WorkerResult(
-                rank,
-                localRank,
-                host,
-                pid,
-                exitCode,
-                afterStop,
-                oomKilled,
-                startError,
-                notJoined,
-                error,
-                stderrTail,
-                artifacts,
-                logFolder,
-                runSeconds,
-                newPlace);
-    }
-
     /**
      * A predicate: "exited with code 42", or "(pp=1 tp=0) exited with code 42" for a worker that has reported its
      * place.

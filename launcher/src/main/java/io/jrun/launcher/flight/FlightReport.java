@@ -1,9 +1,9 @@
 package io.jrun.launcher.flight;
 
 import io.jrun.comm.record.OperationRecord;
+import io.jrun.comm.record.RankRanges;
 import io.jrun.comm.record.RankRecord;
 import io.jrun.launcher.json.JsonLine;
-import io.jrun.launcher.report.FailureReport;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -32,7 +32,7 @@ public final class FlightReport {
         int worldSize = folder.dumps().getFirst().worldSize();
         lines.add("dumps of " + folder.dumps().size() + " of " + worldSize + " ranks in " + folder.folder());
         if (!folder.missing().isEmpty()) {
-            lines.add("no dump of " + FailureReport.ranks(new TreeSet<>(folder.missing())));
+            lines.add("no dump of " + RankRanges.withNoun(new TreeSet<>(folder.missing())));
         }
         if (findings.isEmpty()) {
             lines.add("the dumps show no mismatch: no rank waited for another rank, and all recorded calls agree");

@@ -1,10 +1,10 @@
 package io.jrun.launcher.flight;
 
 import io.jrun.comm.record.OperationRecord;
+import io.jrun.comm.record.RankRanges;
 import io.jrun.comm.record.RankRecord;
 import io.jrun.launcher.flight.Mismatch.Kind;
 import io.jrun.launcher.flight.Mismatch.RankPlace;
-import io.jrun.launcher.report.FailureReport;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
@@ -74,7 +74,7 @@ final class OperationMatcher {
                 guilty.addAll(call.getValue());
             }
             text.append(text.isEmpty() ? "" : ", but ")
-                    .append(FailureReport.ranks(call.getValue()))
+                    .append(RankRanges.withNoun(call.getValue()))
                     .append(" called ")
                     .append(call.getKey());
         }
@@ -105,14 +105,14 @@ final class OperationMatcher {
             }
         }
         List<RankPlace> places = places(group, ranks, sequence);
-        String waits = FailureReport.ranks(inside) + " waited in " + last.call();
+        String waits = RankRanges.withNoun(inside) + " waited in " + last.call();
         if (late.isEmpty()) {
             String text = waits
                     + ". Every rank had entered the collective: one rank was slow or stopped there, or a connection"
                     + " was lost.";
             return new Mismatch(Kind.STUCK, group, sequence, late, text, places);
         }
-        StringBuilder text = new StringBuilder(waits).append(" for ").append(FailureReport.ranks(late));
+        StringBuilder text = new StringBuilder(waits).append(" for ").append(RankRanges.withNoun(late));
         places.stream()
                 .filter(place -> late.contains(place.rank()))
                 .forEach(place ->

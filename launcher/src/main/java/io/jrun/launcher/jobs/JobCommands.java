@@ -1,5 +1,6 @@
 package io.jrun.launcher.jobs;
 
+import io.jrun.comm.record.RankRanges;
 import io.jrun.launcher.cli.CommandContext;
 import io.jrun.launcher.cli.CommandOption;
 import io.jrun.launcher.cli.JobsRequest;
@@ -12,7 +13,6 @@ import io.jrun.launcher.record.JobRecord;
 import io.jrun.launcher.record.JobRecordReader;
 import io.jrun.launcher.record.LatestMetrics;
 import io.jrun.launcher.record.RecordSchema;
-import io.jrun.launcher.report.FailureReport;
 import java.io.IOException;
 import java.io.OutputStream;
 import java.nio.charset.StandardCharsets;
@@ -93,7 +93,7 @@ public final class JobCommands {
                 .isPresent();
         if (none && !known.isEmpty() && !request.has(CommandOption.FOLLOW)) {
             throw new UsageException(
-                    "logs: " + job.name() + " has no such rank; it has " + FailureReport.ranks(known) + ".");
+                    "logs: " + job.name() + " has no such rank; it has " + RankRanges.withNoun(known) + ".");
         }
         new LogReader(job, request.ranks(), out, notices).read(request.has(CommandOption.FOLLOW));
         return 0;

@@ -1,5 +1,6 @@
 package io.jrun.launcher.jobs;
 
+import io.jrun.comm.record.RankRanges;
 import io.jrun.launcher.console.LogMultiplexer;
 import io.jrun.launcher.console.RankPrefix;
 import io.jrun.launcher.console.WorkerPlace;
@@ -8,7 +9,6 @@ import io.jrun.launcher.record.JobIndex.IndexedJob;
 import io.jrun.launcher.record.JobRecord;
 import io.jrun.launcher.record.JobRecord.RecordedWorker;
 import io.jrun.launcher.record.JobRecordReader;
-import io.jrun.launcher.report.FailureReport;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.io.OutputStream;
@@ -106,7 +106,7 @@ final class LogReader {
             }
         }
         if (!missing.isEmpty()) {
-            notices.accept("the files of " + FailureReport.ranks(missing) + " are not here but on "
+            notices.accept("the files of " + RankRanges.withNoun(missing) + " are not here but on "
                     + String.join(", ", hosts) + ", in " + job.logs());
         }
     }

@@ -1,5 +1,6 @@
 package io.jrun.launcher.report;
 
+import io.jrun.comm.record.RankRanges;
 import io.jrun.launcher.coordinator.ExitCodeDescription;
 import io.jrun.launcher.coordinator.JobOutcome;
 import io.jrun.launcher.coordinator.StopCause;
@@ -139,7 +140,7 @@ public final class FailureReport {
         NavigableSet<Integer> same = new TreeSet<>();
         others.stream().filter(other -> isSameStartError(end, other)).forEach(other -> same.add(other.rank()));
         if (!same.isEmpty()) {
-            lines.add("  " + ranks(same) + ": could not be started either, for the same reason");
+            lines.add("  " + RankRanges.withNoun(same) + ": could not be started either, for the same reason");
         }
     }
 
@@ -231,7 +232,7 @@ public final class FailureReport {
         for (WorkerResult end : ends) {
             groups.computeIfAbsent(summary(end, reported), _ -> new TreeSet<>()).add(end.rank());
         }
-        groups.forEach((summary, ranks) -> lines.add("  " + ranks(ranks) + ": " + summary));
+        groups.forEach((summary, ranks) -> lines.add("  " + RankRanges.withNoun(ranks) + ": " + summary));
     }
 
     private static String summary(WorkerResult end, String reported) {
@@ -250,32 +251,6 @@ public final class FailureReport {
         }
         String how = ExitCodeDescription.brief(end.exitCode()) + (end.oomKilled() ? ", out of memory" : "");
         return how + (end.afterStop() ? " after the stop signal" : "") + error;
-    }
-
-    /** Formats ranks: "rank 3", or "3 ranks (0-1, 5)". */
-    public static String ranks(NavigableSet<Integer> ranks) {
-        if (ranks.size() == 1) {
-            return "rank " + ranks.first();
-        }
-        StringBuilder nodeBlocks = new StringBuilder();
-        int start = ranks.first();
-        int previous = start;
-        for (int rank : ranks.tailSet(start, false)) {
-            if (rank != previous + 1) {
-                span(nodeBlocks, start, previous);
-                start = rank;
-            }
-            previous = rank;
-        }
-        span(nodeBlocks, start, previous);
-        return ranks.size() + " ranks (" + nodeBlocks + ")";
-    }
-
-    private static void span(StringBuilder nodeBlocks, int first, int last) {
-        nodeBlocks.append(nodeBlocks.isEmpty() ? "" : ", ").append(first);
-        if (last > first) {
-            nodeBlocks.append('-').append(last);
-        }
     }
 
     /** The folder of the attempt if all known files are in it, else the folder of the job. */

@@ -29,7 +29,7 @@ class AgentMessagesTest {
                 .build();
         assertThat(exited.getAllFields())
                 .hasSameSizeAs(WorkerExitedReport.getDescriptor().getFields());
-        assertThat(AgentMessages.end(exited, new Placement(5, 1, 0, "node2", "")))
+        assertThat(AgentMessages.end(exited, new Placement(5, 1, 0, "node2", ""), "pp=1"))
                 .isEqualTo(new WorkerResult(
                         5,
                         0,
@@ -45,6 +45,6 @@ class AgentMessagesTest {
                         List.of("hs_err"),
                         "attempt-0/rank-0003",
                         1.5,
-                        ""));
+                        "pp=1"));
     }
 }

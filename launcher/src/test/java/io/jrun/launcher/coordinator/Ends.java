@@ -29,40 +29,37 @@ public final class Ends {
 
     /** The same with last lines on stderr. */
     public static WorkerResult withTail(WorkerResult end, String... lines) {
-        return new WorkerResult(
-                end.rank(),
-                end.localRank(),
-                end.host(),
-                end.pid(),
-                end.exitCode(),
-                end.afterStop(),
-                end.oomKilled(),
-                end.startError(),
-                end.notJoined(),
-                end.error(),
-                List.of(lines),
-                end.artifacts(),
-                "attempt-0/rank-000" + end.rank(),
-                end.runSeconds(),
-                end.place());
+        return copy(end, end.notJoined(), end.error(), List.of(lines), end.logFolder(), end.place());
     }
 
     /** The same of a worker that has reported its place in a mesh. */
     public static WorkerResult at(String place, WorkerResult end) {
-        return end.withPlace(place);
+        return copy(end, end.notJoined(), end.error(), end.stderrTail(), end.logFolder(), place);
     }
 
     /** The same with its files in another folder. */
     public static WorkerResult in(String logFolder, WorkerResult end) {
-        return with(end.notJoined(), logFolder, end);
+        return copy(end, end.notJoined(), end.error(), end.stderrTail(), logFolder, end.place());
     }
 
     /** The same of a worker that had not joined. */
     public static WorkerResult notJoined(String state, WorkerResult end) {
-        return with(state, end.logFolder(), end);
+        return copy(end, state, end.error(), end.stderrTail(), end.logFolder(), end.place());
     }
 
-    private static WorkerResult with(String notJoined, String logFolder, WorkerResult end) {
+    /** An end of a worker that has left an error of its own making. */
+    public static WorkerResult withError(int rank, int exitCode, WorkerResult.WorkerError error) {
+        WorkerResult end = of(rank, exitCode);
+        return copy(end, end.notJoined(), Optional.of(error), end.stderrTail(), end.logFolder(), end.place());
+    }
+
+    private static WorkerResult copy(
+            WorkerResult end,
+            String notJoined,
+            Optional<WorkerResult.WorkerError> error,
+            List<String> stderrTail,
+            String logFolder,
+            String place) {
         return new WorkerResult(
                 end.rank(),
                 end.localRank(),
@@ -73,12 +70,12 @@ public final class Ends {
                 end.oomKilled(),
                 end.startError(),
                 notJoined,
-                end.error(),
-                end.stderrTail(),
+                error,
+                stderrTail,
                 end.artifacts(),
                 logFolder,
                 end.runSeconds(),
-                end.place());
+                place);
     }
 
     private static WorkerResult of(int rank, int exitCode, boolean stopped, String message) {
@@ -105,26 +102,5 @@ public final class Ends {
                 "attempt-0/rank-000" + rank,
                 1.25,
                 "");
-    }
-
-    /** An end of a worker that has left an error of its own making. */
-    public static WorkerResult withError(int rank, int exitCode, WorkerResult.WorkerError error) {
-        WorkerResult end = of(rank, exitCode, false, "");
-        return new WorkerResult(
-                end.rank(),
-                end.localRank(),
-                end.host(),
-                end.pid(),
-                end.exitCode(),
-                end.afterStop(),
-                end.oomKilled(),
-                end.startError(),
-                end.notJoined(),
-                Optional.of(error),
-                end.stderrTail(),
-                end.artifacts(),
-                end.logFolder(),
-                end.runSeconds(),
-                end.place());
     }
 }

@@ -16,7 +16,6 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
-import java.util.TreeSet;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -231,22 +230,12 @@ class FailureReportTest {
     @Test
     void stackIsNotRepeatedAmongTheLastLines() {
         String message = "java.lang.IllegalStateException: boom";
-        WorkerResult first = new WorkerResult(
-                0,
-                0,
-                "node1",
-                7,
-                1,
-                false,
-                false,
-                "",
-                "",
-                Optional.of(new WorkerResult.WorkerError(message, message + "\n\tat app.Main.main(Main.java:7)")),
-                List.of("loading", "Exception in thread \"main\"", message, "\tat app.Main.main(Main.java:7)"),
-                List.of(),
-                "",
-                1,
-                "");
+        WorkerResult first = Ends.withTail(
+                Ends.withError(0, 1, false, message),
+                "loading",
+                "Exception in thread \"main\"",
+                message,
+                "\tat app.Main.main(Main.java:7)");
         List<String> lines = failed(first, first);
         assertThat(lines).contains("    | loading");
         assertThat(lines.stream().filter(line -> line.contains("boom"))).hasSize(1);
@@ -268,13 +257,6 @@ class FailureReportTest {
                 .containsExactly("jrun: the job could not be started: --master-port 1 is taken (exit code 2)");
         assertThat(report(Optional.of(new StopCause.NotOpened("nobody answers", false))))
                 .containsExactly("jrun: the job could not be started: nobody answers (exit code 69)");
-    }
-
-    @Test
-    void rankListsAreSpans() {
-        assertThat(FailureReport.ranks(new TreeSet<>(List.of(0, 1, 2, 5, 7, 8))))
-                .isEqualTo("6 ranks (0-2, 5, 7-8)");
-        assertThat(FailureReport.ranks(new TreeSet<>(List.of(4)))).isEqualTo("rank 4");
     }
 
     private static List<String> failed(WorkerResult first, WorkerResult... ends) {

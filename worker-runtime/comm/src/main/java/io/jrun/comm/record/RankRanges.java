@@ -11,6 +11,11 @@ public final class RankRanges {
 
     private RankRanges() {}
 
+    /** Formats at least one rank with a noun: {@code rank 3}, or {@code 3 ranks (0-1, 5)}. */
+    public static String withNoun(Collection<Integer> ranks) {
+        return ranks.size() == 1 ? "rank " + ranks.iterator().next() : ranks.size() + " ranks (" + of(ranks) + ")";
+    }
+
     /** Formats ranks in ascending order: {@code 0-3, 6}. After eight ranges, {@code and 100 more} follows. */
     public static String of(Collection<Integer> ranks) {
         List<Integer> sorted = ranks.stream().sorted().distinct().toList();

@@ -20,6 +20,12 @@ class RankRangesTest {
     }
 
     @Test
+    void oneRankHasNoRange() {
+        assertThat(RankRanges.withNoun(List.of(4))).isEqualTo("rank 4");
+        assertThat(RankRanges.withNoun(List.of(0, 1, 2, 5, 7, 8))).isEqualTo("6 ranks (0-2, 5, 7-8)");
+    }
+
+    @Test
     void groupIsNamedByItsRanks() {
         assertThat(GroupRecord.label("world", List.of(0, 1))).isEqualTo("group world");
         assertThat(GroupRecord.label("world.g0.2n1", List.of(0, 2))).isEqualTo("group of ranks 0, 2");
