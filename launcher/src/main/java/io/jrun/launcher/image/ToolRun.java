@@ -1,17 +1,19 @@
 package io.jrun.launcher.image;
 
 import io.jrun.agent.container.ContainerException;
+import io.jrun.agent.node.ProgramRun;
 import io.jrun.agent.node.SearchPath;
 import java.io.IOException;
-import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 
 /** Runs a program of this node that makes images. Stateless. */
 final class ToolRun {
-    private static final int MAX_CHARS = 300;
+    /** The largest images take minutes. A mirror that does not answer must not keep the command for ever. */
+    private static final Duration DEADLINE = Duration.ofHours(6);
 
     private ToolRun() {}
 
@@ -28,25 +30,15 @@ final class ToolRun {
                 .find(program)
                 .orElseThrow(() ->
                         new ContainerException("the program '" + program + "' is not on PATH; install " + packageName));
-        List<String> words = new ArrayList<>(List.of("setpriv", "--pdeathsig", "TERM", tool.toString()));
-        words.addAll(command.subList(1, command.size()));
-        Process process = new ProcessBuilder(words).redirectErrorStream(true).start();
-        try {
-            process.getOutputStream().close();
-            String output = new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
-            int code = process.waitFor();
-            if (code != 0) {
-                throw new ContainerException(program + " failed with exit code " + code + ": " + lastLine(output));
-            }
-            return output;
-        } finally {
-            process.destroyForcibly();
+        List<String> words = new ArrayList<>(command);
+        words.set(0, tool.toString());
+        ProgramRun ended = ProgramRun.of(words, environment, Path.of(""), DEADLINE)
+                .orElseThrow(() -> new ContainerException(
+                        program + " has not ended within " + DEADLINE.toHours() + " hours and was stopped"));
+        if (ended.exitCode() != 0) {
+            throw new ContainerException(
+                    program + " failed with exit code " + ended.exitCode() + ": " + ended.lastLine());
         }
-    }
-
-    private static String lastLine(String output) {
-        String last =
-                output.strip().lines().reduce("no message", (_, line) -> line).strip();
-        return last.length() > MAX_CHARS ? last.substring(0, MAX_CHARS) + "..." : last;
+        return ended.output();
     }
 }

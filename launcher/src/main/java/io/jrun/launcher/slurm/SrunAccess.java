@@ -1,20 +1,21 @@
 package io.jrun.launcher.slurm;
 
+import io.jrun.agent.node.ProgramRun;
 import io.jrun.agent.node.SearchPath;
 import java.io.IOException;
-import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
+import java.time.Duration;
+import java.util.List;
 import java.util.Map;
 import java.util.Optional;
-import java.util.concurrent.TimeUnit;
 
 /**
  * Finds out whether srun can start agents here. A container of the job has Slurm's variables, but often neither srun nor
  * its configuration nor a way to the controller. Stateless.
  */
 public final class SrunAccess {
-    /** Seconds to wait for the controller. */
-    private static final long SECONDS = 5;
+    /** The time in which the controller must answer. */
+    private static final Duration DEADLINE = Duration.ofSeconds(5);
 
     private SrunAccess() {}
 
@@ -40,15 +41,12 @@ public final class SrunAccess {
 
     private static Optional<String> silence(Path scontrol, Map<String, String> environment) {
         try {
-            ProcessBuilder builder = new ProcessBuilder(scontrol.toString(), "ping").redirectErrorStream(true);
-            builder.environment().putAll(environment);
-            Process ping = builder.start();
-            ping.getOutputStream().close();
-            if (!ping.waitFor(SECONDS, TimeUnit.SECONDS)) { // the output is a line for each controller
-                ping.destroyForcibly();
-                return Optional.of("Slurm's controller did not answer within " + SECONDS + " s");
+            Optional<ProgramRun> ping =
+                    ProgramRun.of(List.of(scontrol.toString(), "ping"), environment, Path.of(""), DEADLINE);
+            if (ping.isEmpty()) {
+                return Optional.of("Slurm's controller did not answer within " + DEADLINE.toSeconds() + " s");
             }
-            String said = new String(ping.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
+            String said = ping.get().output(); // a line for each controller
             return said.contains("UP")
                     ? Optional.empty()
                     : Optional.of("Slurm's controller cannot be reached here: "
