@@ -1,7 +1,10 @@
 package io.jrun.agent.container;
 
+import java.util.List;
 import java.util.Locale;
+import java.util.Map;
 import java.util.regex.Pattern;
+import java.util.stream.Stream;
 
 /**
  * {@code --container-name=NAME[:auto|create|exec|no_exec]}: a root that stays on the node. The job's workers on the
@@ -40,12 +43,28 @@ public record ContainerName(String name, Mode mode) {
     public static ContainerName parse(String text) {
         int colon = text.indexOf(':');
         String name = colon < 0 ? text : text.substring(0, colon);
-        if (!NAME.matcher(name).matches()) {
+        if (!isName(name)) {
             throw new ContainerFormatException("'" + name
                     + "' is not a name of a container; a name has up to 128 letters, digits, _ . + -;"
                     + " the first is a letter, a digit or _");
         }
         return new ContainerName(name, colon < 0 ? Mode.AUTO : mode(text.substring(colon + 1)));
+    }
+
+    /**
+     * The names of a container without a name: the run id, and in Slurm the job with its step, as {@code squeue --steps}
+     * shows the step.
+     */
+    public static List<String> ofJob(String runId, Map<String, String> environment) {
+        String job = environment.getOrDefault("SLURM_JOB_ID", "");
+        String step = environment.getOrDefault("SLURM_STEP_ID", "batch"); // a batch script has no number
+        return Stream.of(runId, job.isEmpty() ? "" : job + "." + step)
+                .filter(ContainerName::isName)
+                .toList();
+    }
+
+    private static boolean isName(String text) {
+        return NAME.matcher(text).matches();
     }
 
     private static Mode mode(String word) {

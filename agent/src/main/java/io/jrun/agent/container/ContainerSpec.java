@@ -1,5 +1,6 @@
 package io.jrun.agent.container;
 
+import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
@@ -124,15 +125,18 @@ public record ContainerSpec(
     }
 
     /**
-     * Checks {@code --container-workdir=PATH}.
+     * Reads {@code --container-workdir=PATH}. A relative path begins at the root of the container, as in Pyxis.
      *
-     * @throws ContainerFormatException if the path is not absolute
+     * @return an absolute path
+     * @throws ContainerFormatException if the text is not a path
      */
-    public static String checkWorkdir(String text) {
-        if (!text.startsWith("/") || text.indexOf('\n') >= 0 || text.indexOf('\0') >= 0) {
+    public static String parseWorkdir(String text) {
+        if (text.isEmpty() || text.indexOf('\n') >= 0 || text.indexOf('\0') >= 0) {
             throw new ContainerFormatException(
-                    "'" + text + "': the path of the working folder inside the container must begin with /");
+                    "'" + text + "': the path of the working folder inside the container must be one line of text");
         }
-        return text;
+        return text.startsWith("/")
+                ? text
+                : Path.of("/").resolve(text).normalize().toString();
     }
 }

@@ -37,12 +37,14 @@ final class JobContainers {
     private static final NamedContainers NAMED = NamedContainers.ofUser(UserId.ofThisProcess());
 
     private final Optional<ContainerSpec> spec;
+    private final String runId;
     private final boolean isJava;
     private final CompletableFuture<Optional<NodeContainers>> started = new CompletableFuture<>();
     private Optional<Thread> maker = Optional.empty();
 
     JobContainers(OpenJob request) {
         this.spec = request.hasContainer() ? Optional.of(spec(request.getContainer())) : Optional.empty();
+        this.runId = request.getRunId();
         this.isJava = request.getContainer().getJavaProgram();
         if (spec.isEmpty()) {
             started.complete(Optional.empty());
@@ -64,7 +66,11 @@ final class JobContainers {
                 }
                 NodeContainers made = make(
                         requested,
-                        new NodeRequest(folder.resolve("containers"), NAMED.folder(), environment),
+                        new NodeRequest(
+                                folder.resolve("containers"),
+                                NAMED.folder(),
+                                ContainerName.ofJob(runId, environment),
+                                environment),
                         progress);
                 if (!started.complete(Optional.of(made))) {
                     made.close(); // The job has ended meanwhile.

@@ -3,6 +3,7 @@ package io.jrun.agent.container;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import java.util.Map;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -30,6 +31,14 @@ class ContainerSpecTest {
     }
 
     @Test
+    void aJobHasItsRunIdAndSlurmsStepAsNames() {
+        assertThat(ContainerName.ofJob("run-7", Map.of())).containsExactly("run-7");
+        assertThat(ContainerName.ofJob("run-7", Map.of("SLURM_JOB_ID", "12", "SLURM_STEP_ID", "0")))
+                .containsExactly("run-7", "12.0");
+        assertThat(ContainerName.ofJob("run-7", Map.of("SLURM_JOB_ID", "12"))).containsExactly("run-7", "12.batch");
+    }
+
+    @Test
     void variables() {
         assertThat(ContainerSpec.parseEnvironment("A,_b1")).containsExactly("A", "_b1");
         assertThatThrownBy(() -> ContainerSpec.parseEnvironment("A=1")).hasMessageContaining("'A=1' is not the name");
@@ -38,7 +47,10 @@ class ContainerSpecTest {
 
     @Test
     void workingFolders() {
-        assertThat(ContainerSpec.checkWorkdir("/work")).isEqualTo("/work");
-        assertThatThrownBy(() -> ContainerSpec.checkWorkdir("work")).hasMessageContaining("must begin with /");
+        assertThat(ContainerSpec.parseWorkdir("/work")).isEqualTo("/work");
+        assertThat(ContainerSpec.parseWorkdir("work/a")).isEqualTo("/work/a");
+        assertThat(ContainerSpec.parseWorkdir("../")).isEqualTo("/");
+        assertThat(ContainerSpec.parseWorkdir("./../b/.")).isEqualTo("/b");
+        assertThatThrownBy(() -> ContainerSpec.parseWorkdir("a\nb")).hasMessageContaining("one line of text");
     }
 }

@@ -6,9 +6,9 @@ import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import io.jrun.agent.container.ContainerName;
 import io.jrun.agent.container.ContainerSpec;
-import io.jrun.agent.container.ImageReference;
 import io.jrun.agent.container.NamedContainers;
 import io.jrun.agent.container.NodeRequest;
+import io.jrun.agent.container.TestContainers;
 import io.jrun.agent.container.builtin.BuiltinEngine;
 import io.jrun.agent.files.FileStaging;
 import io.jrun.agent.files.PrivateFolder;
@@ -24,7 +24,6 @@ import java.nio.file.attribute.PosixFilePermissions;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
-import java.util.Optional;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.io.TempDir;
@@ -132,24 +131,9 @@ class ForeignFolderTest {
         abstract void run(Path folder) throws Exception;
 
         private static void start(Path user, ContainerName name) throws Exception {
-            ContainerSpec base = ContainerSpec.of(ImageReference.parse(IMAGE));
-            ContainerSpec spec = new ContainerSpec(
-                    base.image(),
-                    List.of(),
-                    "",
-                    Optional.of(name),
-                    "",
-                    false,
-                    false,
-                    true,
-                    false,
-                    false,
-                    List.of(),
-                    List.of(),
-                    base.java(),
-                    base.engine());
-            NodeRequest node =
-                    new NodeRequest(user.resolveSibling("scratch"), user.resolve("containers"), System.getenv());
+            ContainerSpec spec = TestContainers.spec(IMAGE, name.text(), "", List.of());
+            NodeRequest node = new NodeRequest(
+                    user.resolveSibling("scratch"), user.resolve("containers"), List.of(), System.getenv());
             new BuiltinEngine().start(spec, node).close();
         }
     }

@@ -55,7 +55,7 @@ final class ContainerOptions {
         ContainerSpec spec = new ContainerSpec(
                 one(LaunchOption.CONTAINER_IMAGE, this::image),
                 mounts(),
-                one(LaunchOption.CONTAINER_WORKDIR, ContainerSpec::checkWorkdir).orElse(""),
+                one(LaunchOption.CONTAINER_WORKDIR, ContainerSpec::parseWorkdir).orElse(""),
                 one(LaunchOption.CONTAINER_NAME, ContainerName::parse),
                 one(LaunchOption.CONTAINER_SAVE, this::saved).orElse(""),
                 isOn(LaunchOption.CONTAINER_MOUNT_HOME, LaunchOption.NO_CONTAINER_MOUNT_HOME),
@@ -88,7 +88,7 @@ final class ContainerOptions {
                 switch (option) {
                     case CONTAINER_IMAGE -> ImageReference::parse;
                     case CONTAINER_MOUNTS -> ContainerMount::parseAll;
-                    case CONTAINER_WORKDIR -> ContainerSpec::checkWorkdir;
+                    case CONTAINER_WORKDIR -> ContainerSpec::parseWorkdir;
                     case CONTAINER_NAME -> ContainerName::parse;
                     case CONTAINER_ENV -> ContainerSpec::parseEnvironment;
                     case CONTAINER_UNSHARE -> UnsharedNamespace::parseAll;

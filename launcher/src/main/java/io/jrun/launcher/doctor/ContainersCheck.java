@@ -53,7 +53,8 @@ final class ContainersCheck implements Check {
     private CheckResult make(ContainerSpec spec) throws IOException, InterruptedException {
         String what = "container";
         Path folder = Files.createTempDirectory("jrun-doctor-");
-        NodeRequest node = new NodeRequest(folder.resolve("containers"), folder.resolve("named"), environment);
+        NodeRequest node =
+                new NodeRequest(folder.resolve("containers"), folder.resolve("named"), List.of(), environment);
         try (NodeContainers made = ContainerEngines.of(spec.engine()).start(prepared(spec), node)) {
             return CheckResult.ok(
                     what,

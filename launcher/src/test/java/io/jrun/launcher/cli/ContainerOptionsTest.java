@@ -186,7 +186,6 @@ class ContainerOptionsTest {
                 "--container-image=A | 'A' is not an image",
                 "--container-image=train.jar | write ./train.jar for the file or folder, or docker://train.jar for the image.",
                 "--container-image=/i --container-mounts=/a:b | the path inside the container must begin with /.",
-                "--container-image=/i --container-workdir=b | must begin with /.",
                 "--container-image=/i --container-unshare=user | the namespaces are net, ipc, uts and pid.",
                 "--container-image=/i --container-unshare=net --hosts=a,b --launch=ssh | cannot reach other nodes.",
                 "--container-image=/i --container-save=/tmp/ | '/tmp/' is a folder; name a file, such as /tmp/saved.sqsh.",

@@ -59,7 +59,10 @@ final class BuiltinContainers implements NodeContainers {
             makeFolders(holder.view(temporary()), "");
             setMode(holder.view(temporary()), STICKY);
         }
-        this.layer = new MountPointLayer(holder.isNamed() ? root() : holder.view("/points"));
+        if (hasOwnPoints()) {
+            makeFolders(holder.view(points()), "");
+        }
+        this.layer = new MountPointLayer(holder.isNamed() ? root() : holder.view(points()));
         ContainerRoot bare = bareRoot();
         this.image = ImageReader.read(bare);
         Account inside = spec.remapRoot() ? new Account(0, 0, "root", "root", Account.HOME_OF_ROOT) : account;
@@ -70,6 +73,10 @@ final class BuiltinContainers implements NodeContainers {
             bare.mount(home, holder.view("/none"), true, false); // The folder is empty if the image has none.
         }
         this.plan = plan(PLAN_ONLY);
+        if (!holder.isNamed() && holder.shared().isEmpty()) {
+            SharedMounts shared = SharedMounts.of(spec, account, temporary());
+            RunningContainers.of(node).add(node.jobNames(), holder, shared);
+        }
     }
 
     static BuiltinContainers prepare(
@@ -113,6 +120,15 @@ final class BuiltinContainers implements NodeContainers {
                 : holder.shared().orElseThrow().temporary();
     }
 
+    /** The folder of the layer with the mount points. A layer of mounted workers must not change. */
+    private String points() {
+        return hasOwnPoints() ? folder("points") : "/points";
+    }
+
+    private boolean hasOwnPoints() {
+        return !holder.isNamed() && holder.shared().isPresent();
+    }
+
     private boolean isOwnTemporary() {
         return holder.shared().filter(shared -> !shared.temporary().isEmpty()).isEmpty();
     }
@@ -127,7 +143,7 @@ final class BuiltinContainers implements NodeContainers {
         if (holder.isNamed()) {
             made.named(writable);
         } else {
-            made.overlay(writable, !account.isRoot());
+            made.overlay(holder.base() + points(), writable, !account.isRoot());
         }
         made.system(holder.namespaces().contains(UnsharedNamespace.NET));
         made.temporary(holder.base() + temporary(), holder.view(temporary()));
@@ -257,7 +273,11 @@ final class BuiltinContainers implements NodeContainers {
 
     @Override
     public void close() {
+        RunningContainers.of(node).remove(node.jobNames(), holder);
         remove(PLAN_ONLY);
+        if (hasOwnPoints()) {
+            deleteTree(holder.view(points()));
+        }
         if (isOwnTemporary()) {
             deleteTree(holder.view(temporary()));
         }

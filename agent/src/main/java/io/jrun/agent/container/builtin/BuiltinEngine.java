@@ -2,6 +2,8 @@ package io.jrun.agent.container.builtin;
 
 import io.jrun.agent.container.ContainerEngine;
 import io.jrun.agent.container.ContainerException;
+import io.jrun.agent.container.ContainerName;
+import io.jrun.agent.container.ContainerName.Mode;
 import io.jrun.agent.container.ContainerSpec;
 import io.jrun.agent.container.ImageReference;
 import io.jrun.agent.container.NodeContainers;
@@ -74,6 +76,13 @@ public final class BuiltinEngine implements ContainerEngine {
         }
         checkFiles(spec, node);
         Optional<NamedRoot> named = NamedRoot.open(spec, node.named());
+        Optional<NamespaceHolder> running = named.isPresent() && !named.get().exists()
+                ? running(spec.name().orElseThrow(), node)
+                : Optional.empty();
+        if (running.isPresent()) {
+            checkNamespaces(spec, running.get());
+            return prepare(spec, node, tools, account, running.get());
+        }
         for (int attempt = 0; attempt < ATTEMPTS; attempt++) {
             Optional<NamespaceHolder> holder = named.isPresent()
                     ? named.get().join(spec.name().orElseThrow().mode(), tools)
@@ -89,6 +98,13 @@ public final class BuiltinEngine implements ContainerEngine {
         throw new ContainerException(
                 "--container-name=" + spec.name().orElseThrow().text()
                         + ": other jobs on this node start and end in the container at once; start the job again");
+    }
+
+    /** The container of a running job with this name. */
+    private static Optional<NamespaceHolder> running(ContainerName name, NodeRequest node) {
+        return name.mode() == Mode.AUTO || name.mode() == Mode.EXEC
+                ? RunningContainers.of(node).find(name.name())
+                : Optional.empty();
     }
 
     /** Checks the files of the options, before an image is prepared. */
@@ -161,8 +177,8 @@ public final class BuiltinEngine implements ContainerEngine {
         }
         return switch (spec.image()
                 .orElseThrow(() -> new ContainerException("no container with the name "
-                        + spec.name().orElseThrow().name() + " is on this node; add --container-image to make the"
-                        + " container"))) {
+                        + spec.name().orElseThrow().name() + " is on this node, and no job of this name runs here in"
+                        + " a container; add --container-image to make the container"))) {
             case ImageReference.Local local -> Path.of(local.path());
             case ImageReference.Registry registry ->
                 throw new IllegalArgumentException(registry.text() + " has not been prepared");

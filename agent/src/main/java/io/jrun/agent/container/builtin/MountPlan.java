@@ -61,9 +61,13 @@ final class MountPlan {
         return unmounted;
     }
 
-    /** Mounts the root: the worker's own layer over the mount points and the image. */
-    void overlay(boolean writable, boolean userXattr) {
-        overlay(base + "/points:" + base + "/image", writable ? folder : "", "", userXattr);
+    /**
+     * Mounts the root: the worker's own layer over the mount points and the image.
+     *
+     * @param points the folder with the mount points, in {@code base}
+     */
+    void overlay(String points, boolean writable, boolean userXattr) {
+        overlay(points + ":" + base + "/image", writable ? folder : "", "", userXattr);
     }
 
     /** Mounts the root that all workers share. */

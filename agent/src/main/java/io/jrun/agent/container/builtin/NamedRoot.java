@@ -11,7 +11,6 @@ import java.nio.file.FileAlreadyExistsException;
 import java.nio.file.Files;
 import java.nio.file.LinkOption;
 import java.nio.file.Path;
-import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.TimeUnit;
 
@@ -97,7 +96,7 @@ record NamedRoot(String name, NamedContainers containers) {
                         + (mode == Mode.CREATE ? "create" : "no_exec")
                         + ": another job on this node uses the container; wait for the job, or use " + name + ":exec");
             }
-            Optional<NamespaceHolder> running = running();
+            Optional<NamespaceHolder> running = NamespaceHolder.running(folder().resolve("running"), true);
             if (running.isPresent()) {
                 return running;
             }
@@ -128,24 +127,6 @@ record NamedRoot(String name, NamedContainers containers) {
             return process.waitFor(LOCK_SECONDS, TimeUnit.SECONDS) && process.exitValue() == 99;
         } catch (IOException e) {
             throw cannot(e);
-        }
-    }
-
-    /** The namespace that has the root mounted; empty if the file is of an earlier job, or not complete. */
-    private Optional<NamespaceHolder> running() {
-        try {
-            List<String> lines = Files.readAllLines(folder().resolve("running"), StandardCharsets.UTF_8);
-            Path process = Path.of("/proc/" + Long.parseLong(lines.get(0)));
-            if (!Files.getOwner(process).equals(Files.getOwner(Path.of("/proc/self")))) {
-                return Optional.empty(); // Another user's process has the number of an earlier job.
-            }
-            NamespaceHolder holder = NamespaceHolder.joined(
-                    Long.parseLong(lines.get(0)),
-                    Path.of(lines.get(1)),
-                    SharedMounts.read(lines.subList(2, lines.size())));
-            return Optional.of(holder).filter(found -> Files.isDirectory(found.view("/named")));
-        } catch (IOException | RuntimeException e) {
-            return Optional.empty();
         }
     }
 

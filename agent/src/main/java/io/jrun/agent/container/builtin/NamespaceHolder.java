@@ -111,11 +111,28 @@ final class NamespaceHolder implements AutoCloseable {
     }
 
     /**
-     * The namespaces of another job, which end with the other job.
+     * The namespaces of another job, which end with the other job; empty if the job has ended, or if the file is not
+     * complete.
      *
-     * @param shared the mounts of the other job
+     * @param file the process of the other job, its folder, and its {@link SharedMounts#text}
+     * @param named whether the other job's workers share one writable root
      */
-    static NamespaceHolder joined(long pid, Path base, SharedMounts shared) throws IOException {
+    static Optional<NamespaceHolder> running(Path file, boolean named) {
+        try {
+            List<String> lines = Files.readAllLines(file, StandardCharsets.UTF_8);
+            long pid = Long.parseLong(lines.get(0));
+            if (!Files.getOwner(Path.of("/proc/" + pid)).equals(Files.getOwner(Path.of("/proc/self")))) {
+                return Optional.empty(); // Another user's process has the number of an earlier job.
+            }
+            SharedMounts shared = SharedMounts.read(lines.subList(2, lines.size()));
+            return Optional.of(joined(pid, Path.of(lines.get(1)), named, shared))
+                    .filter(found -> Files.isDirectory(found.view(named ? "/named" : "/image")));
+        } catch (IOException | RuntimeException e) {
+            return Optional.empty();
+        }
+    }
+
+    private static NamespaceHolder joined(long pid, Path base, boolean named, SharedMounts shared) throws IOException {
         List<UnsharedNamespace> namespaces = new ArrayList<>();
         for (UnsharedNamespace each : OF_ALL_WORKERS) {
             Path theirs = Files.readSymbolicLink(Path.of("/proc/" + pid + "/ns/" + each.word()));
@@ -123,7 +140,7 @@ final class NamespaceHolder implements AutoCloseable {
                 namespaces.add(each);
             }
         }
-        return new NamespaceHolder(null, pid, base, true, List.copyOf(namespaces), Optional.of(shared));
+        return new NamespaceHolder(null, pid, base, named, List.copyOf(namespaces), Optional.of(shared));
     }
 
     /**

@@ -6,7 +6,7 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * The mounts of the job that has made a container with a name. Jobs that join the container see the same mounts, also
+ * The mounts of the job that has made a container. Jobs that join the container see the same mounts, also
  * the same /tmp.
  *
  * @param temporary the folder of /tmp in the namespace's own file system; empty if each job has its own

@@ -7,6 +7,7 @@ import io.jrun.agent.container.NodeRequest;
 import io.jrun.agent.container.builtin.BuiltinEngine;
 import io.jrun.agent.container.builtin.RootEntry;
 import java.nio.file.Path;
+import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 
@@ -31,7 +32,7 @@ public final class ContainerEngines {
             BuiltinEngine.check(environment);
             Optional<RootEntry> entry = entry(choice);
             if (entry.isPresent()) {
-                entry.get().check(new NodeRequest(Path.of("/"), Path.of("/"), environment));
+                entry.get().check(new NodeRequest(Path.of("/"), Path.of("/"), List.of(), environment));
             }
             return Optional.empty();
         } catch (ContainerException e) {

@@ -5,12 +5,11 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import io.jrun.agent.container.ContainerException;
-import io.jrun.agent.container.ContainerMount;
 import io.jrun.agent.container.ContainerName;
 import io.jrun.agent.container.ContainerSpec;
-import io.jrun.agent.container.ImageReference;
 import io.jrun.agent.container.NodeContainers;
 import io.jrun.agent.container.NodeRequest;
+import io.jrun.agent.container.TestContainers;
 import io.jrun.agent.container.UnsharedNamespace;
 import io.jrun.agent.container.WorkerRequest;
 import java.io.IOException;
@@ -187,7 +186,7 @@ class BuiltinEngineTest {
         assertThatThrownBy(() -> start(image, text + ":/bin")).hasMessageContaining("there is a folder in the image");
         assertThatThrownBy(() -> start(image, text + ":/bin/busybox/x")).hasMessageContaining("is a file in the image");
         try (NodeContainers containers = start(image, "")) {
-            assertThatThrownBy(() -> containers.command(worker("python3")))
+            assertThatThrownBy(() -> containers.command(TestContainers.worker("python3")))
                     .hasMessage("python3: no such program inside the container on its PATH (/bin)");
             assertThatThrownBy(() -> containers.command(
                             new WorkerRequest("b", "/work", Map.of("PATH", "/bin"), Map.of(), List.of("sh"))))
@@ -199,8 +198,8 @@ class BuiltinEngineTest {
     @Test
     void theWorkersPidIsTheProgram() throws Exception {
         try (NodeContainers containers = start(image, "")) {
-            Process process = new ProcessBuilder(containers.command(
-                            worker("sh", "-c", "trap 'exit 7' USR1; echo $$; while :; do sleep 0.01; done")))
+            Process process = new ProcessBuilder(containers.command(TestContainers.worker(
+                            "sh", "-c", "trap 'exit 7' USR1; echo $$; while :; do sleep 0.01; done")))
                     .start();
 
             assertThat(process.inputReader().readLine()).isEqualTo(Long.toString(process.pid()));
@@ -219,8 +218,9 @@ class BuiltinEngineTest {
 
         assertThat(seen).containsPattern("pid \\d\n").endsWith("got\n");
         try (NodeContainers containers = start(image, "", List.of(UnsharedNamespace.PID))) {
-            Process process =
-                    new ProcessBuilder(containers.command(worker("sh", "-c", "echo ready; exec sleep 1000"))).start();
+            Process process = new ProcessBuilder(
+                            containers.command(TestContainers.worker("sh", "-c", "echo ready; exec sleep 1000")))
+                    .start();
             assertThat(process.inputReader().readLine()).isEqualTo("ready");
             String shells = "pgrep -P " + process.pid();
             String inside = command("sh", "-c", shells).strip();
@@ -269,46 +269,46 @@ class BuiltinEngineTest {
         ContainerSpec first =
                 named("joined", "/usr:/of-node," + data + ":/d:ro,tmpfs:/m", List.of(UnsharedNamespace.NET));
         try (NodeContainers made = start(first)) {
-            assertThat(outputOf(made, "touch /tmp/of-first; readlink /proc/self/ns/net"))
+            assertThat(TestContainers.output(made, "touch /tmp/of-first; readlink /proc/self/ns/net"))
                     .isNotEmpty();
-            String network = outputOf(made, "readlink /proc/self/ns/net");
+            String network = TestContainers.output(made, "readlink /proc/self/ns/net");
             try (NodeContainers joined = start(named("joined:exec", "", List.of()))) {
-                assertThat(outputOf(joined, "cat /d/file; ls /tmp; touch /d/x; readlink /proc/self/ns/net"))
+                assertThat(TestContainers.output(
+                                joined, "cat /d/file; ls /tmp; touch /d/x; readlink /proc/self/ns/net"))
                         .startsWith("content")
                         .contains("of-first\n", "Read-only file system")
                         .endsWith(network);
-                outputOf(joined, "touch /tmp/of-second");
+                TestContainers.output(joined, "touch /tmp/of-second");
             }
-            assertThat(outputOf(made, "ls /tmp")).isEqualTo("of-first\nof-second\n");
+            assertThat(TestContainers.output(made, "ls /tmp")).isEqualTo("of-first\nof-second\n");
             assertThatThrownBy(() -> start(named("joined", "", List.of(UnsharedNamespace.IPC))))
                     .hasMessageStartingWith(
                             "--container-unshare=ipc: the container joined runs in the node's namespace");
         }
     }
 
-    private static String outputOf(NodeContainers containers, String script) throws Exception {
-        String said = command(containers.command(worker("sh", "-c", script)).toArray(String[]::new));
-        containers.remove("a");
-        return said;
+    private ContainerSpec named(String name, String mounts, List<UnsharedNamespace> unshare) {
+        return TestContainers.spec(image.toString(), name, mounts, unshare);
     }
 
-    private ContainerSpec named(String name, String mounts, List<UnsharedNamespace> unshare) {
-        ContainerSpec base = ContainerSpec.of(ImageReference.parse(image.toString()));
-        return new ContainerSpec(
-                base.image(),
-                mounts.isEmpty() ? List.of() : ContainerMount.parseAll(mounts),
-                "",
-                Optional.of(ContainerName.parse(name)),
-                "",
-                false,
-                false,
-                true,
-                false,
-                false,
-                List.of(),
-                unshare,
-                base.java(),
-                base.engine());
+    @Test
+    void aContainerWithoutANameIsJoinedByTheNameOfItsJob() throws Exception {
+        ContainerSpec first = TestContainers.spec(image.toString(), "", "tmpfs:/m", List.of(UnsharedNamespace.NET));
+        try (NodeContainers made = start(first, "run-7", "12.0")) {
+            String network = TestContainers.output(made, "touch /tmp/of-first; readlink /proc/self/ns/net");
+            for (String name : List.of("12.0", "run-7:exec")) {
+                try (NodeContainers joined = start(named(name, "tmpfs:/more", List.of()), "run-8")) {
+                    assertThat(TestContainers.output(
+                                    joined, "ls /tmp; ls -d /m /more; touch /of-second; readlink /proc/self/ns/net"))
+                            .isEqualTo("of-first\n/m\n/more\n" + network);
+                }
+            }
+            assertThat(TestContainers.output(made, "ls / | grep -c of-second")).isEqualTo("0\n");
+            assertThat(jobs.resolve("running").toFile().list()).containsExactlyInAnyOrder("run-7", "12.0");
+        }
+        assertThat(jobs.resolve("running")).isEmptyDirectory();
+        assertThatThrownBy(() -> start(named("run-7:exec", "", List.of()))).hasMessageContaining("no job on this node");
+        Files.delete(jobs.resolve("running"));
     }
 
     @Test
@@ -316,29 +316,14 @@ class BuiltinEngineTest {
         Path home = Files.createDirectory(temp.resolve("home"));
         Files.writeString(home.resolve("mine"), "");
         for (boolean remap : new boolean[] {true, false}) {
-            ContainerSpec base = ContainerSpec.of(ImageReference.parse(image.toString()));
-            ContainerSpec spec = new ContainerSpec(
-                    base.image(),
-                    List.of(),
-                    "",
-                    Optional.empty(),
-                    "",
-                    true,
-                    remap,
-                    true,
-                    false,
-                    false,
-                    List.of(),
-                    List.of(),
-                    base.java(),
-                    base.engine());
+            ContainerSpec spec = TestContainers.spec(image.toString(), "", "", List.of(), "", true, remap);
             Map<String, String> environment = new HashMap<>(System.getenv());
             environment.put("HOME", home.toString());
             Path folder = Files.createTempDirectory(temp, "scratch").resolve("containers");
-            try (NodeContainers made =
-                    new BuiltinEngine().start(spec, new NodeRequest(folder, jobs.resolve("named"), environment))) {
-                assertThat(outputOf(made, "ls /root")).contains(remap ? "mine\n" : "No such file");
-                assertThat(outputOf(made, "ls " + home)).contains(remap ? "No such file" : "mine\n");
+            try (NodeContainers made = new BuiltinEngine()
+                    .start(spec, new NodeRequest(folder, jobs.resolve("named"), List.of(), environment))) {
+                assertThat(TestContainers.output(made, "ls /root")).contains(remap ? "mine\n" : "No such file");
+                assertThat(TestContainers.output(made, "ls " + home)).contains(remap ? "No such file" : "mine\n");
             }
         }
     }
@@ -364,7 +349,7 @@ class BuiltinEngineTest {
             assertThatThrownBy(() -> startNamed(image, "kept:no_exec"))
                     .hasMessageContaining("another job on this node");
             try (NodeContainers second = startNamed(image, "kept:exec")) {
-                assertThat(new ProcessBuilder(second.command(worker("touch", "/of-second")))
+                assertThat(new ProcessBuilder(second.command(TestContainers.worker("touch", "/of-second")))
                                 .start()
                                 .waitFor())
                         .isZero();
@@ -427,7 +412,7 @@ class BuiltinEngineTest {
         try {
             Path saved = disk.resolve("saved.sqsh");
             try (NodeContainers containers = start(image, Optional.empty(), saved.toString())) {
-                containers.command(worker("sh"));
+                containers.command(TestContainers.worker("sh"));
                 assertThatThrownBy(() -> containers.save("a", saved))
                         .hasMessageStartingWith("--container-save: " + saved + " cannot be written: the disk of " + disk
                                 + " (small, 0 MB) is full; make room");
@@ -523,29 +508,14 @@ class BuiltinEngineTest {
         return start(root, mounts, List.of());
     }
 
-    private NodeContainers start(ContainerSpec spec) throws Exception {
+    private NodeContainers start(ContainerSpec spec, String... jobNames) throws Exception {
         Path folder = Files.createTempDirectory(temp, "scratch").resolve("containers");
-        return new BuiltinEngine().start(spec, new NodeRequest(folder, jobs.resolve("named"), System.getenv()));
+        return new BuiltinEngine()
+                .start(spec, new NodeRequest(folder, jobs.resolve("named"), List.of(jobNames), System.getenv()));
     }
 
     private NodeContainers start(Path root, String mounts, List<UnsharedNamespace> unshare) throws Exception {
-        ContainerSpec base = ContainerSpec.of(ImageReference.parse(root.toString()));
-        ContainerSpec spec = new ContainerSpec(
-                base.image(),
-                mounts.isEmpty() ? List.of() : ContainerMount.parseAll(mounts),
-                "",
-                Optional.empty(),
-                "",
-                false,
-                false,
-                true,
-                false,
-                false,
-                List.of(),
-                unshare,
-                base.java(),
-                base.engine());
-        return start(spec);
+        return start(TestContainers.spec(root.toString(), "", mounts, unshare));
     }
 
     private NodeContainers startNamed(Path root, String name) throws Exception {
@@ -553,26 +523,8 @@ class BuiltinEngineTest {
     }
 
     private NodeContainers start(Path root, Optional<ContainerName> name, String save) throws Exception {
-        ContainerSpec base = ContainerSpec.of(ImageReference.parse(root.toString()));
-        return start(new ContainerSpec(
-                base.image(),
-                List.of(),
-                "",
-                name,
-                save,
-                false,
-                false,
-                true,
-                false,
-                false,
-                List.of(),
-                List.of(),
-                base.java(),
-                base.engine()));
-    }
-
-    private static WorkerRequest worker(String... command) {
-        return new WorkerRequest("a", "/", Map.of("PATH", "/bin"), Map.of(), List.of(command));
+        return start(TestContainers.spec(
+                root.toString(), name.map(ContainerName::text).orElse(""), "", List.of(), save, false, false));
     }
 
     private static String command(String... words) throws Exception {

@@ -50,7 +50,10 @@ final class ContainerHostMain {
                 .start(
                         spec(args.get(1), options),
                         new NodeRequest(
-                                folder.resolve("containers"), Path.of(args.get(0), "named"), System.getenv()))) {
+                                folder.resolve("containers"),
+                                Path.of(args.get(0), "named"),
+                                value(options, "job").stream().toList(),
+                                System.getenv()))) {
             for (HostFolder each : needed(options)) {
                 containers.add(each);
             }

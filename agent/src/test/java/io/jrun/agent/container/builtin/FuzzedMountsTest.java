@@ -140,7 +140,10 @@ class FuzzedMountsTest {
                     .withMounts(
                             parsed.stream().map(FuzzedMountsTest::readOnlyOut).toList());
             try (NodeContainers containers = new BuiltinEngine()
-                    .start(spec, new NodeRequest(job.resolve("containers"), job.resolve("named"), System.getenv()))) {
+                    .start(
+                            spec,
+                            new NodeRequest(
+                                    job.resolve("containers"), job.resolve("named"), List.of(), System.getenv()))) {
                 List<String> command = Stream.concat(
                                 Stream.of("sh", "-c", WRITE_EVERYWHERE, "fuzz"),
                                 parsed.stream().map(ContainerMount::target))

@@ -4,20 +4,15 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import io.jrun.agent.container.ContainerException;
-import io.jrun.agent.container.ContainerName;
 import io.jrun.agent.container.ContainerSpec;
-import io.jrun.agent.container.ImageReference;
 import io.jrun.agent.container.NodeContainers;
 import io.jrun.agent.container.NodeRequest;
-import io.jrun.agent.container.WorkerRequest;
-import java.nio.charset.StandardCharsets;
+import io.jrun.agent.container.TestContainers;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.attribute.PosixFilePermissions;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Map;
-import java.util.Optional;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
@@ -53,8 +48,8 @@ class NamedRootTest {
             for (Future<NodeContainers> each : starting) {
                 made.add(each.get());
             }
-            run(made.getFirst(), "touch /of-first");
-            assertThat(run(made.getLast(), "ls /")).contains("of-first\n");
+            TestContainers.output(made.getFirst(), "touch /of-first");
+            assertThat(TestContainers.output(made.getLast(), "ls /")).contains("of-first\n");
         } finally {
             made.forEach(NodeContainers::close);
         }
@@ -65,7 +60,7 @@ class NamedRootTest {
         for (int job = 0; job < 3; job++) {
             try (NodeContainers containers =
                     start(Files.createDirectory(temp.resolve("job" + job)).resolve("containers"))) {
-                assertThat(run(containers, "grep -c ^root: /etc/passwd; grep -c ^root: /etc/group"))
+                assertThat(TestContainers.output(containers, "grep -c ^root: /etc/passwd; grep -c ^root: /etc/group"))
                         .isEqualTo("1\n1\n");
             }
         }
@@ -82,34 +77,8 @@ class NamedRootTest {
     }
 
     private NodeContainers start(Path scratch) throws ContainerException, InterruptedException {
-        ContainerSpec base = ContainerSpec.of(ImageReference.parse(image.toString()));
-        ContainerSpec spec = new ContainerSpec(
-                base.image(),
-                List.of(),
-                "",
-                Optional.of(ContainerName.parse("shared")),
-                "",
-                false,
-                false,
-                true,
-                false,
-                false,
-                List.of(),
-                List.of(),
-                base.java(),
-                base.engine());
-        return new BuiltinEngine().start(spec, new NodeRequest(scratch, temp.resolve("named"), System.getenv()));
-    }
-
-    private static String run(NodeContainers containers, String script) throws Exception {
-        WorkerRequest worker =
-                new WorkerRequest("w", "/", Map.of("PATH", "/bin"), Map.of(), List.of("sh", "-c", script));
-        Process process = new ProcessBuilder(containers.command(worker))
-                .redirectErrorStream(true)
-                .start();
-        String said = new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
-        process.waitFor();
-        containers.remove("w");
-        return said;
+        ContainerSpec spec = TestContainers.spec(image.toString(), "shared", "", List.of());
+        return new BuiltinEngine()
+                .start(spec, new NodeRequest(scratch, temp.resolve("named"), List.of(), System.getenv()));
     }
 }

@@ -45,7 +45,7 @@ class EngineCommandTest {
                     tools.resolve(tool),
                     PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwxr-xr-x")));
         }
-        node = new NodeRequest(Path.of("/s"), Path.of("/n"), Map.of("PATH", tools.toString()));
+        node = new NodeRequest(Path.of("/s"), Path.of("/n"), List.of(), Map.of("PATH", tools.toString()));
     }
 
     private List<String> words(RootEntry entry) throws ContainerException {
@@ -124,7 +124,7 @@ class EngineCommandTest {
 
     @Test
     void anEngineThatIsMissingIsNamed() {
-        NodeRequest none = new NodeRequest(Path.of("/s"), Path.of("/n"), Map.of());
+        NodeRequest none = new NodeRequest(Path.of("/s"), Path.of("/n"), List.of(), Map.of());
 
         assertThatThrownBy(() -> new ApptainerEntry().check(none)).hasMessageContaining("'apptainer'");
     }
