@@ -68,7 +68,10 @@ public class ContainerStart {
         Path job = Files.createTempDirectory(folder, "job");
         ContainerSpec spec = ContainerSpec.of(new ImageReference.Local(image.toString()));
         try (NodeContainers containers = ContainerEngines.of(EngineChoice.BUILTIN)
-                .start(spec, new NodeRequest(job.resolve("containers"), job.resolve("named"), System.getenv()))) {
+                .start(
+                        spec,
+                        new NodeRequest(
+                                job.resolve("containers"), job.resolve("named"), List.of(), System.getenv()))) {
             measure(name, shown, begin, () -> plain(folder, command(containers, "first", java)));
             measure(name + "-next", shown, () -> plain(folder, command(containers, "next", java)));
         } finally {

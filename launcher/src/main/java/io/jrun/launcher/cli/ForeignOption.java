@@ -70,6 +70,10 @@ enum ForeignOption implements CommandLineOption {
             "--cpu-bind --mem-bind --binding-args --bind-cores-to-rank --thread-affinity",
             "the binding to cores and memory in srun and Horovod",
             "use --bind-to=core or --bind-to=numa"),
+    CORE_LIST(
+            "--bind-core-list",
+            "the cores of this node in DeepSpeed",
+            "use 'taskset -c {LIST} jrun --bind-to=core ...', which binds the workers of this node to these cores"),
     GPU_BOUND(
             "--gpu-bind",
             "the binding of tasks to GPUs in srun",

@@ -32,6 +32,10 @@ final class OptionDependencies {
         need(LaunchOption.NODE_COOLDOWN, nodes.isElastic(), "is for jobs with --nnodes MIN:MAX or --spares");
         need(LaunchOption.RESTART_WINDOW, restarts, "limits restarts, but --max-restarts is 0");
         boolean named = standing || ssh;
+        need(
+                LaunchOption.NPROC_PER_NODE,
+                !named || countsWorkers(cluster.get().hosts()),
+                "counts for hosts without a number, but each host has its own number of workers");
         for (LaunchOption option : List.of(
                 LaunchOption.RDZV_ENDPOINT,
                 LaunchOption.MASTER_ADDR,
@@ -39,6 +43,15 @@ final class OptionDependencies {
                 LaunchOption.LOCAL_ADDR)) {
             need(option, !named, "is for one jrun on each node, but this jrun starts all named hosts");
         }
+    }
+
+    /** Whether the option sets or repeats the number of workers of a host. */
+    private boolean countsWorkers(List<Cluster.Host> hosts) {
+        String number = settings.text(LaunchOption.NPROC_PER_NODE, "").strip();
+        return hosts.stream()
+                .anyMatch(host -> host.slots().isEmpty()
+                        || !host.gpus().isAll() && number.equals("gpu")
+                        || number.equals(Integer.toString(host.slots().getAsInt())));
     }
 
     private void need(LaunchOption option, boolean isInUse, String otherwise) {

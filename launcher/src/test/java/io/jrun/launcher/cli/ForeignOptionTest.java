@@ -91,6 +91,7 @@ class ForeignOptionTest {
         --gpus 4                     | use --nproc-per-node=gpu for a worker on each GPU; 'jrun submit --gpus-per-node=N' asks Slurm for GPUs.
         -x LEVEL=debug               | use --env=LEVEL=debug or --exclude=HOSTS.
         --cpu-bind=cores             | use --bind-to=core or --bind-to=numa.
+        --bind_core_list=0-3         | use 'taskset -c 0-3 jrun --bind-to=core ...', which binds the workers of this node to these cores.
         --oversubscribe              | leave it out: jrun starts as many workers as --nproc-per-node says.
         --allow-run-as-root          | leave it out: jrun runs as root too.
         --mca btl tcp                | leave it out: jrun's runtime does not use MPI.

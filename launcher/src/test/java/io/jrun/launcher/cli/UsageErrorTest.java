@@ -83,6 +83,8 @@ class UsageErrorTest {
         --include=h1 train.jar           | --include chooses among the hosts of --hosts, --hostfile or a Slurm allocation, and there are none here; for this machine's GPUs set CUDA_VISIBLE_DEVICES.
         --hosts=h1 --include=h1 --exclude=h1 train.jar | --include and --exclude cannot both choose the hosts; give one of them.
         --hosts=h[1-9] --include=h11 train.jar | --include: 'h11' is not among the job's hosts, h1,h2,h3,h4,h5,h6,h7,h8 and 1 more.
+        --hosts=h1:8,h2:4 --nproc-per-node=1 train.jar | --nproc-per-node counts for hosts without a number, but each host has its own number of workers. Leave it out.
+        --hosts=h1:8 --nproc-per-node=gpu train.jar | --nproc-per-node counts for hosts without a number, but each host has its own number of workers. Leave it out.
         --map-by=socket train.jar        | --map-by: 'socket' is not usable; give node, slot, or ppr:N with a number of workers from 1 to 4096.
         --map-by=ppr:0 train.jar         | --map-by: 'ppr:0' is not usable; give node, slot, or ppr:N with a number of workers from 1 to 4096.
         --map-by=ppr:2 --nproc-per-node=4 train.jar | --map-by and --nproc-per-node name different numbers of workers on each node; give one of them.
