@@ -50,7 +50,7 @@ final class OptionDependencies {
         String number = settings.text(LaunchOption.NPROC_PER_NODE, "").strip();
         return hosts.stream()
                 .anyMatch(host -> host.slots().isEmpty()
-                        || !host.gpus().isAll() && number.equals("gpu")
+                        || (!host.gpus().isAll() && number.equals("gpu"))
                         || number.equals(Integer.toString(host.slots().getAsInt())));
     }
 
