@@ -2,20 +2,23 @@ package io.jrun.launcher.maven;
 
 import io.jrun.agent.node.SearchPath;
 import io.jrun.launcher.job.UsageException;
+import java.io.File;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
+import java.util.stream.Stream;
 
 /**
- * Copies artifacts into a folder with Maven, by the settings of the user. Reports the progress every five seconds.
+ * Fetches artifacts with Maven, by the settings of the user. Reports the progress every five seconds.
  *
  * @param maven the program
  * @param what the command or option that needs the artifacts; each error begins with it
@@ -25,6 +28,8 @@ public record MavenFetch(Path maven, String what, String advice) {
     private static final Duration DEADLINE = Duration.ofMinutes(60);
     private static final Duration EVERY = Duration.ofSeconds(5);
     private static final int MAX_REASON = 300;
+    private static final String BUILD_CLASSPATH =
+            "org.apache.maven.plugins:maven-dependency-plugin:3.8.1:build-classpath";
 
     /** Maven's line about the transfers under way: Progress (1): 12/458 MB. */
     private static final Pattern PROGRESS = Pattern.compile("Progress \\(\\d+\\): (?:\\S*\\.jar \\()?([^\\r\\n)|]+)");
@@ -51,16 +56,47 @@ public record MavenFetch(Path maven, String what, String advice) {
      * @throws UsageException if Maven fails, or takes longer than 60 minutes; one line
      */
     public void copy(String artifact, Path target, Consumer<String> progress) throws IOException, InterruptedException {
+        run(
+                artifact,
+                List.of("dependency:copy", "-Dartifact=" + artifact, "-DoutputDirectory=" + target),
+                target,
+                progress);
+    }
+
+    /**
+     * Finds the jars of the dependencies of a pom, with all that they need. Maven fetches missing jars into its local
+     * repository.
+     *
+     * @param jars the jars in words, for errors and progress
+     * @param target an empty folder of this command alone, for Maven's files
+     * @throws UsageException if Maven fails, or takes longer than 60 minutes; one line
+     */
+    public List<Path> classPath(String jars, Path pom, Path target, Consumer<String> progress)
+            throws IOException, InterruptedException {
+        Path found = target.resolve("classpath");
+        run(
+                jars,
+                List.of(
+                        "-f",
+                        pom.toString(),
+                        BUILD_CLASSPATH,
+                        "-Dmdep.includeScope=runtime",
+                        "-Dmdep.outputFile=" + found),
+                target,
+                progress);
+        return Stream.of(Files.readString(found).strip().split(File.pathSeparator, -1))
+                .filter(entry -> !entry.isEmpty())
+                .map(Path::of)
+                .toList();
+    }
+
+    private void run(String artifact, List<String> goal, Path target, Consumer<String> progress)
+            throws IOException, InterruptedException {
         Path log = target.resolve("maven.log");
-        Process process = new ProcessBuilder(
-                        "setpriv",
-                        "--pdeathsig",
-                        "TERM",
-                        maven.toString(),
-                        "-Dstyle.color=never",
-                        "dependency:copy",
-                        "-Dartifact=" + artifact,
-                        "-DoutputDirectory=" + target)
+        List<String> command =
+                new ArrayList<>(List.of("setpriv", "--pdeathsig", "TERM", maven.toString(), "-Dstyle.color=never"));
+        command.addAll(goal);
+        Process process = new ProcessBuilder(command)
                 .directory(target.toFile()) // a pom of the working directory must not matter
                 .redirectInput(ProcessBuilder.Redirect.from(Path.of("/dev/null").toFile()))
                 .redirectErrorStream(true)
@@ -104,7 +140,10 @@ public record MavenFetch(Path maven, String what, String advice) {
                 .filter(line -> line.startsWith("[ERROR]"))
                 .findFirst()
                 .orElse("[ERROR] no message")
-                .substring("[ERROR] ".length());
+                .substring("[ERROR] ".length())
+                .replaceFirst("^Failed to execute goal.* on project [^ ]+: ", "")
+                .replaceFirst("^Could not resolve dependencies for project [^ ]+: ", "")
+                .replaceFirst("( -> \\[Help 1])?\\.?$", "");
         return first.length() > MAX_REASON ? first.substring(0, MAX_REASON) + "..." : first;
     }
 

@@ -1,91 +1,38 @@
 package io.jrun.launcher.source;
 
-import io.jrun.agent.node.SearchPath;
-import io.jrun.launcher.job.UsageException;
+import io.jrun.launcher.maven.MavenFetch;
 import io.jrun.launcher.source.SourceDirectives.Dependency;
-import java.io.File;
 import java.io.IOException;
-import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.time.Duration;
 import java.util.List;
 import java.util.Map;
-import java.util.concurrent.TimeUnit;
-import java.util.stream.Stream;
+import java.util.function.Consumer;
 
-/** Finds the jars of dependencies with Maven, by the settings of the user. Stateless. */
+/** Finds the jars of {@code //DEPS} lines with Maven. Stateless. */
 final class MavenDependencies {
-    private static final String GOAL = "org.apache.maven.plugins:maven-dependency-plugin:3.8.1:build-classpath";
-    private static final Duration DEADLINE = Duration.ofMinutes(10);
-    private static final int MAX_REASON = 300;
+    private static final String ADVICE = "Correct the lines, or name the jars with --classpath.";
 
     private MavenDependencies() {}
 
     /**
-     * Returns the jars of {@code dependencies} and of all that they need. Maven fetches missing jars into its local
-     * repository.
+     * Returns the jars of {@code dependencies} and of all that they need.
      *
+     * @param name the source file, for messages
      * @param folder an empty folder for the files of this call
-     * @throws UsageException if Maven is missing, fails, or takes longer than 10 minutes; one line
+     * @param progress takes a line every five seconds
+     * @throws io.jrun.launcher.job.UsageException if Maven is missing, or does not find a jar; one line
      */
-    static List<Path> resolve(String name, List<Dependency> dependencies, Path folder, Map<String, String> environment)
+    static List<Path> resolve(
+            String name,
+            List<Dependency> dependencies,
+            Path folder,
+            Map<String, String> environment,
+            Consumer<String> progress)
             throws IOException, InterruptedException {
-        Path maven = SearchPath.of(environment, Path.of("/"))
-                .find("mvn")
-                .orElseThrow(() -> new UsageException(name + " has //DEPS lines, and Maven, which finds their jars, is"
-                        + " not on the PATH. Install Maven (Debian: apt install maven), or remove the lines and name"
-                        + " the jars with --classpath."));
         Path pom = Files.writeString(folder.resolve("pom.xml"), pom(dependencies));
-        Path classPath = folder.resolve("classpath");
-        Path log = folder.resolve("maven.log");
-        Process process = new ProcessBuilder(List.of(
-                        "setpriv",
-                        "--pdeathsig",
-                        "TERM",
-                        maven.toString(),
-                        "-B",
-                        "-q",
-                        "-f",
-                        pom.toString(),
-                        GOAL,
-                        "-Dmdep.includeScope=runtime",
-                        "-Dmdep.outputFile=" + classPath))
-                .directory(folder.toFile())
-                .redirectErrorStream(true)
-                .redirectOutput(log.toFile())
-                .start();
-        try {
-            if (!process.waitFor(DEADLINE.toSeconds(), TimeUnit.SECONDS)) {
-                throw failed(name, "no answer in " + DEADLINE.toMinutes() + " minutes");
-            }
-            if (process.exitValue() != 0) {
-                throw failed(name, reason(log));
-            }
-        } finally {
-            process.destroyForcibly();
-        }
-        return Stream.of(Files.readString(classPath).strip().split(File.pathSeparator, -1))
-                .filter(entry -> !entry.isEmpty())
-                .map(Path::of)
-                .toList();
-    }
-
-    private static UsageException failed(String name, String why) {
-        return new UsageException(name + ": Maven could not find the jars of the //DEPS lines: " + why);
-    }
-
-    private static String reason(Path log) throws IOException {
-        String first = Files.readString(log, StandardCharsets.UTF_8)
-                .lines()
-                .filter(line -> line.startsWith("[ERROR] "))
-                .map(line -> line.substring("[ERROR] ".length()))
-                .findFirst()
-                .orElse("Maven printed no error");
-        String cause = first.replaceFirst("^Failed to execute goal.* on project source-program: ", "")
-                .replaceFirst("^Could not resolve dependencies for project [^ ]+: ", "")
-                .replaceFirst(" -> \\[Help 1]$", "");
-        return cause.length() > MAX_REASON ? cause.substring(0, MAX_REASON) + "..." : cause;
+        return MavenFetch.of(environment, name, ADVICE)
+                .classPath("the jars of the //DEPS lines", pom, folder, progress);
     }
 
     private static String pom(List<Dependency> dependencies) {

@@ -125,7 +125,8 @@ public final class SourceCompiler {
             return known.get();
         }
         notices.accept("jrun: finding the jars of the //DEPS lines of " + name + " with Maven, once");
-        List<Path> jars = MavenDependencies.resolve(name, dependencies, work, environment);
+        List<Path> jars = MavenDependencies.resolve(
+                name, dependencies, work, environment, line -> notices.accept("jrun: " + line));
         cache.putJars(dependencies, jars);
         return jars;
     }

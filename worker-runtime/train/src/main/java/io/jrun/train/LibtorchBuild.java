@@ -1,9 +1,9 @@
 package io.jrun.train;
 
 import io.jrun.comm.cuda.CudaLibraries;
+import io.jrun.comm.cuda.VisibleGpus;
 import java.lang.foreign.Arena;
 import java.lang.foreign.SymbolLookup;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
@@ -80,16 +80,15 @@ record LibtorchBuild(Optional<CudaArchive> cuda, String whyPlain) {
 
     /** Why this process sees no GPU. jrun sets the variable for each worker of a node with GPUs. */
     private static Optional<String> blindness(Map<String, String> environment, Path devices) {
-        String visible = environment.get(VISIBLE);
-        if (visible == null) {
-            return Files.exists(devices.resolve("nvidiactl")) || Files.exists(devices.resolve("dxg"))
-                    ? Optional.empty()
-                    : Optional.of("this machine has no NVIDIA GPU (there is no /dev/nvidiactl). Check nvidia-smi");
+        if (VisibleGpus.of(environment, devices).count() > 0) {
+            return Optional.empty();
         }
-        return visible.isBlank() || visible.startsWith("-") || visible.startsWith("NoDevFiles")
-                ? Optional.of("this process sees no GPU (" + VISIBLE + " is '" + visible + "')."
-                        + " Check --nproc-per-node and the GPUs of the job")
-                : Optional.empty();
+        String visible = environment.get(VISIBLE);
+        return Optional.of(
+                visible == null
+                        ? "this machine has no NVIDIA GPU (there is no /dev/nvidia0). Check nvidia-smi"
+                        : "this process sees no GPU (" + VISIBLE + " is '" + visible + "')."
+                                + " Check --nproc-per-node and the GPUs of the job");
     }
 
     private static LibtorchBuild withGpu(Map<String, String> environment) {

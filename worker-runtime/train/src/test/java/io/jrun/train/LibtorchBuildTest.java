@@ -17,8 +17,8 @@ class LibtorchBuildTest {
 
     @Test
     void aProcessWithoutAGpuHasThePlainBuild() throws IOException {
-        assertThat(LibtorchBuild.choose(Map.of(), folder).whyPlain()).contains("there is no /dev/nvidiactl");
-        Files.createFile(folder.resolve("nvidiactl"));
+        assertThat(LibtorchBuild.choose(Map.of(), folder).whyPlain()).contains("there is no /dev/nvidia0");
+        Files.createFile(folder.resolve("nvidia0"));
         for (String hidden : new String[] {"", "-1", "NoDevFiles"}) {
             LibtorchBuild build = LibtorchBuild.choose(Map.of("CUDA_VISIBLE_DEVICES", hidden), folder);
             assertThat(build.cuda()).isEmpty();

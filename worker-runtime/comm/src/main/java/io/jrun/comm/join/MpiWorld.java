@@ -11,6 +11,7 @@ import io.jrun.comm.control.Frame.Peer;
 import io.jrun.comm.control.Frame.StoreReply;
 import io.jrun.comm.control.RuntimeThread;
 import io.jrun.comm.control.StoreCommand;
+import io.jrun.comm.cuda.VisibleGpus;
 import io.jrun.comm.group.GroupRegistry;
 import io.jrun.comm.mpi.MpiJob;
 import io.jrun.comm.record.RankRecord;

@@ -8,6 +8,7 @@ import io.jrun.comm.WorldProvider;
 import io.jrun.comm.backend.WorldContext;
 import io.jrun.comm.control.Bytes;
 import io.jrun.comm.control.Frame.Peer;
+import io.jrun.comm.cuda.VisibleGpus;
 import io.jrun.comm.group.GroupRegistry;
 import io.jrun.comm.mpi.MpiJob;
 import io.jrun.comm.tcp.TcpOptions;

@@ -7,6 +7,7 @@ import io.jrun.comm.TransportKind;
 import io.jrun.comm.backend.WorldContext;
 import io.jrun.comm.collective.AlgorithmSelector;
 import io.jrun.comm.collective.TuningTable;
+import io.jrun.comm.cuda.VisibleGpus;
 import io.jrun.comm.file.FileError;
 import io.jrun.comm.file.UserFile;
 import io.jrun.comm.tcp.TcpOptions;

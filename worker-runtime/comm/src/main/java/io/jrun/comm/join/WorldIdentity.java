@@ -1,6 +1,7 @@
 package io.jrun.comm.join;
 
 import io.jrun.comm.Device;
+import io.jrun.comm.cuda.VisibleGpus;
 
 /**
  * The position of a rank in its world, as the launcher has decided.

@@ -2,8 +2,8 @@
  * Joins a process to its world: over an agent, over MPI, or alone.
  *
  * <p>Internal to jrun: its types are public only for jrun's other packages and modules. May use the root package,
- * {@code backend}, {@code collective}, {@code control}, {@code file}, {@code flight}, {@code group}, {@code hierarchy}, {@code mpi},
- * {@code record}, {@code shm}, {@code store} and {@code tcp}.
+ * {@code backend}, {@code collective}, {@code control}, {@code cuda}, {@code file}, {@code flight}, {@code group},
+ * {@code hierarchy}, {@code mpi}, {@code record}, {@code shm}, {@code store} and {@code tcp}.
  */
 @NullMarked
 package io.jrun.comm.join;

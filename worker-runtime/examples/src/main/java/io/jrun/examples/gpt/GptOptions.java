@@ -75,7 +75,8 @@ record GptOptions(
               --lr-schedule=NAME     cosine or linear (down to the floor), constant, or one-cycle (torch's OneCycleLR
                                      with its momentum, without --warmup)  Default: cosine.
               --lr-floor=X           last learning rate of cosine and linear, as a share of the peak  Default: 0.1.
-              --optimizer=NAME       sgd, adamw, fused (AdamW in one kernel call) or fused-sgd  Default: adamw.
+              --optimizer=NAME       sgd, adamw, fused (AdamW in one kernel call) or fused-sgd  Default: adamw, on a GPU
+                                     fused.
               --betas=X,Y            decays of AdamW's means of gradients and of their squares  Default: 0.9,0.999.
               --eps=X                the number that AdamW adds to its denominator  Default: 1e-8.
               --momentum=X           momentum of SGD  Default: 0.9.
@@ -226,7 +227,7 @@ record GptOptions(
 
     /** The same on a device that the ranks have chosen. */
     GptOptions withDevice(DeviceOptions chosen) {
-        return with(chosen, model, recipe, steps);
+        return with(chosen, model, recipe.onDevice(chosen.device()), steps);
     }
 
     /** The same for a model with another vocabulary. */

@@ -133,7 +133,24 @@ record GptRecipe(
 
     /** The same with another number of micro-batches for each step. */
     GptRecipe withAccumulate(int microBatches) {
+        return with(update, microBatches);
+    }
+
+    /** The same on a device, which decides the default of the optimizer. */
+    GptRecipe onDevice(Device device) {
+        return with(update.onDevice(device), accumulate);
+    }
+
+    private GptRecipe with(UpdateOptions newUpdate, int microBatches) {
         return new GptRecipe(
-                precision, parameters, update, exchange, recompute, microBatches, onNonFinite, tensorBoard, peakFlops);
+                precision,
+                parameters,
+                newUpdate,
+                exchange,
+                recompute,
+                microBatches,
+                onNonFinite,
+                tensorBoard,
+                peakFlops);
     }
 }

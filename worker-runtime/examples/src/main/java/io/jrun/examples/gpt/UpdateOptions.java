@@ -1,5 +1,6 @@
 package io.jrun.examples.gpt;
 
+import io.jrun.comm.Device;
 import io.jrun.examples.options.CommandLineArguments;
 import io.jrun.examples.options.InvalidArgumentException;
 import io.jrun.train.optim.FusedAdamW;
@@ -12,6 +13,7 @@ import java.util.stream.Stream;
 /**
  * The options of the update of the parameters.
  *
+ * @param isOptimizerGiven whether the command line names the optimizer
  * @param clip largest global norm of the gradients; 0 for no limit
  * @param decaysMatricesOnly whether biases and norms are a parameter group without weight decay
  * @param isInHook whether the communication hook updates the parameters of a bucket
@@ -19,6 +21,7 @@ import java.util.stream.Stream;
  */
 record UpdateOptions(
         OptimizerKind optimizer,
+        boolean isOptimizerGiven,
         OptimizerNumbers numbers,
         RateSchedule rate,
         double clip,
@@ -58,6 +61,7 @@ record UpdateOptions(
         OptimizerKind optimizer = given.word("--optimizer", OptimizerKind.ADAMW);
         UpdateOptions options = new UpdateOptions(
                 optimizer,
+                given.text("--optimizer").isPresent(),
                 OptimizerNumbers.of(given, optimizer.isAdamW()),
                 RateSchedule.of(given, defaultWarmup),
                 given.zeroOrMore("--clip", 1),
@@ -72,6 +76,14 @@ record UpdateOptions(
                 options.isInHook && options.clip > 0,
                 "--update-in-hook updates parameters before the norm of all gradients is known: give --clip=0");
         return options;
+    }
+
+    /** The same on a device. A GPU has the fused AdamW by default: libtorch's AdamW is twelve launches a parameter. */
+    UpdateOptions onDevice(Device device) {
+        return isOptimizerGiven || device.isCpu()
+                ? this
+                : new UpdateOptions(
+                        OptimizerKind.FUSED, false, numbers, rate, clip, decaysMatricesOnly, isInHook, averageDecay);
     }
 
     private static double averageDecay(CommandLineArguments given) {

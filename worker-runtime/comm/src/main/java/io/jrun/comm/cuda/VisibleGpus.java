@@ -1,4 +1,4 @@
-package io.jrun.comm.join;
+package io.jrun.comm.cuda;
 
 import io.jrun.comm.Device;
 import java.io.IOException;
@@ -13,15 +13,23 @@ import java.util.Map;
  *
  * @param count number of GPUs
  */
-record VisibleGpus(int count) {
+public record VisibleGpus(int count) {
+    /** Slurm gives this word to a step without GPUs. */
+    private static final String NONE = "NoDevFiles";
+
     private static final Path DEVICE_FILES = Path.of("/dev");
 
     /** Counts the GPUs by CUDA_VISIBLE_DEVICES, or the device files of this machine without the variable. */
-    static VisibleGpus of(Map<String, String> environment) {
+    public static VisibleGpus of(Map<String, String> environment) {
         return of(environment, DEVICE_FILES);
     }
 
-    static VisibleGpus of(Map<String, String> environment, Path deviceFiles) {
+    /**
+     * The same on a machine with other device files.
+     *
+     * @param deviceFiles in place of /dev
+     */
+    public static VisibleGpus of(Map<String, String> environment, Path deviceFiles) {
         String chosen = environment.get("CUDA_VISIBLE_DEVICES");
         return new VisibleGpus(chosen == null ? files(deviceFiles) : named(chosen));
     }
@@ -31,7 +39,7 @@ record VisibleGpus(int count) {
         int count = 0;
         for (String entry : list.split(",", -1)) {
             String device = entry.strip();
-            if (device.isEmpty() || device.startsWith("-")) {
+            if (device.isEmpty() || device.startsWith("-") || device.equals(NONE)) {
                 break;
             }
             count++;
@@ -53,7 +61,7 @@ record VisibleGpus(int count) {
     }
 
     /** The device of the rank with this number on its node. */
-    Device deviceOf(int localRank) {
+    public Device deviceOf(int localRank) {
         return count == 0 ? Device.CPU : Device.cuda(localRank % count);
     }
 }

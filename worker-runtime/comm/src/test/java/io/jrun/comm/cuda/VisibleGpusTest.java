@@ -1,4 +1,4 @@
-package io.jrun.comm.join;
+package io.jrun.comm.cuda;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
@@ -26,6 +26,7 @@ class VisibleGpusTest {
                 "GPU-8c1f,MIG-22 | 1 | cuda:1",
                 "'2, -1, 3' | 5 | cuda:0",
                 "-1 | 0 | cpu",
+                "NoDevFiles | 0 | cpu",
                 "'' | 0 | cpu",
             })
     void aRankHasAGpuOfThoseThatTheVariableNames(String variable, int localRank, String device) {
