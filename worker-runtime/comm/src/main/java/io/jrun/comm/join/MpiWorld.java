@@ -84,7 +84,7 @@ final class MpiWorld {
                 self.host(),
                 runId,
                 0,
-                VisibleGpus.of(System.getenv()).deviceOf(self.localRank()));
+                VisibleGpus.of(variables).deviceOf(self.localRank()));
         WorldContext context = new WorldContext(
                 runId,
                 0,
