@@ -106,9 +106,9 @@ final class DryRunCommand {
                 job.workers().masterPort());
         RankMap ranks = Layout.place(List.of(node), LayoutRules.of(job));
         Layout.checkFilters(ranks, job);
-        LaunchContext context = context(job, home, here);
         LaunchRound launch = JobMessages.launch(job, ranks, ranks.nodes().getFirst(), 1, 0, Map.of());
         if (job.json()) {
+            LaunchContext context = context(job, home, here);
             return List.of(RankMapJson.of(
                     ranks.placements(),
                     launch.getWorkersList().stream()
@@ -116,7 +116,7 @@ final class DryRunCommand {
                             .toList(),
                     job.workers().container()));
         }
-        WorkerBinding binding = context.binding();
+        WorkerBinding binding = WorkerBinding.here(here.gpus(), JvmVariables.restored(System.getenv()));
         List<List<String>> commands = shortCommands(
                 job,
                 ranks,

@@ -26,7 +26,7 @@ public record ProgramRun(int exitCode, String output) {
      * Runs a program with an empty stdin. The program gets TERM at any end of this process.
      *
      * @param environment variables besides those of this process
-     * @param folder the working folder
+     * @param folder the working folder; a relative path begins at that of this process
      * @return empty if the program has not ended within the deadline; the program is then killed
      * @throws IOException if the program cannot be started
      */
@@ -35,8 +35,9 @@ public record ProgramRun(int exitCode, String output) {
             throws IOException, InterruptedException {
         List<String> words = new ArrayList<>(List.of("setpriv", "--pdeathsig", "TERM"));
         words.addAll(command);
-        ProcessBuilder builder =
-                new ProcessBuilder(words).directory(folder.toFile()).redirectErrorStream(true);
+        ProcessBuilder builder = new ProcessBuilder(words)
+                .directory(folder.toAbsolutePath().toFile())
+                .redirectErrorStream(true);
         builder.environment().putAll(environment);
         Process process = builder.start();
         try {

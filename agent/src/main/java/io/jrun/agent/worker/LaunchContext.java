@@ -1,7 +1,6 @@
 package io.jrun.agent.worker;
 
 import io.jrun.agent.node.NodeResources;
-import io.jrun.agent.nvml.SliceAddresses;
 import io.jrun.agent.proto.LaunchRound;
 import java.nio.file.Path;
 import java.util.Map;
@@ -31,7 +30,7 @@ public record LaunchContext(
 
     /** The CPUs of the workers. Reads /proc and /sys. */
     public WorkerBinding binding() {
-        return WorkerBinding.probe(Path.of("/"), node.gpus(), inherited, SliceAddresses::find);
+        return WorkerBinding.here(node.gpus(), inherited);
     }
 
     /** Pads to four digits, without the formatter, whose first use takes some milliseconds. */

@@ -3,6 +3,7 @@ package io.jrun.agent.worker;
 import io.jrun.agent.node.CpuMap;
 import io.jrun.agent.node.GpuLocality;
 import io.jrun.agent.node.PciGpu;
+import io.jrun.agent.nvml.SliceAddresses;
 import io.jrun.agent.proto.BindPolicy;
 import io.jrun.agent.proto.LaunchRound;
 import io.jrun.agent.proto.WorkerSpec;
@@ -27,7 +28,16 @@ public record WorkerBinding(
         gpus = List.copyOf(gpus);
     }
 
-    /** The binding on this machine. Reads /proc and /sys. */
+    /**
+     * The binding on this machine. Reads /proc and /sys.
+     *
+     * @param environment the environment that workers inherit
+     */
+    public static WorkerBinding here(List<String> gpus, Map<String, String> environment) {
+        return probe(Path.of("/"), gpus, environment, SliceAddresses::find);
+    }
+
+    /** The binding on the machine of a root folder. */
     public static WorkerBinding probe(
             Path root, List<String> gpus, Map<String, String> environment, Function<String, Optional<String>> busIds) {
         return new WorkerBinding(gpus, CpuMap.probe(root), GpuLocality.probe(root, environment), busIds);

@@ -32,6 +32,13 @@ final class ProgramRunTest {
     }
 
     @Test
+    void aRelativeFolderBeginsAtThatOfThisProcess() throws Exception {
+        ProgramRun ended = ProgramRun.of(List.of("/bin/pwd"), Map.of(), Path.of(""), Duration.ofSeconds(20))
+                .orElseThrow();
+        assertThat(ended.output().strip()).isEqualTo(Path.of("").toRealPath().toString());
+    }
+
+    @Test
     void aProgramBeyondTheDeadlineIsKilled() throws Exception {
         assertThat(run("echo $$ > pid; exec sleep 1000", Duration.ofMillis(300)))
                 .isEmpty();

@@ -651,7 +651,7 @@ public enum LaunchOption implements CommandLineOption {
             OptionGroup.OTHER,
             "Print which rank runs where (rank, node, local rank, device, command) and start nothing.");
 
-    private static final Pattern CHOICES = Pattern.compile("[a-z0-9]+(\\|[a-z0-9]+)+");
+    private static final Pattern CHOICES = Pattern.compile("[a-z0-9][a-z0-9-]*(\\|[a-z0-9][a-z0-9-]*)+");
 
     /** The tool from which an option comes, and the sources that may set the option. */
     private enum Kind {

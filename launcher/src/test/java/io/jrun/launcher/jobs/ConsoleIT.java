@@ -80,7 +80,7 @@ class ConsoleIT extends RealJobs {
                 .contains(
                         "--ranks-filter",
                         "with all of its nodes the job has ranks 0 to 4, and on a node local ranks 0 to 2");
-        assertThat(jrun.run("--dry-run", "--nnodes=1:2", "--hosts=a,b", "--local-ranks-filter=1", "true")
+        assertThat(jrun.run("--dry-run", "--nnodes=1:2", "--hosts=a:1,b:1", "--local-ranks-filter=1", "true")
                         .exitCode())
                 .isEqualTo(2);
     }

@@ -49,7 +49,7 @@ class GpuCheckIT extends RealJobs {
         Result result = check(Map.of("SIMCUDA_FAIL", "cudaHostAlloc=2"), "--simulated=1", "--json");
 
         assertThat(result.exitCode()).isEqualTo(1);
-        assertThat(byStatus(result).get("FAIL")).contains("nccl-one-rank");
+        assertThat(byStatus(result).get("FAIL")).contains("shared-plane-all-ranks");
     }
 
     private Result check(Map<String, String> variables, String... arguments) {

@@ -20,6 +20,7 @@ class BenchArchitectureTest {
                     "io.jrun.comm.backend",
                     "io.jrun.comm.collective",
                     "io.jrun.comm.cuda",
+                    "io.jrun.comm.file",
                     "io.jrun.models..",
                     "io.jrun.train..",
                     "org.bytedeco..",

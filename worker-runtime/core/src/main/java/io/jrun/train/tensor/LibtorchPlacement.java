@@ -10,7 +10,7 @@ import org.bytedeco.pytorch.TensorOptions;
 import org.bytedeco.pytorch.global.torch;
 
 /** Tensors lie where libtorch has put them, and libtorch allocates the memory of each device. Stateless. */
-final class LibtorchPlacement implements TensorPlacement {
+final class LibtorchPlacement implements MemoryPlacement {
     @Override
     public Device device(Tensor tensor) {
         if (tensor.is_cpu()) {

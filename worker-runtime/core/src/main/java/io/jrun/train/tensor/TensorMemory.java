@@ -13,12 +13,12 @@ import org.bytedeco.pytorch.global.torch;
  * its tensor is freed. A tensor is valid until its segment is freed. Neither keeps the other alive.
  */
 public final class TensorMemory {
-    private static volatile TensorPlacement placement = new LibtorchPlacement();
+    private static volatile MemoryPlacement placement = new LibtorchPlacement();
 
     private TensorMemory() {}
 
     /** Replaces libtorch's placement, for tests of devices on a machine without these devices. */
-    static void setPlacement(TensorPlacement other) {
+    static void setPlacement(MemoryPlacement other) {
         placement = other;
     }
 

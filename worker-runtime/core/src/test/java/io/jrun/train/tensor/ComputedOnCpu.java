@@ -10,7 +10,7 @@ import org.bytedeco.pytorch.global.torch;
  * A device whose tensors libtorch computes on the CPU, for tests of one rank without collectives. While it is open, all
  * tensors of the process are on the device.
  */
-public final class ComputedOnCpu implements TensorPlacement, AutoCloseable {
+public final class ComputedOnCpu implements MemoryPlacement, AutoCloseable {
     private static final LibtorchPlacement LIBTORCH = new LibtorchPlacement();
 
     private final Device device;

@@ -26,7 +26,7 @@ import org.jspecify.annotations.Nullable;
  * if somebody reads them. All tensors are on the device of the thread that asks, unless they lie in memory of another.
  * A process that uses it runs with {@code SIMCUDA_INLINE=1}: libtorch does not wait for the simulated streams.
  */
-public final class SimulatedPlacement implements TensorPlacement {
+public final class SimulatedPlacement implements MemoryPlacement {
     private record Block(long bytes, Device device) {}
 
     private static final String RUNTIME = "libcudart.so.13";

@@ -77,7 +77,7 @@ public final class TrainGpt {
         GptOptions given = parsed.get();
         GptOptions options = given.withDevice(
                 given.device().choose(world, note -> RankAgreement.printOnce(world, "train: " + note)));
-        DeviceChecks.check(options);
+        DeviceOptionChecks.check(options);
         Libtorch.setThreads(options.threads() > 0 ? options.threads() : defaultThreads(world));
         train(options, world, prints ? Progress.onStdout() : Progress.SILENT);
     }

@@ -70,17 +70,17 @@ class DeviceOptionsTest {
         "--shard=2 --zero=3 --offload=f --optimizer=fused, '--shard, --offload'",
     })
     void whatNeedsHostMemoryIsRefusedOnGpus(String arguments, String named) {
-        assertThatThrownBy(() -> DeviceChecks.check(onGpu(arguments)))
+        assertThatThrownBy(() -> DeviceOptionChecks.check(onGpu(arguments)))
                 .isInstanceOf(InvalidArgumentException.class)
                 .hasMessageStartingWith(named + " work")
                 .hasMessageContaining("give --device=cpu");
-        assertThatCode(() -> DeviceChecks.check(parse(arguments))).doesNotThrowAnyException();
+        assertThatCode(() -> DeviceOptionChecks.check(parse(arguments))).doesNotThrowAnyException();
     }
 
     @ParameterizedTest
     @ValueSource(strings = {"", "--precision=bf16 --optimizer=fused --ema=0.9 --recompute=1", "--accumulate=4 --tf32"})
     void dataParallelTrainingIsForGpus(String arguments) {
-        assertThatCode(() -> DeviceChecks.check(onGpu(arguments))).doesNotThrowAnyException();
+        assertThatCode(() -> DeviceOptionChecks.check(onGpu(arguments))).doesNotThrowAnyException();
     }
 
     @ParameterizedTest

@@ -6,8 +6,8 @@ import java.util.ArrayList;
 import java.util.List;
 
 /** Refuses options that need host memory when the ranks compute on GPUs. The refusal has one line. */
-final class DeviceChecks {
-    private DeviceChecks() {}
+final class DeviceOptionChecks {
+    private DeviceOptionChecks() {}
 
     /** Checks options whose device is chosen. */
     static void check(GptOptions options) {

@@ -11,7 +11,7 @@ import org.bytedeco.pytorch.global.torch;
  * GPU uses another placement: libtorch then computes on the CPU, and the JVM gets addresses that nobody can read, as
  * those of a GPU. Thread-safe.
  */
-interface TensorPlacement {
+interface MemoryPlacement {
     /** The device of the elements. */
     Device device(Tensor tensor);
 
