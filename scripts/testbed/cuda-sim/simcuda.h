@@ -1,4 +1,4 @@
-// What the simulated NCCL uses of the simulated CUDA runtime. Tests call the first functions too.
+// The functions of the simulated CUDA runtime that the simulated NCCL uses. Tests call the first functions too.
 #ifndef SIMCUDA_H
 #define SIMCUDA_H
 #include <stddef.h>

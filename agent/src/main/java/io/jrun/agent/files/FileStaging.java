@@ -261,15 +261,9 @@ public final class FileStaging implements AutoCloseable {
     }
 
     private Path cacheHome() throws StagingException {
-        String cacheFolder = environment.getOrDefault("XDG_CACHE_HOME", "");
-        String home = environment.getOrDefault("HOME", "");
-        if (cacheFolder.isEmpty() && home.isEmpty()) {
-            throw new StagingException(
-                    "there is no folder for the job's files: the agent has neither HOME nor XDG_CACHE_HOME");
-        }
-        return (cacheFolder.isEmpty() ? Path.of(home, ".cache") : Path.of(cacheFolder))
-                .resolve("jrun")
-                .toAbsolutePath();
+        return PrivateFolder.inCache(environment)
+                .orElseThrow(() -> new StagingException(
+                        "there is no folder for the job's files: the agent has neither HOME nor XDG_CACHE_HOME"));
     }
 
     private static Path below(Path root, String name) throws StagingException {

@@ -10,6 +10,8 @@ import java.nio.file.attribute.PosixFileAttributes;
 import java.nio.file.attribute.PosixFilePermission;
 import java.nio.file.attribute.PosixFilePermissions;
 import java.nio.file.attribute.UserPrincipal;
+import java.util.Map;
+import java.util.Optional;
 
 /**
  * Makes folders for the files of one user in places where other users may write too. The names can be guessed, so
@@ -27,6 +29,27 @@ public final class PrivateFolder {
      */
     public static Path ofUser(int uid) {
         return Path.of("/var/tmp/jrun-" + uid);
+    }
+
+    /**
+     * The folder of jrun in the cache of the user: {@code jrun} in XDG_CACHE_HOME, or in {@code .cache} of HOME. Empty
+     * without both variables.
+     */
+    public static Optional<Path> inCache(Map<String, String> environment) {
+        String cache = environment.getOrDefault("XDG_CACHE_HOME", "");
+        String home = environment.getOrDefault("HOME", "");
+        return cache.isEmpty() && home.isEmpty()
+                ? Optional.empty()
+                : Optional.of((cache.isEmpty() ? Path.of(home, ".cache") : Path.of(cache))
+                        .resolve("jrun")
+                        .toAbsolutePath());
+    }
+
+    /** The folder of {@link #inCache}; without both variables a folder for temporary files. */
+    public static Path inCacheOrTemporary(Map<String, String> environment) {
+        return inCache(environment)
+                .orElseGet(() -> Path.of(System.getProperty("java.io.tmpdir"), ".cache", "jrun")
+                        .toAbsolutePath());
     }
 
     /**

@@ -15,12 +15,12 @@ public final class SliceAddresses {
     public static Optional<String> find(String slice) {
         String name = slice.toLowerCase(Locale.ROOT);
         synchronized (KNOWN) {
-            String address = KNOWN.computeIfAbsent(name, SliceAddresses::ask);
+            String address = KNOWN.computeIfAbsent(name, SliceAddresses::read);
             return address.isEmpty() ? Optional.empty() : Optional.of(address);
         }
     }
 
-    private static String ask(String name) {
+    private static String read(String name) {
         Optional<BoundedNvml> here = BoundedNvml.here();
         if (here.isEmpty() || !name.startsWith("mig-")) {
             return "";

@@ -31,15 +31,10 @@ public record CudaArchiveFile(Path jar) {
 
     /** The jar in the cache of the user with this environment. Empty if the runtime has no libtorch. */
     public static Optional<CudaArchiveFile> ofUser(List<Path> runtime, Map<String, String> environment) {
-        String cache = environment.getOrDefault("XDG_CACHE_HOME", "");
-        String home = environment.getOrDefault("HOME", "");
-        Path base = cache.isEmpty()
-                ? Path.of(home.isEmpty() ? System.getProperty("java.io.tmpdir") : home, ".cache")
-                : Path.of(cache);
         return plain(runtime)
-                .map(jar -> new CudaArchiveFile(base.resolve("jrun/cuda-" + version(jar))
-                        .resolve(name(jar))
-                        .toAbsolutePath()));
+                .map(jar -> new CudaArchiveFile(PrivateFolder.inCacheOrTemporary(environment)
+                        .resolve("cuda-" + version(jar))
+                        .resolve(name(jar))));
     }
 
     /** The jar that a worker takes, if one exists. */

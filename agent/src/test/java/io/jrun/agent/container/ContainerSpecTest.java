@@ -48,7 +48,7 @@ class ContainerSpecTest {
     @Test
     void workingFolders() {
         assertThat(ContainerSpec.parseWorkdir("/work")).isEqualTo("/work");
-        assertThat(ContainerSpec.parseWorkdir("work/a")).isEqualTo("/work/a");
+        assertThat(ContainerSpec.parseWorkdir("data/a")).isEqualTo("/data/a");
         assertThat(ContainerSpec.parseWorkdir("../")).isEqualTo("/");
         assertThat(ContainerSpec.parseWorkdir("./../b/.")).isEqualTo("/b");
         assertThatThrownBy(() -> ContainerSpec.parseWorkdir("a\nb")).hasMessageContaining("one line of text");

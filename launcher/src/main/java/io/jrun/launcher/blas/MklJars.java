@@ -1,6 +1,7 @@
 package io.jrun.launcher.blas;
 
 import io.jrun.agent.files.PrivateFolder;
+import io.jrun.agent.image.FolderDeletion;
 import io.jrun.comm.file.FileError;
 import io.jrun.launcher.job.UsageException;
 import io.jrun.launcher.maven.MavenFetch;
@@ -8,7 +9,6 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.function.Consumer;
@@ -30,12 +30,7 @@ public record MklJars(Path folder) {
 
     /** Returns the jars of the user with this environment. */
     public static MklJars of(Map<String, String> environment) {
-        String cache = environment.getOrDefault("XDG_CACHE_HOME", "");
-        String home = environment.getOrDefault("HOME", "");
-        Path base = cache.isEmpty()
-                ? Path.of(home.isEmpty() ? System.getProperty("java.io.tmpdir") : home, ".cache")
-                : Path.of(cache);
-        return new MklJars(base.resolve("jrun/mkl-" + VERSION).toAbsolutePath());
+        return new MklJars(PrivateFolder.inCacheOrTemporary(environment).resolve("mkl-" + VERSION));
     }
 
     /** The paths of the jars, for a class path. */
@@ -89,19 +84,8 @@ public record MklJars(Path folder) {
                 Files.move(download.resolve(jar.getFileName()), jar, StandardCopyOption.ATOMIC_MOVE);
             }
         } finally {
-            delete(download);
+            FolderDeletion.delete(download);
         }
         notices.accept("fetched Intel MKL in " + (System.nanoTime() - start) / 1_000_000_000 + " s");
-    }
-
-    private static void delete(Path directory) throws IOException {
-        List<Path> files = new ArrayList<>();
-        try (Stream<Path> all = Files.list(directory)) {
-            files.addAll(all.toList());
-        }
-        files.add(directory);
-        for (Path file : files) {
-            Files.deleteIfExists(file);
-        }
     }
 }

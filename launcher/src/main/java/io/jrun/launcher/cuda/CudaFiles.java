@@ -1,6 +1,7 @@
 package io.jrun.launcher.cuda;
 
 import io.jrun.agent.files.PrivateFolder;
+import io.jrun.agent.image.FolderDeletion;
 import io.jrun.agent.node.UserId;
 import io.jrun.agent.worker.CudaArchiveFile;
 import io.jrun.agent.worker.NativeLibraries;
@@ -13,7 +14,6 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
 import java.util.ArrayList;
-import java.util.Comparator;
 import java.util.List;
 import java.util.Map;
 import java.util.function.Consumer;
@@ -108,7 +108,7 @@ public record CudaFiles(CudaArchiveFile archive, boolean isShared) {
                 }
                 Files.move(unpacked, archive.libraries(), StandardCopyOption.ATOMIC_MOVE);
             } finally {
-                delete(unpacked);
+                FolderDeletion.delete(unpacked);
             }
             notices.accept("fetched CUDA's own libraries into " + archive.libraries());
         }
@@ -153,7 +153,7 @@ public record CudaFiles(CudaArchiveFile archive, boolean isShared) {
                 }
             }
         } finally {
-            delete(download);
+            FolderDeletion.delete(download);
         }
     }
 
@@ -186,24 +186,13 @@ public record CudaFiles(CudaArchiveFile archive, boolean isShared) {
                                 .toString()
                                 .startsWith(".jrun-unpacked-" + archive.jar().getFileName()))
                         .toList()) {
-                    delete(marker);
+                    FolderDeletion.delete(marker);
                 }
             }
         }
         for (Path path : removed) {
-            delete(path);
+            FolderDeletion.delete(path);
         }
         return removed;
-    }
-
-    private static void delete(Path path) throws IOException {
-        if (!Files.exists(path)) {
-            return;
-        }
-        try (Stream<Path> tree = Files.walk(path)) {
-            for (Path file : tree.sorted(Comparator.reverseOrder()).toList()) {
-                Files.deleteIfExists(file);
-            }
-        }
     }
 }

@@ -120,7 +120,7 @@ public record MavenFetch(Path maven, String what, String advice) {
         }
     }
 
-    /** What Maven has reported last, with a comma; empty before the first report. */
+    /** The last progress that Maven has reported, with a comma; empty before the first report. */
     static String transferred(String log) {
         String last = "";
         Matcher matcher = PROGRESS.matcher(log);

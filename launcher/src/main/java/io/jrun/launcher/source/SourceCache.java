@@ -3,6 +3,7 @@ package io.jrun.launcher.source;
 import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import io.jrun.agent.files.PrivateFolder;
+import io.jrun.agent.files.Sha256;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
@@ -10,8 +11,6 @@ import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
 import java.nio.file.attribute.FileTime;
-import java.security.MessageDigest;
-import java.security.NoSuchAlgorithmException;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.HexFormat;
@@ -31,7 +30,7 @@ record SourceCache(Path folder) {
     private static final ObjectMapper JSON = new ObjectMapper();
 
     /**
-     * What the cache knows about a source file.
+     * A source file whose program the cache has.
      *
      * @param sources the SHA-256 of each source file that was compiled, by its path
      */
@@ -139,11 +138,7 @@ record SourceCache(Path folder) {
 
     /** SHA-256 as hexadecimal digits. */
     static String hash(byte[] content) {
-        try {
-            return HexFormat.of().formatHex(MessageDigest.getInstance("SHA-256").digest(content));
-        } catch (NoSuchAlgorithmException e) {
-            throw new IllegalStateException("each JDK has SHA-256", e);
-        }
+        return HexFormat.of().formatHex(Sha256.start().digest(content));
     }
 
     static String hash(String text) {

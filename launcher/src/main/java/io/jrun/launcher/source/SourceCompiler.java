@@ -6,6 +6,8 @@ import com.sun.source.tree.Tree;
 import com.sun.source.util.JavacTask;
 import com.sun.source.util.TaskEvent;
 import com.sun.source.util.TaskListener;
+import io.jrun.agent.files.PrivateFolder;
+import io.jrun.agent.image.FolderDeletion;
 import io.jrun.comm.file.FileError;
 import io.jrun.comm.file.UserFile;
 import io.jrun.launcher.job.UsageException;
@@ -21,7 +23,6 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.LocalDateTime;
 import java.util.ArrayList;
-import java.util.Comparator;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Locale;
@@ -69,7 +70,7 @@ public final class SourceCompiler {
      */
     public SourceProgram compile(String name, Path source, List<Path> classPath, List<String> options) {
         try {
-            SourceCache cache = SourceCache.claim(cacheFolder());
+            SourceCache cache = SourceCache.claim(PrivateFolder.inCacheOrTemporary(environment));
             String key = key(source, classPath, options);
             Optional<SourceProgram> known = cache.find(key);
             if (known.isPresent()) {
@@ -80,7 +81,7 @@ public final class SourceCompiler {
             try {
                 return compile(name, source, classPath, options, cache, key, work);
             } finally {
-                delete(work);
+                FolderDeletion.delete(work);
             }
         } catch (IOException e) {
             throw new UsageException(name + " cannot be compiled: " + FileError.reason(e, source) + ".");
@@ -129,15 +130,6 @@ public final class SourceCompiler {
                 name, dependencies, work, environment, line -> notices.accept("jrun: " + line));
         cache.putJars(dependencies, jars);
         return jars;
-    }
-
-    private Path cacheFolder() {
-        String cache = environment.getOrDefault("XDG_CACHE_HOME", "");
-        String home = environment.getOrDefault("HOME", "");
-        Path base = cache.isEmpty()
-                ? Path.of(home.isEmpty() ? System.getProperty("java.io.tmpdir") : home, ".cache")
-                : Path.of(cache);
-        return base.resolve("jrun").toAbsolutePath();
     }
 
     /** All that decides the result, but for the sources, which the cache compares itself. */
@@ -199,16 +191,6 @@ public final class SourceCompiler {
         JarEntry entry = new JarEntry(name);
         entry.setTimeLocal(LocalDateTime.of(1980, 1, 1, 0, 0));
         return entry;
-    }
-
-    private static void delete(Path folder) throws IOException {
-        List<Path> all;
-        try (Stream<Path> tree = Files.walk(folder)) {
-            all = tree.sorted(Comparator.reverseOrder()).toList();
-        }
-        for (Path each : all) {
-            Files.deleteIfExists(each);
-        }
     }
 
     /** One run of the compiler. */

@@ -60,8 +60,8 @@ public final class LibtorchReport {
         if (archive.isPresent() || LibtorchBuild.seesGpu()) {
             driver();
             library("cuda", "libcudart.so.13", "cudaRuntimeGetVersion", LibtorchReport::cudaVersion);
-            library("cudnn", "libcudnn.so.9", "cudnnGetVersion", LibtorchReport::cudnnVersion);
-            library("nccl", "libnccl.so.2", "ncclGetVersion", LibtorchReport::ncclVersion);
+            library("cudnn", "libcudnn.so.9", "cudnnGetVersion", LibtorchReport::libraryVersion);
+            library("nccl", "libnccl.so.2", "ncclGetVersion", LibtorchReport::libraryVersion);
             List<String> missing = libraries.missing(LibtorchBuild.NEEDED);
             if (!missing.isEmpty()) {
                 add(
@@ -143,13 +143,8 @@ public final class LibtorchReport {
         return number / 1000 + "." + number % 1000 / 10;
     }
 
-    /** 92400 is 9.24.0. */
-    private static String cudnnVersion(long number) {
-        return number / 10_000 + "." + number % 10_000 / 100 + "." + number % 100;
-    }
-
-    /** 23007 is 2.30.7. */
-    private static String ncclVersion(long number) {
+    /** Of cuDNN 92400 is 9.24.0, of NCCL 23007 is 2.30.7. */
+    private static String libraryVersion(long number) {
         return number / 10_000 + "." + number % 10_000 / 100 + "." + number % 100;
     }
 

@@ -35,7 +35,7 @@ final class GptSteps {
     private static final double RATE = 3e-4;
     private static final double WEIGHT_DECAY = 0.01;
 
-    /** What a measurement trains. */
+    /** The training of a measurement. */
     record Setting(long batch, Precision precision, boolean clips, int steps) {}
 
     enum Precision {

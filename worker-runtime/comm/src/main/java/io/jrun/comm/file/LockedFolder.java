@@ -40,8 +40,7 @@ public record LockedFolder(Path path, FileChannel lock) {
         deleteAbandoned(parent, prefix, deletion);
         Path path = Files.createTempDirectory(parent, prefix);
         // The file gets its name when it is locked. Otherwise the sweep of another process could lock the file first,
-        // and
-        // delete the folder.
+        // and delete the folder.
         Path made = path.resolve(LOCK + ".new");
         FileChannel lock = FileChannel.open(made, StandardOpenOption.CREATE_NEW, StandardOpenOption.WRITE);
         if (lock.tryLock() == null) {

@@ -36,19 +36,12 @@ final class ReturnWatch {
 
     /** Adds an operation whose chunks the host has handled. */
     void add(Returning operation, Call call) {
-        if (operation.hasReturned()) {
-            lock.lock();
-            try {
-                if (returning.isEmpty()) {
-                    operation.complete(null);
-                    return;
-                }
-            } finally {
-                lock.unlock();
-            }
-        }
         lock.lock();
         try {
+            if (returning.isEmpty() && operation.hasReturned()) {
+                operation.complete(null);
+                return;
+            }
             returning.add(new Entry(operation, call));
             if (thread == null) {
                 thread = ProgressThread.ofOperations(group.label() + " device copies", this::watch);

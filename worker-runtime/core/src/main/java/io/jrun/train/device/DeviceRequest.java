@@ -16,6 +16,8 @@ import org.bytedeco.pytorch.global.torch;
  * {@code cuda:N}. Immutable.
  */
 public final class DeviceRequest {
+    private static final String NO_GPU = " sees no GPU.";
+
     /** A GPU if each rank can use one, else the CPU. */
     public static final DeviceRequest AUTO = new DeviceRequest(Kind.AUTO, OptionalInt.empty());
 
@@ -91,9 +93,7 @@ public final class DeviceRequest {
                 Device.CPU, hasGpus ? first.map(reason -> "the ranks train on the CPU: " + reason) : Optional.empty());
     }
 
-    private static final String NO_GPU = " sees no GPU.";
-
-    /** What keeps this rank from using the GPU; empty if nothing does. */
+    /** The reason for which this rank cannot use the GPU; empty if it can. */
     private String obstacle(World world) {
         String rank = "rank " + world.rank() + " on " + world.host();
         Device own = world.device();

@@ -24,14 +24,14 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * An optimizer over flat memory. The first step moves the parameters of each type into one block of memory, in the
- * order of their gradients, on their device. The parameter tensors stay the same objects. Each step is one kernel call for each
- * parameter group. The result has the same bits as separate updates of the parameters, with any number of threads. A
- * parameter without a gradient does not change.
+ * order of their gradients, on their device. The parameter tensors stay the same objects. Each step is one kernel call
+ * for each parameter group. The result has the same bits as separate updates of the parameters, with any number of
+ * threads. A parameter without a gradient does not change.
  *
  * <p>Parameters of bfloat16 and float16 have float32 master copies and float32 state.
  *
- * <p>One thread at a time. Steps do not wait for a device; {@link #state} does. With DDP: step after the synchronised backward pass; close this object before the
- * group.
+ * <p>One thread at a time. Steps do not wait for a device; {@link #state} does. With DDP: step after the synchronised
+ * backward pass; close this object before the group.
  */
 public final class FlatOptimizer implements AutoCloseable {
     private static final String STEP = "step";
@@ -167,12 +167,18 @@ public final class FlatOptimizer implements AutoCloseable {
                     .filter(Tensor::defined)
                     .toList();
             if (DeviceNorm.isOnDevice(gradients)) {
-                AtenOperator.of("aten::_foreach_zero_", "")
-                        .call(AtenOperator.list(gradients)); // one kernel for many gradients
+                Kernels.ZERO.call(AtenOperator.list(gradients)); // one kernel for many gradients
             } else {
                 gradients.forEach(Tensor::zero_);
             }
         }
+    }
+
+    /** The kernels, found once when libtorch is loaded. */
+    private static final class Kernels {
+        static final AtenOperator ZERO = AtenOperator.of("aten::_foreach_zero_", "");
+
+        private Kernels() {}
     }
 
     private void flatten() {

@@ -5,7 +5,7 @@ import org.bytedeco.pytorch.Tensor;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What an update of some ranges of parameters needs beside the tensors.
+ * The numbers of an update of some ranges of parameters.
  *
  * @param before earlier steps of the ranges
  * @param counts for each range the number of its steps, this step included: a float32 tensor of one element on the

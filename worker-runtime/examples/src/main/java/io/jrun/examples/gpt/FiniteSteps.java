@@ -140,7 +140,7 @@ final class FiniteSteps implements AutoCloseable {
         return skip;
     }
 
-    /** What {@link #found} needs, on the device; null if there is nothing. The caller frees the tensor. */
+    /** The input of {@link #found}, on the device; null if there is nothing. The caller frees the tensor. */
     @Nullable
     Tensor pending() {
         try (PointerScope _ = new PointerScope()) {

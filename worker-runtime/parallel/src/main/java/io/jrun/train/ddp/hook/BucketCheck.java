@@ -178,7 +178,7 @@ public final class BucketCheck implements AutoCloseable {
         }
     }
 
-    /** What {@link #found} needs, on the device: a program reads it together with other numbers. */
+    /** The input of {@link #found}, on the device: a program reads it together with other numbers. */
     public Tensor state() {
         try (NoGradGuard _ = new NoGradGuard()) {
             return torch.cat(new TensorVector(count.to(torch.ScalarType.Double), record.to(torch.ScalarType.Double)));
