@@ -30,6 +30,9 @@ public final class OptimizerState {
     private static final String GROUPS = "param_groups";
     private static final String VERSION = "pytorch_version";
 
+    /** JavaCPP has places for ten writers in a process, and takes and frees a place without a lock. */
+    private static final Object WRITER_PLACES = new Object();
+
     private OptimizerState() {}
 
     /**
@@ -169,16 +172,18 @@ public final class OptimizerState {
 
     private static InputArchive reread(OutputArchive out) {
         ByteArrayOutputStream bytes = new ByteArrayOutputStream();
-        try (ArchiveWriter writer = new ArchiveWriter() {
-            @Override
-            public long call(Pointer data, long size) {
-                byte[] chunk = new byte[Math.toIntExact(size)];
-                new BytePointer(data).get(chunk);
-                bytes.writeBytes(chunk);
-                return size;
+        synchronized (WRITER_PLACES) {
+            try (ArchiveWriter writer = new ArchiveWriter() {
+                @Override
+                public long call(Pointer data, long size) {
+                    byte[] chunk = new byte[Math.toIntExact(size)];
+                    new BytePointer(data).get(chunk);
+                    bytes.writeBytes(chunk);
+                    return size;
+                }
+            }) {
+                out.save_to(writer);
             }
-        }) {
-            out.save_to(writer);
         }
         InputArchive in = new InputArchive();
         BytePointer copy = new BytePointer(bytes.toByteArray());

@@ -3,6 +3,7 @@ package io.jrun.train.checkpoint.sharded;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.jrun.comm.local.LocalWorld;
 import io.jrun.train.Libtorch;
 import io.jrun.train.MixedNet;
 import io.jrun.train.TinyGpt;
@@ -21,12 +22,14 @@ import org.bytedeco.pytorch.Adam;
 import org.bytedeco.pytorch.AdamOptions;
 import org.bytedeco.pytorch.AdamW;
 import org.bytedeco.pytorch.AdamWOptions;
+import org.bytedeco.pytorch.LinearImpl;
 import org.bytedeco.pytorch.Module;
 import org.bytedeco.pytorch.Optimizer;
 import org.bytedeco.pytorch.SGD;
 import org.bytedeco.pytorch.SGDOptions;
 import org.bytedeco.pytorch.Tensor;
 import org.bytedeco.pytorch.TensorVector;
+import org.bytedeco.pytorch.global.torch;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -98,6 +101,23 @@ class OptimizerResumeTest {
         load(5, second, secondOptimizer);
         train(second, secondOptimizer, 5, 10);
         assertThat(bits(second)).isEqualTo(bits(whole));
+    }
+
+    /** More ranks than JavaCPP has places for callbacks. Without a lock such a save ended the process with SIGSEGV. */
+    @Test
+    void sixteenRanksOfAProcessSaveAtTheSameTime() {
+        LinearImpl model = new LinearImpl(512, 1024); // A save takes longer than the start of all ranks.
+        Optimizer optimizer = Kind.SGD_MOMENTUM.optimizer(model);
+        model.forward(torch.ones(1, 512)).sum().backward();
+        optimizer.step();
+        Map<String, Tensor> parameters = ModuleTensors.parameters(model);
+        LocalWorld.run(16, world -> {
+            for (int save = 0; save < 3; save++) {
+                world.group().barrier();
+                assertThat(OptimizerState.of(optimizer, parameters).keySet())
+                        .containsExactlyInAnyOrder("weight.momentum_buffer", "bias.momentum_buffer");
+            }
+        });
     }
 
     @Test
