@@ -8,11 +8,13 @@ import java.io.InputStream;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.util.Comparator;
 import java.util.List;
 import java.util.Locale;
+import java.util.PriorityQueue;
+import java.util.Queue;
 import java.util.SplittableRandom;
 import java.util.function.Consumer;
+import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import java.util.zip.ZipEntry;
 import java.util.zip.ZipFile;
@@ -73,18 +75,14 @@ public record TextSource(Path path, long maxBytes, String jsonField) {
     }
 
     private void readFolder(TextPartReader reader) throws IOException {
-        List<Path> files;
+        Queue<OrderedFile<Path>> files;
         try (Stream<Path> tree = Files.walk(path)) {
             files = tree.filter(file -> isText(file.toString()) && Files.isRegularFile(file))
-                    .sorted(Comparator.comparingLong(
-                                    (Path file) -> order(path.relativize(file).toString()))
-                            .thenComparing(Comparator.naturalOrder()))
-                    .toList();
+                    .map(file -> OrderedFile.of(path.relativize(file).toString(), file))
+                    .collect(Collectors.toCollection(PriorityQueue::new));
         }
-        for (Path file : files) {
-            if (reader.isFull()) {
-                return;
-            }
+        while (!files.isEmpty() && !reader.isFull()) {
+            Path file = files.remove().file();
             try (InputStream in = UserFile.stream(file)) {
                 reader.read(file.toString(), in);
             } catch (IOException e) {
@@ -96,15 +94,12 @@ public record TextSource(Path path, long maxBytes, String jsonField) {
     private void readZip(TextPartReader reader) throws IOException {
         UserFile.requireRegular(path);
         try (ZipFile zip = new ZipFile(path.toFile())) {
-            List<? extends ZipEntry> entries = zip.stream()
+            Queue<OrderedFile<ZipEntry>> files = zip.stream()
                     .filter(entry -> isText(entry.getName()) && !entry.isDirectory())
-                    .sorted(Comparator.comparingLong((ZipEntry entry) -> order(entry.getName()))
-                            .thenComparing(ZipEntry::getName))
-                    .toList();
-            for (ZipEntry entry : entries) {
-                if (reader.isFull()) {
-                    return;
-                }
+                    .map(entry -> OrderedFile.<ZipEntry>of(entry.getName(), entry))
+                    .collect(Collectors.toCollection(PriorityQueue::new));
+            while (!files.isEmpty() && !reader.isFull()) {
+                ZipEntry entry = files.remove().file();
                 String name = path + ": " + entry.getName();
                 try (InputStream in = zip.getInputStream(entry)) {
                     reader.read(name, in);
@@ -116,11 +111,24 @@ public record TextSource(Path path, long maxBytes, String jsonField) {
     }
 
     private static boolean isText(String name) {
-        String lower = name.toLowerCase(Locale.ROOT);
-        return TEXT_SUFFIXES.stream().anyMatch(lower::endsWith);
+        for (String suffix : TEXT_SUFFIXES) {
+            if (name.regionMatches(true, name.length() - suffix.length(), suffix, 0, suffix.length())) {
+                return true;
+            }
+        }
+        return false;
     }
 
-    private static long order(String name) {
-        return new SplittableRandom(name.hashCode()).nextLong();
+    /** A file with its place in the random order. A heap finds the first files, and does not sort all of them. */
+    private record OrderedFile<T>(long order, String name, T file) implements Comparable<OrderedFile<T>> {
+        static <T> OrderedFile<T> of(String name, T file) {
+            return new OrderedFile<>(new SplittableRandom(name.hashCode()).nextLong(), name, file);
+        }
+
+        @Override
+        public int compareTo(OrderedFile<T> other) {
+            int byOrder = Long.compare(order, other.order);
+            return byOrder == 0 ? name.compareTo(other.name) : byOrder;
+        }
     }
 }
