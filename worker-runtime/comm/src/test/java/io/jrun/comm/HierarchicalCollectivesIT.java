@@ -39,7 +39,7 @@ class HierarchicalCollectivesIT {
 
     @ParameterizedTest(name = "{0}, {1}")
     @SampledCases(
-            count = 5,
+            count = 3,
             value = {
                 "2+1, HEAP",
                 "2+1, REGISTERED",
@@ -70,7 +70,7 @@ class HierarchicalCollectivesIT {
     /** On two nodes, on three nodes, and with separate columns; in one piece and in many pieces. */
     @ParameterizedTest(name = "{0}")
     @SampledCases(
-            count = 2,
+            count = 1,
             value = {"2+1", "3+1", "4+2", "2+1+2"})
     void everyOperationIsExactWithEveryAlgorithm(String topology) {
         LocalWorld.run(inPieces(topology, 16 << 10), world -> {
@@ -86,7 +86,7 @@ class HierarchicalCollectivesIT {
     /** Several pieces on the network beside the node's work, and a rest that the shards do not divide. */
     @ParameterizedTest(name = "{0}, {1}")
     @SampledCases(
-            count = 2,
+            count = 1,
             value = {"2+2, REGISTERED", "2+1, NATIVE", "4+2, REGISTERED", "1+1+2, HEAP"})
     void largeOperationsAreExact(String topology, Buffers buffers) {
         LocalWorld.run(options(topology), world -> CollectiveMatrix.runLarge(world.group(), buffers, LARGE));

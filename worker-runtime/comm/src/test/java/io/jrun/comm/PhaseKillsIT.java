@@ -79,7 +79,7 @@ class PhaseKillsIT {
     }
 
     static Stream<Case> cases() {
-        return Boolean.getBoolean("jrun.soak") ? all() : Seeds.sample(sample(), 6).stream();
+        return Boolean.getBoolean("jrun.soak") ? all() : Seeds.sample(sample(), 4).stream();
     }
 
     private static List<Case> sample() {

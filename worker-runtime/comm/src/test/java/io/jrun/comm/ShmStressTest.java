@@ -15,19 +15,19 @@ import org.junit.jupiter.params.provider.ValueSource;
 /**
  * The shared-memory protocol under stress: many short operations with every way of exposing data, with random delays of
  * the ranks, and a check of each value. A word or a half that is reused too early, or data that is read too early,
- * shows as a value of another operation. {@code -Djrun.soak=true} runs twenty times as many operations,
+ * shows as a value of another operation. {@code -Djrun.soak=true} runs forty times as many operations,
  * {@code -Djrun.seed=N} another order.
  */
 class ShmStressTest {
-    private static final int OPERATIONS = Boolean.getBoolean("jrun.soak") ? 200_000 : 10_000;
+    private static final int OPERATIONS = Boolean.getBoolean("jrun.soak") ? 200_000 : 5_000;
     private static final long SEED = Long.getLong("jrun.seed", 1);
 
     /** In words of 8 bytes: within an entry, just beyond it, and beyond a staging area's half. */
     private static final int[] COUNTS = {1, 7, 512, 513, 2000};
 
     private static final int LARGE_COUNT = (1 << 17) + 9;
-    /** Large operations move as much as a thousand small ones. */
-    private static final int LARGE_EVERY = 1000;
+    /** Large operations move as much as a thousand small ones, and alone use both halves of a staging area in turn. */
+    private static final int LARGE_EVERY = 400;
 
     @ParameterizedTest(name = "{0} ranks")
     @ValueSource(ints = {2, 3, 4})

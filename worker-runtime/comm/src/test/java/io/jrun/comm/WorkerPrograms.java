@@ -116,7 +116,7 @@ final class WorkerPrograms {
         }
     }
 
-    /** Ten sums of 16 MiB. */
+    /** Three sums of 16 MiB. */
     public static final class ReduceMuch {
         private static final int COUNT = 4 << 20;
 
@@ -126,7 +126,7 @@ final class WorkerPrograms {
         public static void main(String[] args) {
             try (World world = Distributed.init()) {
                 float[] data = new float[COUNT];
-                for (int call = 0; call < 10; call++) {
+                for (int call = 0; call < 3; call++) {
                     Arrays.fill(data, call + world.rank());
                     world.group().allReduce(MemorySegment.ofArray(data), DataType.F32, COUNT, ReduceOp.SUM);
                     for (float sum : data) {

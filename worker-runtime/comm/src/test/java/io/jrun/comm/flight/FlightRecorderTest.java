@@ -118,7 +118,7 @@ class FlightRecorderTest {
             }));
         }
         long seen = 0;
-        for (int look = 0; look < 500 || seen == 0; look++) { // the writers may not have begun
+        for (int look = 0; look < 200 || seen == 0; look++) { // the writers may not have begun
             for (OperationRecord operation : recorder.snapshot()) {
                 long factor = operation.group().endsWith("2") ? 2 : 1;
                 assertThat(operation.count()).isEqualTo(factor * (operation.sequence() + 1));

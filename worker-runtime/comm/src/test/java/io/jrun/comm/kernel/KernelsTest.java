@@ -15,6 +15,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Random;
+import java.util.stream.IntStream;
 import java.util.stream.Stream;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.Arguments;
@@ -59,23 +60,38 @@ class KernelsTest {
     @ParameterizedTest
     @EnumSource(DataType.class)
     void vectorLoopsHaveTheBitsOfPlainLoops(DataType type) {
-        for (ReduceOp op : operators(type)) {
-            for (int count : COUNTS) {
-                try (Arena arena = Arena.ofConfined()) {
-                    byte[] vector = compute(Kernels.vector(type), type, op, count, arena);
-                    byte[] plain = compute(Kernels.scalar(type), type, op, count, arena);
-                    assertThat(vector).as("%s %s of %d", op, type, count).isEqualTo(plain);
+        try (Arena inputs = Arena.ofConfined()) {
+            List<MemorySegment> numbers = IntStream.range(0, 7)
+                    .mapToObj(seed -> random(type, seed, inputs))
+                    .toList();
+            for (ReduceOp op : operators(type)) {
+                for (int count : COUNTS) {
+                    byte[] vector = compute(Kernels.vector(type), type, op, count, numbers);
+                    byte[] plain = compute(Kernels.scalar(type), type, op, count, numbers);
+                    assertThat(Arrays.mismatch(vector, plain))
+                            .as("%s %s of %d: first byte that differs", op, type, count)
+                            .isEqualTo(-1);
                 }
             }
         }
     }
 
     /** All operations of a kernel one after another; bytes behind the end show whether it stops there. */
-    private static byte[] compute(Kernel kernel, DataType type, ReduceOp op, int count, Arena arena) {
-        MemorySegment a = random(type, 1, arena);
-        MemorySegment b = random(type, 2, arena);
-        MemorySegment c = random(type, 3, arena);
-        MemorySegment d = random(type, 4, arena);
+    private static byte[] compute(Kernel kernel, DataType type, ReduceOp op, int count, List<MemorySegment> numbers) {
+        try (Arena arena = Arena.ofConfined()) {
+            List<MemorySegment> copies = numbers.stream()
+                    .map(part -> arena.allocate(part.byteSize(), 64).copyFrom(part))
+                    .toList();
+            return compute(kernel, type, op, count, copies, arena);
+        }
+    }
+
+    private static byte[] compute(
+            Kernel kernel, DataType type, ReduceOp op, int count, List<MemorySegment> copies, Arena arena) {
+        MemorySegment a = copies.get(0);
+        MemorySegment b = copies.get(1);
+        MemorySegment c = copies.get(2);
+        MemorySegment d = copies.get(3);
         long scratch = arena.allocate(d.byteSize()).address();
         kernel.fold(op, new long[] {a.address(), b.address(), c.address()}, 0, d.address(), scratch, count);
         forgetWhichNan(type, d);
@@ -87,7 +103,7 @@ class KernelsTest {
             kernel.scale(c.address(), 1.0 / 3, count);
         }
         kernel.combineBoth(op, a.address(), b.address(), count);
-        List<MemorySegment> ranks = List.of(random(type, 5, arena), random(type, 6, arena), random(type, 7, arena));
+        List<MemorySegment> ranks = copies.subList(4, 7);
         long[] addresses = ranks.stream().mapToLong(MemorySegment::address).toArray();
         kernel.foldAll(op, addresses, 0, scratch, count, type.sizeBytes());
         ranks.forEach(rank -> forgetWhichNan(type, rank));

@@ -59,11 +59,19 @@ class StripesTest {
                 for (int at = 0; at < COUNT; at++) {
                     int sum = size * (size - 1) / 2 + size * (at % 7);
                     int own = rank.rank() + at % 7;
-                    assertThat(sums.getAtIndex(ValueLayout.JAVA_FLOAT, at)).isEqualTo(sum);
-                    assertThat(copies.getAtIndex(ValueLayout.JAVA_FLOAT, at)).isEqualTo(at % 7);
-                    assertThat(reduced.getAtIndex(ValueLayout.JAVA_FLOAT, at)).isEqualTo(rank.rank() == 0 ? sum : own);
+                    assertElement(sums, at, sum);
+                    assertElement(copies, at, at % 7);
+                    assertElement(reduced, at, rank.rank() == 0 ? sum : own);
                 }
             });
+        }
+    }
+
+    /** Makes an assertion only for a wrong element: one for each of millions takes most of the time of a test. */
+    private static void assertElement(MemorySegment elements, long at, float expected) {
+        float found = elements.getAtIndex(ValueLayout.JAVA_FLOAT, at);
+        if (found != expected) {
+            assertThat(found).as("element %d", at).isEqualTo(expected);
         }
     }
 
@@ -92,8 +100,7 @@ class StripesTest {
                     }
                     for (long at = 0; at < blocks.count(rank.rank()); at++) {
                         long mine = (blocks.offset(rank.rank()) + at) % 1000;
-                        assertThat(reduced.getAtIndex(ValueLayout.JAVA_FLOAT, at))
-                                .isEqualTo((float) (size * mine + size * (size - 1) / 2));
+                        assertElement(reduced, at, (float) (size * mine + size * (size - 1) / 2));
                     }
                     if (!isUneven) {
                         MemorySegment swapped = Arena.ofAuto().allocate(all.byteSize());

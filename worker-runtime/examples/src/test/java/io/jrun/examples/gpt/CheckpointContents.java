@@ -1,5 +1,8 @@
 package io.jrun.examples.gpt;
 
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.fail;
+
 import io.jrun.comm.World;
 import io.jrun.comm.local.LocalWorld;
 import io.jrun.comm.local.LocalWorldOptions;
@@ -9,7 +12,9 @@ import io.jrun.train.mesh.DeviceMesh;
 import io.jrun.train.tensor.TensorMemory;
 import java.lang.foreign.ValueLayout;
 import java.nio.file.Path;
+import java.util.Arrays;
 import java.util.Map;
+import java.util.Objects;
 import java.util.TreeMap;
 import org.bytedeco.pytorch.Tensor;
 import org.bytedeco.pytorch.global.torch;
@@ -38,6 +43,32 @@ final class CheckpointContents {
         try (Tensor wide = tensor.to(torch.ScalarType.Double)) {
             return TensorMemory.segment(wide).toArray(ValueLayout.JAVA_DOUBLE);
         }
+    }
+
+    /** All tensors have the same bits. An assertion on each element would take most of the time of a test. */
+    static void assertSame(Map<String, double[]> found, Map<String, double[]> expected, String what) {
+        assertThat(found.keySet()).as(what).isEqualTo(expected.keySet());
+        expected.forEach((name, values) -> {
+            int place = Arrays.mismatch(found.get(name), values);
+            assertThat(place)
+                    .as("%s %s: the first place that differs", what, name)
+                    .isEqualTo(-1);
+        });
+    }
+
+    /** No element differs by more than {@code tolerance}. */
+    static void assertClose(
+            Map<String, double[]> found, Map<String, double[]> expected, double tolerance, String what) {
+        assertThat(found.keySet()).as(what).isEqualTo(expected.keySet());
+        expected.forEach((name, values) -> {
+            double[] others = Objects.requireNonNull(found.get(name));
+            assertThat(others).as("%s %s", what, name).hasSameSizeAs(values);
+            for (int i = 0; i < values.length; i++) {
+                if (!(Math.abs(others[i] - values[i]) <= tolerance)) { // also NaN
+                    fail("%s %s: element %d is %s, expected %s", what, name, i, others[i], values[i]);
+                }
+            }
+        });
     }
 
     /** Loads a checkpoint into a new model of {@code ranks} ranks, saves the model, and returns what was saved. */

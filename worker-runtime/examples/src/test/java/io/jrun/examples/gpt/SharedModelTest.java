@@ -93,10 +93,8 @@ class SharedModelTest {
         Map<String, double[]> saved = CheckpointContents.of(first, 4);
         Map<String, double[]> loaded = CheckpointContents.loadedAndSaved(
                 others, options(otherFlags.split(" ")), first, 4, folder.resolve("b"));
-        assertThat(saved.keySet())
-                .anyMatch(name -> name.endsWith(".exp_avg_sq"))
-                .isEqualTo(loaded.keySet());
-        saved.forEach((name, values) -> assertThat(loaded.get(name)).as(name).containsExactly(values));
+        assertThat(saved.keySet()).anyMatch(name -> name.endsWith(".exp_avg_sq"));
+        CheckpointContents.assertSame(loaded, saved, otherFlags);
         assertThat(losses(train(others, with(otherFlags, "--checkpoint=" + first, "--resume"))))
                 .containsExactly(losses(trained).getLast());
     }
@@ -135,8 +133,7 @@ class SharedModelTest {
                 .contains("from step 2 to 4");
         Map<String, double[]> expected = CheckpointContents.of(folder.resolve("whole"), 4);
         Map<String, double[]> found = CheckpointContents.of(folder.resolve("stopped"), 4);
-        assertThat(found.keySet()).isEqualTo(expected.keySet());
-        expected.forEach((name, values) -> assertThat(found.get(name)).as(name).isEqualTo(values));
+        CheckpointContents.assertSame(found, expected, flags);
     }
 
     private static void stopInTheExchange(
@@ -165,8 +162,7 @@ class SharedModelTest {
         Map<String, double[]> shared = CheckpointContents.of(folder.resolve("shared"), 4);
         Map<String, double[]> whole = CheckpointContents.of(folder.resolve("whole"), 4);
         assertThat(whole.keySet()).anyMatch(name -> name.startsWith("average."));
-        assertThat(shared.keySet()).isEqualTo(whole.keySet());
-        whole.forEach((name, values) -> assertThat(shared.get(name)).as(name).isEqualTo(values));
+        CheckpointContents.assertSame(shared, whole, flags);
     }
 
     /** The folder of the states is the checkpoint: the second job makes the last two steps. */

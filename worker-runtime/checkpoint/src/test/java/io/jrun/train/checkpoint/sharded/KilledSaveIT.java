@@ -43,11 +43,7 @@ class KilledSaveIT {
     void everyKillLeavesTheOldOrTheNewCheckpoint() throws Exception {
         Libtorch.setThreads(1);
         Path counted = prepared("counted");
-        String printed = JavaProcess.start(folder, Saver.class, List.of(), Map.of(), counted.toString(), "0")
-                .join();
-        assertThat(printed).contains("operations ");
-        long operations =
-                Long.parseLong(printed.strip().substring(printed.strip().lastIndexOf(' ') + 1));
+        long operations = Saver.save(counted, Saver.NEVER);
         assertThat(found(counted)).isEqualTo(Map.of(2L, 3.0));
         List<Long> kills =
                 DrawnCases.of(LongStream.rangeClosed(1, operations).boxed().toList(), DRAWN);
@@ -59,8 +55,7 @@ class KilledSaveIT {
             assertThat(found).as(output).isNotEmpty();
             found.forEach(
                     (step, value) -> assertThat(value).as(output).isIn(step == 1 ? Set.of(1.0, 2.0) : Set.of(3.0)));
-            JavaProcess.start(folder, Saver.class, List.of(), Map.of(), checkpoints.toString(), "0")
-                    .join();
+            long _ = Saver.save(checkpoints, Saver.NEVER);
             assertThat(found(checkpoints)).as(output).isEqualTo(Map.of(2L, 3.0));
             try (var tree = Files.walk(checkpoints)) {
                 assertThat(tree.filter(Files::isRegularFile)).as(output).hasSize(3);
@@ -121,13 +116,21 @@ class KilledSaveIT {
 
     /** The process that dies. */
     static final class Saver {
+        /** No operation has this number. */
+        static final long NEVER = 0;
+
         public static void main(String[] args) {
             Libtorch.setThreads(1);
-            PowerFailure failure = new PowerFailure(Long.parseLong(args[1]));
-            FileStorage storage = FileStorage.at(FaultyFileSystem.path(Path.of(args[0]), failure));
-            save(storage, 1, 2);
-            save(storage, 2, 3);
-            System.out.println("operations " + failure.operations());
+            long _ = save(Path.of(args[0]), Long.parseLong(args[1]));
+        }
+
+        /** Makes both saves. Returns the number of operations. The process dies at operation {@code at}. */
+        static long save(Path checkpoints, long at) {
+            PowerFailure failure = new PowerFailure(at);
+            FileStorage storage = FileStorage.at(FaultyFileSystem.path(checkpoints, failure));
+            KilledSaveIT.save(storage, 1, 2);
+            KilledSaveIT.save(storage, 2, 3);
+            return failure.operations();
         }
     }
 }
