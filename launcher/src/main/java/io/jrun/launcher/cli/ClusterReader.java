@@ -1,5 +1,6 @@
 package io.jrun.launcher.cli;
 
+import io.jrun.comm.file.UserFile;
 import io.jrun.launcher.hostlist.HostFile;
 import io.jrun.launcher.hostlist.HostList;
 import io.jrun.launcher.hostlist.HostSyntaxException;
@@ -159,7 +160,7 @@ final class ClusterReader {
             return hosts(text, settings.name(source));
         }
         try {
-            return HostFile.parse(TextFile.withoutByteOrderMark(
+            return HostFile.parse(UserFile.withoutByteOrderMark(
                             TextFile.read(settings.name(source) + ": " + text, commandContext.resolve(text)))
                     .lines()
                     .toList());

@@ -1,5 +1,6 @@
 package io.jrun.launcher.cli;
 
+import io.jrun.comm.file.UserFile;
 import io.jrun.launcher.cli.JobFileValue.Kind;
 import io.jrun.launcher.cli.JobFileValue.Mapping;
 import io.jrun.launcher.cli.JobFileValue.Scalar;
@@ -40,7 +41,7 @@ record JobFile(Map<LaunchOption, Setting> options, String program, List<String> 
                     + " jrun --file=JOB.yaml " + name + ".");
         }
         return new JobFileReader(called)
-                .read(JobFileParser.parse(called, TextFile.withoutByteOrderMark(TextFile.read(called, path))));
+                .read(JobFileParser.parse(called, UserFile.withoutByteOrderMark(TextFile.read(called, path))));
     }
 
     /** Converts the tree to values. Errors name the line and the key. */

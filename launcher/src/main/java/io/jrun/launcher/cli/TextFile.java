@@ -70,11 +70,6 @@ public final class TextFile {
         }
     }
 
-    /** Removes the byte-order mark that some editors write at the beginning. */
-    static String withoutByteOrderMark(String text) {
-        return hasByteOrderMark(text) ? text.substring(1) : text;
-    }
-
     /** Whether {@code text} begins with a byte-order mark. Editors do not show the mark. */
     public static boolean hasByteOrderMark(String text) {
         return !text.isEmpty() && text.charAt(0) == BYTE_ORDER_MARK;

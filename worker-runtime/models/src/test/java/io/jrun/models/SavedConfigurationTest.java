@@ -92,7 +92,7 @@ class SavedConfigurationTest {
     @ValueSource(strings = {LLAMA_31, LLAMA_NEW, BERT_UNCASED, GPT2_PUBLISHED})
     void aSavedFolderKeepsAllFieldsOfTheConfiguration(String config) throws IOException {
         Path in = Files.createDirectories(folder.resolve("in"));
-        Files.writeString(in.resolve("config.json"), config);
+        Files.writeString(in.resolve("config.json"), "\uFEFF" + config); // Python reads no byte order mark
         LanguageModel model = ModelFolder.build(in);
         assertThat(model.notes()).isEmpty();
         model.initialize(3);

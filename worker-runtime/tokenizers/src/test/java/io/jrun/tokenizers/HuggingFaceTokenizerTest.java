@@ -274,6 +274,19 @@ class HuggingFaceTokenizerTest {
                 .hasMessage(file + " lacks the token '</s>', which tokenizer_config.json names as eos_token");
     }
 
+    /** Some editors write the mark. */
+    @Test
+    void aByteOrderMarkChangesNoToken() throws IOException {
+        byte[] text = "hello the world".getBytes(StandardCharsets.UTF_8);
+        Path marked = folder.resolve("tokenizer.json");
+        Files.writeString(marked, "\uFEFF" + Files.readString(resource("bpe.json")));
+        try (Tokenizer plain = open(resource("bpe.json"));
+                Tokenizer tokenizer = open(marked)) {
+            assertThat(tokenizer.encode(text)).isEqualTo(plain.encode(text));
+            assertThat(tokenizer.id()).isEqualTo(plain.id());
+        }
+    }
+
     @Test
     void severalThreadsUseOneTokenizer() throws IOException {
         try (Tokenizer tokenizer = open(resource("bpe.json"))) {

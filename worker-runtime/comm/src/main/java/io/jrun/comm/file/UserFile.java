@@ -18,6 +18,8 @@ import java.nio.file.StandardOpenOption;
  * exception. Stateless.
  */
 public final class UserFile {
+    private static final String BYTE_ORDER_MARK = "\uFEFF";
+
     private UserFile() {}
 
     /**
@@ -53,7 +55,7 @@ public final class UserFile {
     }
 
     /**
-     * Reads a whole text file in UTF-8. Throws like {@link #open}.
+     * Reads a whole text file in UTF-8, without the byte order mark at its beginning. Throws like {@link #open}.
      *
      * @param mostBytes a larger file is an error
      */
@@ -66,7 +68,12 @@ public final class UserFile {
             long line = 1 + text.chars().filter(c -> c == '\n').count();
             throw new FileSystemException(file.toString(), null, "line " + line + " is not UTF-8 text");
         }
-        return text.toString();
+        return withoutByteOrderMark(text.toString());
+    }
+
+    /** The content of a text file without the byte order mark, which some editors write at the beginning. */
+    public static String withoutByteOrderMark(String content) {
+        return content.startsWith(BYTE_ORDER_MARK) ? content.substring(1) : content;
     }
 
     /**

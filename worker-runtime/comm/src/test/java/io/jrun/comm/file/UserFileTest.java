@@ -28,6 +28,13 @@ class UserFileTest {
     }
 
     @ParameterizedTest
+    @CsvSource({"{}, {}", "\uFEFF{}, {}", "\uFEFF\uFEFF{}, \uFEFF{}", "\uFEFF, ''"})
+    void aByteOrderMarkAtTheBeginningIsNoText(String content, String text) throws IOException {
+        assertThat(UserFile.text(Files.writeString(folder.resolve("file"), content), 100))
+                .isEqualTo(text);
+    }
+
+    @ParameterizedTest
     @CsvSource({
         "pipe, 'it is a pipe, not a regular file'",
         "folder, 'it is a folder, not a regular file'",

@@ -1,5 +1,6 @@
 package io.jrun.train.token;
 
+import io.jrun.comm.file.UserFile;
 import io.jrun.train.data.DataException;
 import io.jrun.train.json.JsonObject;
 import java.io.BufferedInputStream;
@@ -86,7 +87,8 @@ final class TextPartReader {
                 line.write(next);
             }
             String location = name + ", line " + number;
-            String record = decode(location, line.toByteArray());
+            String decoded = decode(location, line.toByteArray());
+            String record = number == 1 ? UserFile.withoutByteOrderMark(decoded) : decoded;
             if (!record.isBlank()) {
                 give(location, text(name, number, record).getBytes(StandardCharsets.UTF_8), true);
             }

@@ -92,6 +92,12 @@ class TokenIngestionTest {
     }
 
     @Test
+    void jsonLinesMayBeginWithAByteOrderMark() throws IOException {
+        Path file = Files.writeString(folder.resolve("a.jsonl"), "\uFEFF{\"text\":\"one\"}\n{\"text\":\"two\"}");
+        assertThat(read(file, NO_LIMIT)).asString().isEqualTo("onetwo");
+    }
+
+    @Test
     void aLineOfJsonLinesIsADocument() throws IOException {
         Path file = folder.resolve("a.jsonl");
         Files.writeString(

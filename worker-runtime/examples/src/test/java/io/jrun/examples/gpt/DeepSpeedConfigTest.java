@@ -268,7 +268,7 @@ class DeepSpeedConfigTest {
                     'steps_per_print': 5,
                 }
                 """;
-        assertThat(parse("\uFEFF" + text, 1).options())
+        assertThat(parse(text, 1).options())
                 .containsExactly("--micro-batch=2", "--accumulate=1", "--clip=0.5", "--log-every=5");
         assertThatThrownBy(() -> parse(text.replace("0.5,", "0.5"), 1))
                 .hasMessage("--deepspeed: ds.json, line 6, column 5: found ''', expected ',' or '}'");
