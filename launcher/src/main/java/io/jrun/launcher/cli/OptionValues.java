@@ -108,8 +108,8 @@ final class OptionValues {
             if (named > MOST_RANKS) {
                 throw refused(name, text, RANKS + ", at most " + MOST_RANKS + " of them");
             }
-            for (int rank = first; rank <= last; rank++) {
-                ranks.add(rank);
+            for (long rank = first; rank <= last; rank++) { // an int would not pass the largest int
+                ranks.add((int) rank);
             }
         }
         return ranks;

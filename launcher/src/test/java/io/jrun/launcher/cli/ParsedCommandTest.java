@@ -28,6 +28,10 @@ class ParsedCommandTest {
         assertThat(JobsRequest.of(SubCommand.LOGS, parse("logs nightly --rank=1"))
                         .ranks())
                 .contains(Set.of(1));
+        assertThat(JobsRequest.of(SubCommand.LOGS, parse("logs nightly --rank=2147483645-2147483647"))
+                        .ranks()
+                        .orElseThrow())
+                .hasSize(3);
         assertThat(parse("ps -a --json").options()).containsOnlyKeys(CommandOption.ALL, CommandOption.JSON);
         assertThat(parse("cancel nightly --now").has(CommandOption.NOW)).isTrue();
     }
