@@ -222,6 +222,44 @@ class BenchIT extends RealJobs {
         assertThat(found.get("extraBytes").asLong()).as(result.out()).isLessThan(16 << 20);
     }
 
+    /** On a machine that other programs use, a small call takes milliseconds. */
+    @Test
+    void theMemoryOfACallIsShownWhenTheTimeHasPassed() throws IOException {
+        Result result = jrun.run(
+                "bench",
+                "memory",
+                "--nproc-per-node=2",
+                "--bytes=64K",
+                "--warmup-iters=2147483647",
+                "--max-seconds=12");
+        assertThat(result.exitCode()).as(result.err()).isZero();
+        assertThat(result.err())
+                .containsPattern("jrun bench memory: \\d+ of 2147483647 small calls")
+                .containsPattern("the time of --max-seconds=12 has passed after \\d+ of 2147483647 small and");
+        JsonNode found = new JsonMapper().readTree(result.out());
+        assertThat(found.get("smallCalls").asInt()).isBetween(1, Integer.MAX_VALUE - 1);
+        assertThat(found.get("calls").asInt()).isPositive();
+    }
+
+    /** Only a rank knows the memory of its machine. */
+    @ParameterizedTest
+    @ValueSource(
+            strings = {
+                "allreduce --max-bytes",
+                "memory --bytes",
+                "weights --dir=x --bytes",
+                "checkpoint --dir=x --bytes"
+            })
+    void aSizeBeyondTheMemoryIsOneLine(String option) {
+        Result result = jrun.run(("bench " + option + "=9223372036854775807 --nproc-per-node=1").split(" "));
+        assertThat(result.exitCode()).as(result.err()).isEqualTo(2);
+        assertThat(result.err())
+                .contains(
+                        "bytes=9223372036854775807 needs ",
+                        " GB of memory for the 1 ranks of a node, this machine has ")
+                .doesNotContain("Exception", "\tat ");
+    }
+
     @Test
     void doctorNamesEveryBackend() {
         Result result = jrun.run("doctor");

@@ -3,6 +3,7 @@ package io.jrun.bench;
 import io.jrun.bench.collective.Benchmark;
 import io.jrun.bench.collective.ByteSize;
 import io.jrun.bench.collective.Decimals;
+import io.jrun.bench.collective.OptionLimits;
 import io.jrun.bench.collective.Samples;
 import io.jrun.comm.DataType;
 import io.jrun.comm.Distributed;
@@ -42,6 +43,9 @@ import picocli.CommandLine.Spec;
         optionListHeading = "%nOptions:%n",
         description = "Times saves, loads and snapshots of a sharded state, beside dd and plain copies.")
 final class CheckpointBench implements Benchmark {
+    /** A rank holds its part of the state, and the source and the target of the plain copies. */
+    private static final double COPIES = 3;
+
     @Spec
     private CommandSpec spec = CommandSpec.create();
 
@@ -70,9 +74,7 @@ final class CheckpointBench implements Benchmark {
 
     @Override
     public void check() {
-        if (iters < 1) {
-            throw new ParameterException(spec.commandLine(), "--iters=" + iters + " must be at least 1");
-        }
+        OptionLimits.check(spec, "--iters", iters, 1, OptionLimits.MOST_CALLS);
         if (folder == null) {
             throw new ParameterException(spec.commandLine(), "--dir=DIR is missing: the folder for the files");
         }
@@ -82,8 +84,16 @@ final class CheckpointBench implements Benchmark {
     public void run() {
         check();
         Path place = Objects.requireNonNull(folder);
-        try (World world = Distributed.init();
-                CheckpointFiles files = new CheckpointFiles(place, world.rank(), bytes.bytes() / world.size());
+        try (World world = Distributed.init()) {
+            OptionLimits.checkMemory("--bytes", bytes.bytes(), COPIES / world.size(), world);
+            run(world, place);
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+    }
+
+    private void run(World world, Path place) throws IOException {
+        try (CheckpointFiles files = new CheckpointFiles(place, world.rank(), bytes.bytes() / world.size());
                 CheckpointManager manager = CheckpointManager.open(
                         files.checkpoints().toString(), world.group(), world.runId(), new Retention(1, 0));
                 PeerSnapshots snapshots = new PeerSnapshots(Math.min(2, world.size()))) {
@@ -95,8 +105,6 @@ final class CheckpointBench implements Benchmark {
             if (world.rank() == 0) {
                 print(world.size());
             }
-        } catch (IOException e) {
-            throw new UncheckedIOException(e);
         }
     }
 

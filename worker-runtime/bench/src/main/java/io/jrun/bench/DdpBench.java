@@ -2,6 +2,7 @@ package io.jrun.bench;
 
 import io.jrun.bench.collective.Benchmark;
 import io.jrun.bench.collective.Decimals;
+import io.jrun.bench.collective.OptionLimits;
 import io.jrun.bench.collective.Samples;
 import io.jrun.comm.DataType;
 import io.jrun.comm.Distributed;
@@ -20,7 +21,6 @@ import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
-import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.Spec;
 
 /**
@@ -85,9 +85,7 @@ final class DdpBench implements Benchmark {
 
     @Override
     public void check() {
-        if (steps < 1) {
-            throw new ParameterException(spec.commandLine(), "--steps=" + steps + " must be at least 1");
-        }
+        OptionLimits.check(spec, "--steps", steps, 1, OptionLimits.MOST_CALLS);
     }
 
     @Override

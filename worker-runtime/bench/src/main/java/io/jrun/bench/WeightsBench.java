@@ -2,6 +2,7 @@ package io.jrun.bench;
 
 import io.jrun.bench.collective.Benchmark;
 import io.jrun.bench.collective.ByteSize;
+import io.jrun.bench.collective.OptionLimits;
 import io.jrun.bench.collective.Samples;
 import io.jrun.comm.DataType;
 import io.jrun.comm.Distributed;
@@ -86,9 +87,7 @@ final class WeightsBench implements Benchmark {
 
     @Override
     public void check() {
-        if (iters < 1) {
-            throw new ParameterException(spec.commandLine(), "--iters=" + iters + " must be at least 1");
-        }
+        OptionLimits.check(spec, "--iters", iters, 1, OptionLimits.MOST_CALLS);
         if (folder == null) {
             throw new ParameterException(spec.commandLine(), "--dir=DIR is missing: the folder for the file");
         }
@@ -99,6 +98,7 @@ final class WeightsBench implements Benchmark {
         check();
         Path file = Objects.requireNonNull(folder).resolve("weights.safetensors");
         try (World world = Distributed.init()) {
+            OptionLimits.checkMemory("--bytes", bytes.bytes(), 1, world);
             Libtorch.setThreads(1);
             Weights weights = new Weights(Math.max(1, bytes.bytes() / TENSORS / Float.BYTES));
             if (world.rank() == 0) {

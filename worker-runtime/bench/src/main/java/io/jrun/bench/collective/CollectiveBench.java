@@ -189,6 +189,7 @@ public final class CollectiveBench implements Benchmark {
     public void run() {
         check();
         try (World world = Distributed.init()) {
+            OptionLimits.checkMemory("--max-bytes", maxBytes.bytes(), 1, world);
             List<ComparedBackend> peers = peers(world);
             Measurement measurement = new Measurement(operation, type.type, op.op, world.group(), iters);
             Report report = new Report(System.out, json, operation, type.type, op.op, world);
@@ -215,14 +216,11 @@ public final class CollectiveBench implements Benchmark {
 
     @Override
     public void check() {
-        if (stepFactor < 2) {
-            throw wrong("--step-factor=" + stepFactor + " must be at least 2");
-        }
+        OptionLimits.check(spec, "--step-factor", stepFactor, 2, OptionLimits.MOST_FACTOR);
+        OptionLimits.check(spec, "--iters", iters, 0, OptionLimits.MOST_CALLS);
+        OptionLimits.check(spec, "--warmup-iters", warmupIters, 1, OptionLimits.MOST_CALLS);
         if (minBytes.bytes() > maxBytes.bytes()) {
             throw wrong("--min-bytes=" + minBytes.bytes() + " is more than --max-bytes=" + maxBytes.bytes());
-        }
-        if (iters < 0 || warmupIters < 1) {
-            throw wrong("--iters=" + iters + " and --warmup-iters=" + warmupIters + " must be at least 0 and 1");
         }
         if (operation.reduces() && !op.op.supports(type.type)) {
             throw wrong("--op=" + op + " has no meaning for --type=" + type);

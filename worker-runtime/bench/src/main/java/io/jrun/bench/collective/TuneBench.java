@@ -95,8 +95,10 @@ final class TuneBench implements Benchmark {
 
     @Override
     public void check() {
-        if (stepFactor < 2 || iters < 0 || minBytes.bytes() > maxBytes.bytes()) {
-            throw wrong("--step-factor must be at least 2, --iters at least 0, --min-bytes at most --max-bytes");
+        OptionLimits.check(spec, "--step-factor", stepFactor, 2, OptionLimits.MOST_FACTOR);
+        OptionLimits.check(spec, "--iters", iters, 0, OptionLimits.MOST_CALLS);
+        if (minBytes.bytes() > maxBytes.bytes()) {
+            throw wrong("--min-bytes=" + minBytes.bytes() + " is more than --max-bytes=" + maxBytes.bytes());
         }
         for (String operation : operations) {
             if (kind(operation)
@@ -123,6 +125,7 @@ final class TuneBench implements Benchmark {
                                 + world.nodeCount()
                                 + " nodes. Name several hosts with one rank on each, or set JRUN_TRANSPORT=tcp.");
             }
+            OptionLimits.checkMemory("--max-bytes", maxBytes.bytes(), 1, world);
             if (!isWritable(world)) {
                 return;
             }

@@ -2,6 +2,7 @@ package io.jrun.bench.pipeline;
 
 import io.jrun.bench.collective.Benchmark;
 import io.jrun.bench.collective.Decimals;
+import io.jrun.bench.collective.OptionLimits;
 import io.jrun.bench.collective.Samples;
 import io.jrun.comm.DataType;
 import io.jrun.comm.Distributed;
@@ -46,6 +47,10 @@ public final class PipelineBench implements Benchmark {
 
     private static final int BUBBLE_DIGITS = 5;
 
+    private static final int MOST_MICRO_BATCHES = 4096;
+    private static final int MOST_STAGES = 64;
+    private static final int MOST_MILLIS = 60_000;
+
     private static final long WARMUP_UNIT_NANOS = 1_000_000;
 
     @Spec
@@ -84,9 +89,10 @@ public final class PipelineBench implements Benchmark {
 
     @Override
     public void check() {
-        if (Math.min(Math.min(microBatches, virtualStages), Math.min(unitMillis, steps)) < 1) {
-            throw new ParameterException(spec.commandLine(), "all numbers must be at least 1");
-        }
+        OptionLimits.check(spec, "--micro-batches", microBatches, 1, MOST_MICRO_BATCHES);
+        OptionLimits.check(spec, "--virtual-stages", virtualStages, 1, MOST_STAGES);
+        OptionLimits.check(spec, "--unit-millis", unitMillis, 1, MOST_MILLIS);
+        OptionLimits.check(spec, "--steps", steps, 1, OptionLimits.MOST_CALLS);
         try {
             names.forEach(ScheduleKind::parse);
         } catch (ScheduleException unknown) {
