@@ -33,6 +33,9 @@ public final class FailureReport {
     private final Predicate<WorkerResult> stderrShown;
     private final List<String> lines = new ArrayList<>();
 
+    /** The last lines of the failed worker, as the report has shown them. */
+    private List<String> shownTail = List.of();
+
     private FailureReport(Path jobLogs, Predicate<WorkerResult> stderrShown) {
         this.jobLogs = jobLogs;
         this.stderrShown = stderrShown;
@@ -115,10 +118,10 @@ public final class FailureReport {
         } else if (end.exitCode() == KILLED && !end.afterStop() && end.error().isEmpty()) {
             lines.add("  if nobody killed it, look for the kernel's out-of-memory killer: dmesg | grep -i oom");
         }
-        List<String> fileTail = tailBesidesTheStack(end);
-        if (!fileTail.isEmpty()) {
+        shownTail = tailBesidesTheStack(end);
+        if (!shownTail.isEmpty()) {
             lines.add("  its last lines on stderr:");
-            fileTail.forEach(line -> lines.add("    | " + line));
+            shownTail.forEach(line -> lines.add("    | " + line));
         }
         end.artifacts().forEach(path -> lines.add("  it left " + path));
         if (end.notJoined().isEmpty()) { // the rank may have failed because others have not joined
@@ -235,7 +238,7 @@ public final class FailureReport {
         groups.forEach((summary, ranks) -> lines.add("  " + RankRanges.withNoun(ranks) + ": " + summary));
     }
 
-    private static String summary(WorkerResult end, String reported) {
+    private String summary(WorkerResult end, String reported) {
         if (!end.startError().isEmpty()) {
             return "could not be started: " + end.startError();
         }
@@ -248,6 +251,8 @@ public final class FailureReport {
                 .orElse("");
         if (!reported.isEmpty() && end.groupFailure().equals(reported)) {
             error = ", the same failure";
+        } else if (error.isEmpty() && !shownTail.isEmpty() && end.stderrTail().equals(shownTail)) {
+            error = ", the same lines on stderr";
         }
         String how = ExitCodeDescription.brief(end.exitCode()) + (end.oomKilled() ? ", out of memory" : "");
         return how + (end.afterStop() ? " after the stop signal" : "") + error;

@@ -227,6 +227,28 @@ class FailureReportTest {
                 .contains("  its last lines on stderr:", "    | one", "    | two", "  it left /logs/hs_err_pid7.log");
     }
 
+    /** A usage error of a program: each rank prints it, and the report has it once. */
+    @Test
+    void ranksWithTheSameLastLinesAreNamedInOneLine() {
+        String[] lines = {"usage: prog --x", "prog: error: unknown option --y"};
+        WorkerResult first = Ends.withTail(Ends.of(2, 2), lines);
+        assertThat(failed(
+                        first,
+                        first,
+                        Ends.withTail(Ends.of(0, 2), lines),
+                        Ends.withTail(Ends.of(1, 2), lines),
+                        Ends.withTail(Ends.of(3, 2), "another line"),
+                        Ends.of(4, 2)))
+                .containsExactly(
+                        "jrun: first failure: rank 2 on node1 exited with code 2 (pid 1002, after 1.3 s)",
+                        "  its last lines on stderr:",
+                        "    | usage: prog --x",
+                        "    | prog: error: unknown option --y",
+                        "  2 ranks (0-1): exit 2, the same lines on stderr",
+                        "  2 ranks (3-4): exit 2",
+                        "  logs: /logs/run/attempt-0/rank-0002");
+    }
+
     @Test
     void stackIsNotRepeatedAmongTheLastLines() {
         String message = "java.lang.IllegalStateException: boom";
