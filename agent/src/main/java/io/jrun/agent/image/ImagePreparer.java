@@ -138,6 +138,9 @@ public final class ImagePreparer {
                 System.getProperty("java.home") + "/bin/java",
                 "-XX:+UseSerialGC",
                 "-Xmx512m",
+                // Most of a look-up is the start of the JVM. The compilers then take less of it, and still compile what
+                // runs for seconds.
+                "-XX:CompileThresholdScaling=5",
                 "--enable-native-access=ALL-UNNAMED", // The zstd library needs native access.
                 "--sun-misc-unsafe-memory-access=allow",
                 "-Dslf4j.internal.verbosity=ERROR",

@@ -213,9 +213,9 @@ public final class ImageCommands {
     private void prune(int days) throws ContainerException, IOException {
         ImageCache cache = cache();
         Instant since = Instant.now().minus(Duration.ofDays(days));
-        long bytes = 0;
         int count = 0;
         long rest = cache.sweep();
+        long bytes = rest;
         if (rest > 0) {
             print("removed " + ImageText.size(rest) + " of pulls that were interrupted");
         }
@@ -232,7 +232,7 @@ public final class ImageCommands {
                 count++;
             }
         }
-        print(count + " images removed, " + ImageText.size(bytes));
+        print(count + " images removed, " + ImageText.size(bytes) + " in all");
     }
 
     private void print(String text) throws IOException {

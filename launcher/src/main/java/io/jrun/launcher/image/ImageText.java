@@ -22,6 +22,7 @@ final class ImageText {
     private static final int DIGEST_CHARS = 19; // sha256: and 12 digits
     private static final double GIGA = 1e9;
     private static final double MEGA = 1e6;
+    private static final double KILO = 1e3;
 
     private ImageText() {}
 
@@ -96,8 +97,11 @@ final class ImageText {
 
     /** The size as text with a unit. */
     static String size(long bytes) {
-        return bytes >= GIGA
-                ? String.format(Locale.ROOT, "%.1f GB", bytes / GIGA)
-                : String.format(Locale.ROOT, "%.1f MB", bytes / MEGA);
+        if (bytes >= GIGA) {
+            return String.format(Locale.ROOT, "%.1f GB", bytes / GIGA);
+        }
+        return bytes >= MEGA
+                ? String.format(Locale.ROOT, "%.1f MB", bytes / MEGA)
+                : String.format(Locale.ROOT, "%.1f kB", bytes / KILO);
     }
 }
