@@ -1,6 +1,7 @@
 package io.jrun.bench.gpu;
 
 import io.jrun.comm.Codec;
+import io.jrun.comm.CommException;
 import io.jrun.comm.World;
 import io.jrun.train.json.JsonWriter;
 import java.util.ArrayList;
@@ -57,6 +58,9 @@ final class CheckReport {
         } catch (CheckSkippedException why) {
             return SKIPPED + " " + why.getMessage();
         } catch (Exception | LinkageError failure) {
+            if (!(failure instanceof CommException)) { // whose message says everything
+                failure.printStackTrace();
+            }
             return FAIL + " " + failure;
         }
     }

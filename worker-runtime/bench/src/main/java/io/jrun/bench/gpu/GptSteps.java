@@ -1,6 +1,7 @@
 package io.jrun.bench.gpu;
 
 import io.jrun.comm.ProcessGroup;
+import io.jrun.comm.cuda.DeviceMemory;
 import io.jrun.models.gpt2.Gpt2;
 import io.jrun.models.gpt2.Gpt2Config;
 import io.jrun.train.autograd.AutogradBridge;
@@ -31,7 +32,9 @@ import org.bytedeco.pytorch.global.torch;
 final class GptSteps {
     private static final long CONTEXT = 1024;
     private static final long VOCABULARY = 50304;
-    private static final int WARMUP = 8;
+    /** As many as the JVM needs to compile the path of a step. */
+    private static final int WARMUP = 60;
+
     private static final double RATE = 3e-4;
     private static final double WEIGHT_DECAY = 0.01;
 
@@ -49,7 +52,7 @@ final class GptSteps {
      *
      * @param millis time of a step
      * @param loss of the last step
-     * @param grownBytes growth of the memory that libtorch has reserved on the GPU since the warm-up
+     * @param grownBytes growth of the GPU's memory in use since the warm-up
      */
     record Result(double millis, double loss, long grownBytes) {}
 
@@ -87,20 +90,20 @@ final class GptSteps {
                 ParameterGroup.all(WEIGHT_DECAY),
                 LearningRateSchedule.constant(RATE),
                 ddp.map(DistributedDataParallel::gradientMemory).orElse(List.of()))) {
-            long reserved = 0;
+            long free = 0;
             long begin = 0;
             double last = 0;
             for (int i = -WARMUP; i < setting.steps(); i++) {
                 if (i == 0) {
                     torch.cuda_synchronize();
-                    reserved = reservedBytes();
+                    free = freeBytes();
                     begin = System.nanoTime();
                 }
                 last = step(setting, model, x, y, ddp, parameters.values(), optimizer, i == setting.steps() - 1);
             }
             torch.cuda_synchronize();
             double millis = (System.nanoTime() - begin) / 1e6 / setting.steps();
-            return new Result(millis, last, reservedBytes() - reserved);
+            return new Result(millis, last, free - freeBytes());
         }
     }
 
@@ -142,8 +145,8 @@ final class GptSteps {
         }
     }
 
-    private static long reservedBytes() {
-        return torch.getDeviceStats((byte) 0).reserved_bytes().current();
+    private static long freeBytes() {
+        return DeviceMemory.freeBytes(io.jrun.comm.Device.cuda(0));
     }
 
     /** Token numbers [batch, context] by a formula of integers. */

@@ -84,6 +84,13 @@ public final class GpuCheck {
         report.check(all + "plane-all-ranks", () -> onGroup(OWN_PLANE, false, DeviceChecks::deviceMemory));
         report.check(all + "ddp-cuda", () -> onGroup(NCCL, false, GpuCheck::ddp));
         report.check(all + "ddp-cuda-plane", () -> onGroup(OWN_PLANE, false, GpuCheck::ddp));
+        report.check(all + "tp-cuda", () -> onCuda(NCCL, group -> SharedLayers.tensorParallel(group, Device.cuda(0))));
+        report.check(
+                all + "tp-cuda-plane",
+                () -> onCuda(OWN_PLANE, group -> SharedLayers.tensorParallel(group, Device.cuda(0))));
+        report.check(
+                all + "cp-cuda-plane",
+                () -> onCuda(OWN_PLANE, group -> SharedLayers.contextParallel(group, Device.cuda(0))));
         report.check(all + "missing-rank", this::missingRank);
     }
 
@@ -175,11 +182,23 @@ public final class GpuCheck {
         return "a sum after restart " + world.restartCount();
     }
 
+    /** Runs a training on a group of all ranks. */
+    private String onCuda(String backend, GroupCheck training) throws Exception {
+        return onGroup(backend, false, group -> {
+            requireCuda(group);
+            return training.run(group);
+        });
+    }
+
     private static String ddp(ProcessGroup group) throws CheckSkippedException {
+        requireCuda(group);
+        return CudaTraining.compareWithCpu(group);
+    }
+
+    private static void requireCuda(ProcessGroup group) throws CheckSkippedException {
         requireCudaBuild();
         require(torch.cuda_is_available(), "libtorch's CUDA build sees no GPU. 'jrun cuda status' shows the driver");
         DeviceChecks.requireDevice(group, Device.cuda(0));
-        return CudaTraining.compareWithCpu(group);
     }
 
     static void require(boolean isTrue, String failure) {

@@ -32,7 +32,10 @@ import org.bytedeco.pytorch.global.torch;
 public final class GpuTimes {
     private static final long SIDE = 8192;
     private static final int ROUNDS = 10;
-    private static final int CALLS = 20_000;
+    /** Calls of a burst: fewer than the driver's queue takes, so that the host does not wait for the GPU. */
+    private static final int CALLS = 500;
+
+    private static final int BURSTS = 60;
     private static final int OPERATIONS = 2000;
     private static final String PEER = "--peer=";
 
@@ -95,9 +98,9 @@ public final class GpuTimes {
         double micros = queueTime();
         Map<String, Double> other = python.measure("calls");
         return String.format(Locale.ROOT, "bf16 product of %d: %.0f TFLOP/s", SIDE, rate)
-                + PythonPeer.beside(rate, of(other, "tflops"))
+                + python.beside(rate, of(other, "tflops"))
                 + String.format(Locale.ROOT, "; add_ queued in %.2f us", micros)
-                + PythonPeer.beside(micros, of(other, "add_us"))
+                + python.beside(micros, of(other, "add_us"))
                 + (python.version().isEmpty() ? "" : "; torch " + python.version());
     }
 
@@ -125,17 +128,19 @@ public final class GpuTimes {
                 NoGradGuard _ = new NoGradGuard()) {
             Tensor x = torch.ones(new long[] {1}, on(torch.ScalarType.Float));
             Scalar one = new Scalar(1f);
-            double micros = 0;
-            for (int round = 0; round < 3; round++) {
+            double[] micros = new double[BURSTS];
+            for (int burst = 0; burst < BURSTS; burst++) {
                 torch.cuda_synchronize();
-                long begin = System.nanoTime();
-                for (int i = 0; i < CALLS; i++) {
-                    x.add_(one);
+                try (PointerScope _ = new PointerScope()) {
+                    long begin = System.nanoTime();
+                    for (int i = 0; i < CALLS; i++) {
+                        x.add_(one);
+                    }
+                    micros[burst] = (System.nanoTime() - begin) / 1e3 / CALLS;
                 }
-                micros = (System.nanoTime() - begin) / 1e3 / CALLS;
             }
             torch.cuda_synchronize();
-            return micros;
+            return median(micros);
         }
     }
 
@@ -156,7 +161,7 @@ public final class GpuTimes {
                 "--mode=" + (isDdp ? "ddp" : "none"),
                 setting.clips() ? "--clip" : "--no-clip");
         return String.format(Locale.ROOT, "%.3f ms, loss %.4f", own.millis(), own.loss())
-                + PythonPeer.beside(own.millis(), of(other, "step_ms"));
+                + python.beside(own.millis(), of(other, "step_ms"));
     }
 
     private String memory() throws Exception {

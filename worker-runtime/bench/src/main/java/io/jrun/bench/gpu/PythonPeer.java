@@ -2,6 +2,7 @@ package io.jrun.bench.gpu;
 
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -20,6 +21,7 @@ final class PythonPeer {
 
     private final Optional<Path> script;
     private String version = "";
+    private String failure = "not measured";
 
     /** @param script the Python program; without a program every measurement is without Python */
     PythonPeer(Optional<Path> script) {
@@ -31,28 +33,33 @@ final class PythonPeer {
         return version;
     }
 
-    /** Runs the program with these words. Returns its numbers by name; none if python3 has no torch with CUDA. */
+    /** Runs the program with these words. Returns its numbers by name; none if the program fails. */
     Map<String, Double> measure(String... words) throws IOException, InterruptedException {
         if (script.isEmpty()) {
+            failure = "--peer is not set";
             return Map.of();
         }
         List<String> command = new ArrayList<>(List.of("python3", script.get().toString()));
         command.addAll(List.of(words));
+        Path errors = Files.createTempFile("jrun-peer-", ".txt");
         Process python;
         try {
-            python = new ProcessBuilder(command)
-                    .redirectError(ProcessBuilder.Redirect.DISCARD)
-                    .start();
+            python = new ProcessBuilder(command).redirectError(errors.toFile()).start();
         } catch (IOException e) {
-            return Map.of(); // there is no python3
+            failure = "there is no python3";
+            return Map.of();
         }
         try {
-            boolean hasEnded = python.waitFor(DEADLINE.toSeconds(), TimeUnit.SECONDS); // it prints a few lines only
-            return hasEnded
-                    ? numbers(new String(python.getInputStream().readAllBytes(), StandardCharsets.UTF_8))
-                    : Map.of();
+            // The program prints a few lines only, so it never waits for a reader.
+            if (!python.waitFor(DEADLINE.toSeconds(), TimeUnit.SECONDS)) {
+                failure = "Python did not end within " + DEADLINE.toSeconds() + " s";
+                return Map.of();
+            }
+            failure = Files.readAllLines(errors).stream().reduce("", (_, last) -> last);
+            return numbers(new String(python.getInputStream().readAllBytes(), StandardCharsets.UTF_8));
         } finally {
             python.destroyForcibly();
+            Files.delete(errors);
         }
     }
 
@@ -71,10 +78,10 @@ final class PythonPeer {
         return numbers;
     }
 
-    /** The words about Python's number beside one of jrun. */
-    static String beside(double own, OptionalDouble other) {
+    /** The words about Python's number beside one of jrun; without a number the reason of the last failure. */
+    String beside(double own, OptionalDouble other) {
         return other.isEmpty()
-                ? "; python3 has no torch with CUDA"
+                ? "; without Python: " + failure
                 : String.format(
                         Locale.ROOT,
                         "; Python's torch %.3f: %.2f of Python's",

@@ -2,6 +2,7 @@ package io.jrun.train.checkpoint;
 
 import io.jrun.train.json.JsonReader;
 import io.jrun.train.json.JsonWriter;
+import java.math.BigInteger;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -163,8 +164,9 @@ record SafetensorsHeader(Map<String, String> metadata, List<TensorEntry> entries
 
     private static <T> T typed(String name, @Nullable Object value, Class<T> type) {
         if (!type.isInstance(value)) {
+            String size = value instanceof BigInteger ? ", beyond 64 bits," : "";
             throw new IllegalArgumentException(
-                    "'" + name + "' holds " + value + " where a " + type.getSimpleName() + " belongs");
+                    "'" + name + "' holds " + value + size + " where a " + type.getSimpleName() + " belongs");
         }
         return type.cast(value);
     }

@@ -58,6 +58,7 @@ public final class Cuda {
     private final MethodHandle recordEvent;
     private final MethodHandle awaitEvent;
     private final MethodHandle queryEvent;
+    private final MethodHandle memoryInfo;
     private final MethodHandle allocateDevice;
     private final MethodHandle freeDevice;
     private final MethodHandle allocatePinned;
@@ -77,6 +78,7 @@ public final class Cuda {
         this.recordEvent = library.function("cudaEventRecord", ADDRESS, ADDRESS);
         this.awaitEvent = library.function("cudaStreamWaitEvent", ADDRESS, ADDRESS, JAVA_INT);
         this.queryEvent = library.function("cudaEventQuery", ADDRESS);
+        this.memoryInfo = library.function("cudaMemGetInfo", ADDRESS, ADDRESS);
         this.allocateDevice = library.function("cudaMalloc", ADDRESS, JAVA_LONG);
         this.freeDevice = library.function("cudaFree", ADDRESS);
         this.allocatePinned = library.function("cudaHostAlloc", ADDRESS, JAVA_LONG, JAVA_INT);
@@ -203,6 +205,18 @@ public final class Cuda {
         }
         check(code, what);
         return true;
+    }
+
+    /** Free bytes of the current device, over all processes. */
+    public long freeBytes() {
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment free = arena.allocate(JAVA_LONG);
+            MemorySegment total = arena.allocate(JAVA_LONG);
+            check((int) memoryInfo.invokeExact(free, total), "cudaMemGetInfo");
+            return free.get(JAVA_LONG, 0);
+        } catch (Throwable e) {
+            throw NativeLibrary.unchecked(e);
+        }
     }
 
     /** Allocates device memory of the current device. */

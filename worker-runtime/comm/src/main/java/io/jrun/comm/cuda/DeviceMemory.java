@@ -30,6 +30,13 @@ public final class DeviceMemory implements AutoCloseable {
         this.memory = cuda.device(bytes).reinterpret(bytes);
     }
 
+    /** Free bytes of a CUDA device that this process sees, over all processes. */
+    public static long freeBytes(Device device) {
+        Cuda cuda = Cuda.open();
+        cuda.use(device.index());
+        return cuda.freeBytes();
+    }
+
     /** The memory as elements of one type. */
     public Buffer buffer(DataType type) {
         return new Buffer(memory, type, memory.byteSize() / type.sizeBytes(), device);

@@ -2,6 +2,7 @@ package io.jrun.train.json;
 
 import io.jrun.comm.file.UserFile;
 import java.io.IOException;
+import java.math.BigInteger;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
@@ -225,7 +226,8 @@ public final class JsonObject {
     private <T> T typed(String key, @Nullable Object value, Class<T> type, String what) {
         if (!type.isInstance(value)) {
             Object shown = value instanceof String ? "'" + value + "'" : value;
-            throw new IllegalArgumentException(source + ": '" + key + "' is " + shown + ", expected " + what);
+            String size = value instanceof BigInteger ? ", beyond 64 bits" : "";
+            throw new IllegalArgumentException(source + ": '" + key + "' is " + shown + size + ", expected " + what);
         }
         return type.cast(value);
     }

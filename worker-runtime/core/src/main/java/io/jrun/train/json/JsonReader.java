@@ -9,6 +9,7 @@ import com.fasterxml.jackson.core.StreamReadConstraints;
 import com.fasterxml.jackson.core.json.JsonReadFeature;
 import java.io.IOException;
 import java.io.UncheckedIOException;
+import java.math.BigInteger;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -18,8 +19,9 @@ import org.jspecify.annotations.Nullable;
 /**
  * Reads JSON (RFC 8259) with Jackson's streaming parser, for the headers, indexes and configurations of model files.
  * Two things are errors that RFC 8259 allows: a key that occurs twice, since readers would disagree on its value, and a
- * string with half a surrogate pair, since UTF-8 has no form of it. Values are Map, List, String, Long, Double, Boolean
- * or null. A whole number without fraction and exponent is a Long; {@code -0} is a Double. A byte-order mark at the
+ * string with half a surrogate pair, since UTF-8 has no form of it. Values are Map, List, String, Long, BigInteger,
+ * Double, Boolean or null. A whole number without fraction and exponent is a Long, beyond 64 bits a BigInteger:
+ * Hugging Face's {@code tokenizer_config.json} has 10^30 for "no limit". {@code -0} is a Double. A byte-order mark at the
  * begin is skipped. Each error names the line and the column, both from 1. Stateless.
  */
 public final class JsonReader {
@@ -148,19 +150,15 @@ public final class JsonReader {
     }
 
     private Number number(String number) {
-        boolean isWhole = parser.currentToken() == JsonToken.VALUE_NUMBER_INT;
-        try {
-            if (isWhole && !number.equals("-0")) {
-                return Long.valueOf(number);
-            }
-        } catch (NumberFormatException _) {
-            throw error("the number " + number + " is beyond 64 bits");
-        }
         double value = Double.parseDouble(number);
         if (Double.isInfinite(value)) {
             throw error("the number " + number + " is beyond 64 bits");
         }
-        return value;
+        if (parser.currentToken() != JsonToken.VALUE_NUMBER_INT || number.equals("-0")) {
+            return value;
+        }
+        BigInteger whole = new BigInteger(number); // at most 309 digits
+        return whole.bitLength() < Long.SIZE ? (Number) whole.longValue() : whole;
     }
 
     /** The text, if it has no half of a surrogate pair. */

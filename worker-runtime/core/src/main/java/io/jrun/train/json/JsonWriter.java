@@ -8,6 +8,7 @@ import java.io.IOException;
 import java.io.StringWriter;
 import java.io.UncheckedIOException;
 import java.math.BigDecimal;
+import java.math.BigInteger;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
@@ -43,6 +44,7 @@ public final class JsonWriter {
             case Long number -> out.writeNumber(number);
             case Integer number -> out.writeNumber(number);
             case BigDecimal number -> out.writeNumber(number);
+            case BigInteger number -> out.writeNumber(number);
             case Boolean flag -> out.writeBoolean(flag);
             case Map<?, ?> map -> {
                 out.writeStartObject();

@@ -3,6 +3,7 @@ package io.jrun.train.layer;
 import org.bytedeco.pytorch.Module;
 import org.bytedeco.pytorch.Scalar;
 import org.bytedeco.pytorch.Tensor;
+import org.bytedeco.pytorch.TensorVector;
 
 /**
  * Scaled dot-product attention (Vaswani et al. 2017, 3.2), without parameters. Shapes: B texts, S tokens, H query
@@ -56,7 +57,10 @@ public final class AttentionLayer extends Module {
         long width = qkv_BSD.size(2) / 3;
         Tensor perHead = qkv_BSD.view(qkv_BSD.size(0), qkv_BSD.size(1), 3, width / headWidth, headWidth)
                 .permute(2, 0, 3, 1, 4);
-        return attend(perHead.select(0, 0), perHead.select(0, 1), perHead.select(0, 2), isCausal);
+        // The backward pass of unbind is one copy, that of three selects is eight kernels.
+        try (TensorVector parts = perHead.unbind(0)) {
+            return attend(parts.get(0), parts.get(1), parts.get(2), isCausal);
+        }
     }
 
     /** Replaces the computation. */

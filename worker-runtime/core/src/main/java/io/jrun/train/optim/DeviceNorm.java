@@ -30,17 +30,23 @@ final class DeviceNorm {
 
     /** The 2-norms of the gradients as a float64 tensor of one dimension. */
     static Tensor ofEach(List<Tensor> gradients) {
+        Map<torch.ScalarType, List<Integer>> types = byType(gradients);
+        if (types.size() == 1) { // two kernels in place of one for each gradient
+            return torch.stack(new TensorVector(norms(gradients).toArray(Tensor[]::new)))
+                    .to(torch.ScalarType.Double);
+        }
         Tensor[] norms = new Tensor[gradients.size()];
-        byType(gradients).values().forEach(places -> {
-            List<Tensor> alike = NORMS.tensors(
-                    AtenOperator.list(places.stream().map(gradients::get).toList()),
-                    AtenOperator.number(2),
-                    AtenOperator.none());
+        types.values().forEach(places -> {
+            List<Tensor> alike = norms(places.stream().map(gradients::get).toList());
             for (int i = 0; i < alike.size(); i++) {
                 norms[places.get(i)] = alike.get(i).to(torch.ScalarType.Double);
             }
         });
         return torch.stack(new TensorVector(norms));
+    }
+
+    private static List<Tensor> norms(List<Tensor> alike) {
+        return NORMS.tensors(AtenOperator.list(alike), AtenOperator.number(2), AtenOperator.none());
     }
 
     /** Multiplies all gradients by {@code maximum / (norm + epsilon)}, if this factor is less than 1. */

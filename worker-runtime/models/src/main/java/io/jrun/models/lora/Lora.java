@@ -1,5 +1,6 @@
 package io.jrun.models.lora;
 
+import io.jrun.comm.Device;
 import io.jrun.comm.file.FileError;
 import io.jrun.comm.file.OutputFile;
 import io.jrun.models.transformer.LanguageModel;
@@ -8,7 +9,9 @@ import io.jrun.train.checkpoint.CheckpointException;
 import io.jrun.train.checkpoint.Safetensors;
 import io.jrun.train.layer.LinearLayer.Layout;
 import io.jrun.train.layer.LowRankAdapter;
+import io.jrun.train.tensor.DeviceTensors;
 import io.jrun.train.tensor.ModuleTensors;
+import io.jrun.train.tensor.TensorMemory;
 import io.jrun.train.weights.NameMapping;
 import io.jrun.train.weights.WeightFiles;
 import java.io.IOException;
@@ -24,6 +27,7 @@ import java.util.Set;
 import java.util.TreeMap;
 import java.util.TreeSet;
 import java.util.function.Supplier;
+import org.bytedeco.javacpp.PointerScope;
 import org.bytedeco.pytorch.Generator;
 import org.bytedeco.pytorch.GeneratorOptional;
 import org.bytedeco.pytorch.NoGradGuard;
@@ -100,7 +104,11 @@ public final class Lora {
             adapted.forEach((name, projection) -> {
                 LowRankAdapter adapter = projection.addAdapter(plan.rank(name), plan.factor(name));
                 double bound = 1 / Math.sqrt((double) projection.inputs());
-                adapter.down().weight().uniform_(-bound, bound, new GeneratorOptional(generator));
+                try (PointerScope _ = new PointerScope()) { // The CPU draws the values of all devices.
+                    Tensor down = adapter.down().weight();
+                    Tensor values = DeviceTensors.zeros(Device.CPU, TensorMemory.sizes(down));
+                    down.copy_(values.uniform_(-bound, bound, new GeneratorOptional(generator)));
+                }
             });
         }
     }
