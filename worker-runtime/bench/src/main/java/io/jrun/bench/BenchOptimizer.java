@@ -1,5 +1,7 @@
 package io.jrun.bench;
 
+import io.jrun.train.mesh.Parameters;
+import io.jrun.train.mesh.ShardedTensor;
 import io.jrun.train.optim.FlatOptimizer;
 import io.jrun.train.optim.FusedAdamW;
 import io.jrun.train.optim.LearningRateSchedule;
@@ -40,7 +42,7 @@ enum BenchOptimizer {
      * {@code gradientMemory} is the memory in which the gradients already lie; empty if the gradients have separate
      * memory.
      */
-    Running start(Map<String, Tensor> parameters, List<MemorySegment> gradientMemory) {
+    Running start(Map<String, ShardedTensor> parameters, List<MemorySegment> gradientMemory) {
         return switch (this) {
             case sgd -> libtorch(new SGD(vector(parameters), new SGDOptions(SGD_RATE)));
             case adamw -> {
@@ -58,8 +60,8 @@ enum BenchOptimizer {
         };
     }
 
-    private static TensorVector vector(Map<String, Tensor> parameters) {
-        return new TensorVector(parameters.values().toArray(Tensor[]::new));
+    private static TensorVector vector(Map<String, ShardedTensor> parameters) {
+        return new TensorVector(Parameters.here(parameters).values().toArray(Tensor[]::new));
     }
 
     private static Running libtorch(Optimizer optimizer) {

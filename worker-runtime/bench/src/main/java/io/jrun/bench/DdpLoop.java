@@ -2,7 +2,7 @@ package io.jrun.bench;
 
 import io.jrun.comm.ProcessGroup;
 import io.jrun.train.ddp.DistributedDataParallel;
-import io.jrun.train.tensor.ModuleTensors;
+import io.jrun.train.mesh.Parameters;
 import java.util.List;
 import org.bytedeco.pytorch.Tensor;
 
@@ -15,7 +15,7 @@ final class DdpLoop implements TrainingLoop {
     DdpLoop(BenchGpt module, ProcessGroup group, BenchOptimizer optimizer, BenchPrecision precision) {
         this.model = new DistributedDataParallel<>(module, group);
         this.precision = precision;
-        this.optimizer = optimizer.start(ModuleTensors.parameters(module), model.gradientMemory());
+        this.optimizer = optimizer.start(Parameters.of(module), model.gradientMemory());
     }
 
     @Override

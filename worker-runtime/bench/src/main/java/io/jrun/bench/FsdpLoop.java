@@ -4,6 +4,7 @@ import io.jrun.comm.ProcessGroup;
 import io.jrun.train.fsdp.CommunicationSpan;
 import io.jrun.train.fsdp.FsdpOptions;
 import io.jrun.train.fsdp.FullyShardedDataParallel;
+import io.jrun.train.mesh.Parameters;
 import org.bytedeco.pytorch.Tensor;
 
 /** Trains with jrun's FSDP; each block is a unit. */
@@ -28,7 +29,7 @@ final class FsdpLoop implements TrainingLoop {
     public StepResult step(BenchData.Batch batch) {
         long begin = System.nanoTime();
         try (var step = parallel.step()) {
-            parallel.parameters().values().forEach(shard -> shard.mutable_grad().reset());
+            Parameters.gradients(parallel.parameters().values()).forEach(Tensor::reset);
             Tensor loss = precision.loss(model, batch.x_BS(), batch.y_BS());
             long forwardEnd = System.nanoTime();
             step.backward(loss);

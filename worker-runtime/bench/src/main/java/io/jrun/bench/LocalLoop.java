@@ -1,6 +1,6 @@
 package io.jrun.bench;
 
-import io.jrun.train.tensor.ModuleTensors;
+import io.jrun.train.mesh.Parameters;
 import java.util.List;
 import org.bytedeco.javacpp.PointerScope;
 import org.bytedeco.pytorch.Tensor;
@@ -14,7 +14,7 @@ final class LocalLoop implements TrainingLoop {
     LocalLoop(BenchGpt model, BenchOptimizer optimizer, BenchPrecision precision) {
         this.model = model;
         this.precision = precision;
-        this.optimizer = optimizer.start(ModuleTensors.parameters(model), List.of());
+        this.optimizer = optimizer.start(Parameters.of(model), List.of());
     }
 
     @Override

@@ -1,6 +1,7 @@
 package io.jrun.bench;
 
 import io.jrun.comm.World;
+import io.jrun.train.mesh.Parameters;
 import io.jrun.train.pipeline.ActionSpan;
 import io.jrun.train.pipeline.MicroBatches;
 import io.jrun.train.pipeline.PipelineOptions;
@@ -11,6 +12,7 @@ import io.jrun.train.pipeline.schedule.ScheduleKind;
 import io.jrun.train.precision.Autocast;
 import java.util.List;
 import org.bytedeco.javacpp.PointerScope;
+import org.bytedeco.pytorch.Tensor;
 
 /** Trains one model over all ranks as a pipeline: 1F1B, 8 micro-batches of the sequences of all ranks. */
 final class PipelineLoop implements TrainingLoop {
@@ -33,11 +35,7 @@ final class PipelineLoop implements TrainingLoop {
     @Override
     public StepResult step(BenchData.Batch batch) {
         try (PointerScope _ = new PointerScope()) {
-            model.parameters().values().forEach(parameter -> {
-                if (parameter.mutable_grad().defined()) {
-                    parameter.mutable_grad().zero_();
-                }
-            });
+            Parameters.gradients(model.parameters().values()).forEach(Tensor::zero_);
             double loss = model.step(
                     MicroBatches.split(batch.x_BS(), MICRO_BATCHES), MicroBatches.split(batch.y_BS(), MICRO_BATCHES));
             long begin = System.nanoTime();

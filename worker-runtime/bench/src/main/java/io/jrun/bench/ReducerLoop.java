@@ -2,7 +2,7 @@ package io.jrun.bench;
 
 import io.jrun.comm.World;
 import io.jrun.train.gloo.GlooRendezvous;
-import io.jrun.train.tensor.ModuleTensors;
+import io.jrun.train.mesh.Parameters;
 import java.time.Duration;
 import java.util.Collections;
 import java.util.List;
@@ -41,7 +41,7 @@ final class ReducerLoop implements TrainingLoop {
     ReducerLoop(BenchGpt model, World world, BenchOptimizer optimizer, BenchPrecision precision) {
         this.model = model;
         this.precision = precision;
-        this.optimizer = optimizer.start(ModuleTensors.parameters(model), List.of());
+        this.optimizer = optimizer.start(Parameters.of(model), List.of());
         TensorVector vector = GlooRendezvous.kept(model.parameters());
         parameters = LongStream.range(0, vector.size())
                 .mapToObj(i -> new Tensor(vector.get(i)))

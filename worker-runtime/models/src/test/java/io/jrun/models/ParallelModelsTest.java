@@ -10,6 +10,7 @@ import io.jrun.train.context.ContextParallel;
 import io.jrun.train.ddp.DistributedDataParallel;
 import io.jrun.train.mesh.DeviceMesh;
 import io.jrun.train.mesh.MeshAxis;
+import io.jrun.train.mesh.Parameters;
 import io.jrun.train.mesh.ShardedTensor;
 import io.jrun.train.tensor.ModuleTensors;
 import io.jrun.train.tensorparallel.TensorParallel;
@@ -90,12 +91,12 @@ class ParallelModelsTest {
     }
 
     private static void compare(World world, DeviceMesh mesh, LanguageModel model, Map<String, Tensor> serial) {
-        MeshAxis tensorAxis = new MeshAxis("tp", mesh.group("tp"));
-        MeshAxis contextAxis = new MeshAxis("cp", mesh.group("cp"));
+        MeshAxis tensorAxis = mesh.axis("tp");
+        MeshAxis contextAxis = mesh.axis("cp");
         ContextParallel context =
                 ContextParallel.apply(model, contextAxis, contextAxis.group(), ContextParallel.Exchange.RING);
-        Map<String, ShardedTensor> parameters =
-                TensorParallel.parallelize(model, tensorAxis, true, model.tensorParallelPlan());
+        TensorParallel.parallelize(model, tensorAxis, true, model.tensorParallelPlan());
+        Map<String, ShardedTensor> parameters = Parameters.of(model);
         try (DistributedDataParallel<LanguageModel> ddp = new DistributedDataParallel<>(model, contextAxis.group())) {
             train(model, step -> {
                 try (var current = ddp.step()) {
@@ -104,8 +105,8 @@ class ParallelModelsTest {
             });
         }
         try (NoGradGuard _ = new NoGradGuard()) {
-            parameters.forEach((name, parameter) -> assertThat(TinyModels.difference(
-                            parameter.whole(tensorAxis), Objects.requireNonNull(serial.get(name))))
+            parameters.forEach((name, parameter) -> assertThat(
+                            TinyModels.difference(parameter.whole(), Objects.requireNonNull(serial.get(name))))
                     .as(name + " of rank " + world.rank())
                     .isLessThan(1e-6));
         }

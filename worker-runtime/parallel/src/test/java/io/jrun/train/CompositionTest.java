@@ -18,11 +18,12 @@ import io.jrun.train.fsdp.FsdpOptions;
 import io.jrun.train.fsdp.FullyShardedDataParallel;
 import io.jrun.train.mesh.DeviceMesh;
 import io.jrun.train.mesh.MeshAxis;
+import io.jrun.train.mesh.Parameters;
 import io.jrun.train.mesh.ReplicaCheck;
 import io.jrun.train.mesh.ShardedTensor;
 import io.jrun.train.optim.FlatOptimizer;
 import io.jrun.train.optim.FusedSgd;
-import io.jrun.train.optim.GradientClipping;
+import io.jrun.train.optim.Gradients;
 import io.jrun.train.optim.LearningRateSchedule;
 import io.jrun.train.optim.ParameterGroup;
 import io.jrun.train.precision.LossScaler;
@@ -85,13 +86,14 @@ class CompositionTest {
         TinyTransformer model = new TinyTransformer(OPTIONS);
         Map<String, Tensor> parameters = ModuleTensors.parameters(model);
         List<Double> norms = new ArrayList<>();
-        try (FlatOptimizer optimizer = flat(parameters, List.of())) {
+        try (FlatOptimizer optimizer = flat(Parameters.of(parameters), List.of())) {
             for (int step = 0; step < MAXIMA.size(); step++) {
                 try (PointerScope _ = new PointerScope()) {
                     optimizer.zeroGradients();
                     Batch batch = ParallelTraining.batch(step, false);
                     model.loss(batch.tokens(), batch.next()).backward();
-                    norms.add(GradientClipping.clipByGlobalNorm(parameters.values(), MAXIMA.get(step)));
+                    norms.add(Gradients.clip(Parameters.of(parameters).values(), MAXIMA.get(step))
+                            .value());
                     optimizer.step();
                 }
             }
@@ -99,7 +101,7 @@ class CompositionTest {
         serial = new Result(norms, parameters);
     }
 
-    private static FlatOptimizer flat(Map<String, Tensor> parameters, List<MemorySegment> gradients) {
+    private static FlatOptimizer flat(Map<String, ShardedTensor> parameters, List<MemorySegment> gradients) {
         return new FlatOptimizer(parameters, RULE, ParameterGroup.all(0), RATE, gradients);
     }
 
@@ -139,7 +141,7 @@ class CompositionTest {
     void refusesGroupsWhoseRanksHoldDifferentParts() {
         LocalWorld.run(4, world -> {
             DeviceMesh mesh = DeviceMesh.of(world, "dp", 2, "tp", 2);
-            TinyTransformer model = tensorParallel(new MeshAxis("tp", mesh.group("tp")));
+            TinyTransformer model = tensorParallel(mesh.axis("tp"));
             String all = "averages over the ranks [0, 1, 2, 3]";
             String part = "parameter 'tokens.weight' is divided along the axis 'tp' (ranks "
                     + (world.rank() < 2 ? "[0, 1]" : "[2, 3]") + "), but ";
@@ -152,12 +154,11 @@ class CompositionTest {
                     .hasMessageContaining("parameter 'tokens.weight' along the axis 'tp' is part ");
             ProcessGroup copies = mesh.group("dp");
             assertThatThrownBy(() -> new LossScaler(ScalePolicy.DEFAULT, copies)
-                            .unscale(ModuleTensors.parameters(model).values()))
+                            .unscale(Parameters.of(model).values()))
                     .hasMessageContaining("LossScaler decides for the ranks");
-            assertThatThrownBy(() -> new NonFiniteGuard(NonFinitePolicy.SKIP, ModuleTensors.parameters(model), copies))
+            assertThatThrownBy(() -> new NonFiniteGuard(NonFinitePolicy.SKIP, Parameters.of(model), copies))
                     .hasMessageContaining("NonFiniteGuard decides for the ranks");
-            assertThatThrownBy(() -> new PeriodicModelAverager(world.group(), 1, 0)
-                            .stepDone(ModuleTensors.parameters(model).values()))
+            assertThatThrownBy(() -> new PeriodicModelAverager(world.group(), 1, 0).stepDone(Parameters.of(model)))
                     .hasMessageContaining("PeriodicModelAverager " + all);
             assertThatThrownBy(() -> new StateDict().putAll("model.", ModuleTensors.parameters(model)))
                     .hasMessageContaining("'model.tokens.weight' is part ")
@@ -175,8 +176,7 @@ class CompositionTest {
             DeviceMesh mesh = DeviceMesh.of(world, "dp", 2, "cp", 2);
             TinyTransformer model = new TinyTransformer(OPTIONS);
             try (var wrapped = new DistributedDataParallel<>(model, mesh.group("dp"))) {
-                ContextParallel.apply(
-                        model, new MeshAxis("cp", mesh.group("cp")), world.group(), ContextParallel.Exchange.RING);
+                ContextParallel.apply(model, mesh.axis("cp"), world.group(), ContextParallel.Exchange.RING);
                 assertThatThrownBy(wrapped::step)
                         .hasMessageContaining(
                                 "the gradients of parameter 'tokens.weight' differ along the axis 'cp'" + " (ranks ")
@@ -187,22 +187,20 @@ class CompositionTest {
         });
     }
 
-    /** A rank has no whole gradients then. */
     @Test
-    void refusesToBoundGradientsThatAShardedOptimizerKeeps() {
+    void refusesToBoundGradientsOfAModuleWhoseRowsHaveThem() {
         LocalWorld.run(2, world -> {
             TinyTransformer model = new TinyTransformer(OPTIONS);
             Map<String, Tensor> parameters = ModuleTensors.parameters(model);
             try (var wrapped = new DistributedDataParallel<>(model, world.group())) {
                 ZeroOptimizer.stageOne(wrapped, world.group(), RULE, ParameterGroup.all(0), RATE)
                         .close();
-                GradientClipping.clipByGlobalNorm(parameters.values(), 1);
+                Gradients.clip(Parameters.of(parameters).values(), 1).value();
             }
             var fsdp = new FullyShardedDataParallel(world.group(), FsdpOptions.DEFAULT);
             fsdp.shardRest(model);
-            assertThatThrownBy(
-                            () -> GradientClipping.globalNorm(fsdp.parameters().values()))
-                    .hasMessageContaining("Bound the gradients with FullyShardedDataParallel.clipByGlobalNorm");
+            assertThatThrownBy(() -> Gradients.norm(Parameters.of(model).values()))
+                    .hasMessageContaining("Pass FullyShardedDataParallel.parameters()");
         });
     }
 
@@ -235,13 +233,10 @@ class CompositionTest {
                     new MeshAxis("tp", isContext ? world.group().newGroup(List.of(world.rank())) : mesh.group("tp"));
             TensorParallel tensor = new TensorParallel(tensorAxis, shared == Shared.SP, TinyTransformer.plan(2));
             model = new TinyTransformer(OPTIONS, fsdp == null ? tensor : fsdp.around(tensor));
-            places = tensor.shareRest(model);
+            tensor.shareRest(model);
+            places = Parameters.of(model);
             ownTokens = isContext
-                    ? ContextParallel.apply(
-                                    model,
-                                    new MeshAxis("cp", mesh.group("cp")),
-                                    averaged,
-                                    ContextParallel.Exchange.RING)::tokens
+                    ? ContextParallel.apply(model, mesh.axis("cp"), averaged, ContextParallel.Exchange.RING)::tokens
                     : x -> x;
         }
 
@@ -258,7 +253,7 @@ class CompositionTest {
                 case ZERO_2 -> zeroTwo();
                 case FSDP, HYBRID -> fullySharded(Objects.requireNonNull(fsdp));
             };
-            ReplicaCheck.of(mesh, fsdp == null ? ModuleTensors.parameters(model) : fsdp.parameters())
+            ReplicaCheck.of(mesh, fsdp == null ? Parameters.of(model) : fsdp.parameters())
                     .check(MAXIMA.size());
             Map<String, Tensor> own = fsdp == null
                     ? ModuleTensors.parameters(model)
@@ -266,7 +261,7 @@ class CompositionTest {
                             (_, tensor) -> TensorMemory.own(tensor.detach().clone()));
             own.replaceAll((name, tensor) -> {
                 ShardedTensor place = Objects.requireNonNull(places.get(name));
-                return new ShardedTensor(name, place.globalShape(), place.placements(), tensor).whole(tensorAxis);
+                return place.withLocal(tensor).whole();
             });
             return new Result(norms, own);
         }
@@ -274,13 +269,14 @@ class CompositionTest {
         private List<Double> ddp() {
             Map<String, Tensor> parameters = ModuleTensors.parameters(model);
             try (var wrapped = new DistributedDataParallel<>(model, averaged);
-                    FlatOptimizer optimizer = flat(parameters, wrapped.gradientMemory())) {
+                    FlatOptimizer optimizer = flat(Parameters.of(parameters), wrapped.gradientMemory())) {
                 List<Double> norms = new ArrayList<>();
                 for (int step = 0; step < MAXIMA.size(); step++) {
                     try (var scope = wrapped.step()) {
                         optimizer.zeroGradients();
                         scope.backward(loss(step));
-                        norms.add(GradientClipping.clipByGlobalNorm(parameters.values(), MAXIMA.get(step)));
+                        norms.add(Gradients.clip(Parameters.of(parameters).values(), MAXIMA.get(step))
+                                .value());
                         optimizer.step();
                     }
                 }
@@ -297,7 +293,8 @@ class CompositionTest {
                     try (var scope = wrapped.step()) {
                         model.zero_grad(false);
                         scope.backward(loss(step));
-                        norms.add(optimizer.clipByGlobalNorm(MAXIMA.get(step)));
+                        norms.add(Gradients.clip(Parameters.of(model).values(), MAXIMA.get(step))
+                                .value());
                         optimizer.step();
                     }
                 }
@@ -313,7 +310,8 @@ class CompositionTest {
                     try (var scope = wrapped.step()) {
                         wrapped.zeroGradients();
                         scope.backward(loss(step));
-                        norms.add(optimizer.clipByGlobalNorm(MAXIMA.get(step)));
+                        norms.add(Gradients.clip(Parameters.of(model).values(), MAXIMA.get(step))
+                                .value());
                         optimizer.step();
                     }
                 }
@@ -329,7 +327,8 @@ class CompositionTest {
                     try (var scope = wrapped.step()) {
                         optimizer.zeroGradients();
                         scope.backward(loss(step));
-                        norms.add(wrapped.clipByGlobalNorm(MAXIMA.get(step)));
+                        norms.add(Gradients.clip(wrapped.parameters().values(), MAXIMA.get(step))
+                                .value());
                         optimizer.step();
                     }
                 }

@@ -7,6 +7,8 @@ import io.jrun.train.ddp.DdpOptions;
 import io.jrun.train.ddp.DistributedDataParallel;
 import io.jrun.train.fsdp.FsdpOptions;
 import io.jrun.train.fsdp.FullyShardedDataParallel;
+import io.jrun.train.mesh.Parameters;
+import io.jrun.train.mesh.ShardedTensor;
 import io.jrun.train.module.ModuleWrapper;
 import io.jrun.train.offload.OffloadedOptimizer;
 import io.jrun.train.optim.FlatOptimizer;
@@ -85,7 +87,7 @@ public final class ShardedTraining {
         return step * 100L + pass * 10L + world.rank();
     }
 
-    private static FlatOptimizer optimizer(Map<String, Tensor> parameters, List<MemorySegment> gradients) {
+    private static FlatOptimizer optimizer(Map<String, ShardedTensor> parameters, List<MemorySegment> gradients) {
         return new FlatOptimizer(
                 parameters,
                 FusedAdamW.DEFAULT,
@@ -97,7 +99,7 @@ public final class ShardedTraining {
     public static Map<String, float[]> ddp(World world, int passes) {
         UnevenNet net = new UnevenNet(ModuleWrapper.NONE);
         try (var model = new DistributedDataParallel<>(net, world.group(), BUCKETS);
-                FlatOptimizer optimizer = optimizer(ModuleTensors.parameters(net), model.gradientMemory())) {
+                FlatOptimizer optimizer = optimizer(Parameters.of(net), model.gradientMemory())) {
             for (int step = 0; step < STEPS; step++) {
                 try (var scope = model.step()) {
                     optimizer.zeroGradients();

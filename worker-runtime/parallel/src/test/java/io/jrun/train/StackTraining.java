@@ -2,13 +2,12 @@ package io.jrun.train;
 
 import io.jrun.comm.ProcessGroup;
 import io.jrun.comm.World;
-import io.jrun.train.checkpoint.sharded.ShardedState;
 import io.jrun.train.ddp.DdpOptions;
 import io.jrun.train.ddp.DistributedDataParallel;
 import io.jrun.train.fsdp.FsdpOptions;
 import io.jrun.train.fsdp.FullyShardedDataParallel;
 import io.jrun.train.mesh.DeviceMesh;
-import io.jrun.train.mesh.ShardedTensor;
+import io.jrun.train.mesh.Parameters;
 import io.jrun.train.module.ModuleWrapper;
 import io.jrun.train.optim.FlatOptimizer;
 import io.jrun.train.optim.FusedAdamW;
@@ -18,16 +17,13 @@ import io.jrun.train.pipeline.PipelineLayer;
 import io.jrun.train.pipeline.PipelineOptions;
 import io.jrun.train.pipeline.PipelineParallel;
 import io.jrun.train.pipeline.schedule.ScheduleKind;
-import io.jrun.train.tensor.ModuleTensors;
 import io.jrun.train.tensor.TensorMemory;
 import io.jrun.train.zero.PartitionedStages;
 import io.jrun.train.zero.ZeroDataParallel;
 import io.jrun.train.zero.ZeroOptimizer;
 import java.util.ArrayList;
-import java.util.LinkedHashMap;
 import java.util.List;
-import java.util.Map;
-import java.util.function.BiFunction;
+import java.util.function.Function;
 import org.bytedeco.pytorch.Tensor;
 import org.bytedeco.pytorch.global.torch;
 
@@ -39,7 +35,7 @@ public enum StackTraining {
             LinearStack stack = new LinearStack(layers, width, ModuleWrapper.NONE);
             try (var model = new DistributedDataParallel<>(stack, world.group());
                     FlatOptimizer optimizer = new FlatOptimizer(
-                            ModuleTensors.parameters(stack),
+                            Parameters.of(stack),
                             FusedAdamW.DEFAULT,
                             ParameterGroup.all(0),
                             LearningRateSchedule.constant(1e-3),
@@ -145,24 +141,19 @@ public enum StackTraining {
     /** A pipeline of one rank, which several ranks have. */
     private static void trainStages(
             World world,
-            BiFunction<ProcessGroup, ShardedState, PartitionedStages> kind,
+            Function<ProcessGroup, PartitionedStages> kind,
             int count,
             long width,
             int steps,
             Runnable measure) {
         List<PipelineLayer> layers = new ArrayList<>();
-        Map<String, ShardedTensor> whole = new LinkedHashMap<>();
         LinearStack _ = new LinearStack(count, width, (name, part, forward) -> {
-            PipelineLayer layer = PipelineLayer.of(name, part, forward);
-            layers.add(layer);
-            layer.parameters()
-                    .forEach((parameter, tensor) -> whole.put(
-                            parameter, new ShardedTensor(parameter, List.of(width, width), Map.of(), tensor)));
+            layers.add(PipelineLayer.of(name, part, forward));
             return forward;
         });
         List<Tensor> batch = List.of(TensorMemory.own(torch.ones(1, width)));
         try (DeviceMesh mesh = DeviceMesh.of(world, "pp", 1, "shard", world.size());
-                PartitionedStages stages = kind.apply(mesh.group("shard"), new ShardedState(whole, List.of()));
+                PartitionedStages stages = kind.apply(mesh.group("shard"));
                 PipelineParallel model = new PipelineParallel(
                         layers,
                         (x, _) -> x.sum(),

@@ -7,13 +7,15 @@ import io.jrun.models.gpt2.Gpt2Config;
 import io.jrun.train.autograd.AutogradBridge;
 import io.jrun.train.ddp.DistributedDataParallel;
 import io.jrun.train.ddp.Step;
+import io.jrun.train.mesh.Parameters;
+import io.jrun.train.mesh.ShardedTensor;
 import io.jrun.train.optim.FlatOptimizer;
 import io.jrun.train.optim.FusedAdamW;
-import io.jrun.train.optim.GradientClipping;
+import io.jrun.train.optim.Gradients;
 import io.jrun.train.optim.LearningRateSchedule;
 import io.jrun.train.optim.ParameterGroup;
 import io.jrun.train.precision.Autocast;
-import io.jrun.train.tensor.ModuleTensors;
+import io.jrun.train.tensor.DeferredNumber;
 import io.jrun.train.tensor.TensorMemory;
 import java.util.Collection;
 import java.util.List;
@@ -83,7 +85,7 @@ final class GptSteps {
 
     private static Result steps(
             Setting setting, Gpt2 model, Tensor x, Tensor y, Optional<DistributedDataParallel<Gpt2>> ddp) {
-        Map<String, Tensor> parameters = ModuleTensors.parameters(model);
+        Map<String, ShardedTensor> parameters = Parameters.of(model);
         try (FlatOptimizer optimizer = new FlatOptimizer(
                 parameters,
                 FusedAdamW.DEFAULT,
@@ -114,7 +116,7 @@ final class GptSteps {
             Tensor x,
             Tensor y,
             Optional<DistributedDataParallel<Gpt2>> ddp,
-            Collection<Tensor> parameters,
+            Collection<ShardedTensor> parameters,
             FlatOptimizer optimizer,
             boolean isRead) {
         Optional<Step> step = ddp.map(DistributedDataParallel::step);
@@ -127,7 +129,7 @@ final class GptSteps {
                 AutogradBridge.instance().backward(List.of(loss), List.of());
             }
             if (setting.clips()) {
-                GradientClipping.clip(parameters, 1.0); // queues the work, and does not wait
+                DeferredNumber _ = Gradients.clip(parameters, 1.0); // queues the work, and does not wait
             }
             optimizer.step();
             return isRead ? loss.item_double() : 0;

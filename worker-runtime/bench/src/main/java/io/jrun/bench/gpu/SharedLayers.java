@@ -10,7 +10,7 @@ import io.jrun.train.context.ContextParallel;
 import io.jrun.train.ddp.DistributedDataParallel;
 import io.jrun.train.ddp.Step;
 import io.jrun.train.mesh.MeshAxis;
-import io.jrun.train.mesh.ShardedTensor;
+import io.jrun.train.mesh.Parameters;
 import io.jrun.train.module.ModuleWrapper;
 import io.jrun.train.tensor.ModuleTensors;
 import io.jrun.train.tensorparallel.TensorParallel;
@@ -43,12 +43,11 @@ final class SharedLayers {
         Map<String, Tensor> expected = serial();
         MeshAxis axis = new MeshAxis("tp", group);
         Gpt2 model = model(device);
-        Map<String, ShardedTensor> parameters =
-                TensorParallel.parallelize(model, axis, true, model.tensorParallelPlan());
+        TensorParallel.parallelize(model, axis, true, model.tensorParallelPlan());
         train(model, (x, y) -> AutogradBridge.instance().backward(List.of(model.loss(x, y)), List.of()));
         Map<String, Tensor> found = new LinkedHashMap<>();
         try (NoGradGuard _ = new NoGradGuard()) {
-            parameters.forEach((name, parameter) -> found.put(name, parameter.whole(axis)));
+            Parameters.of(model).forEach((name, parameter) -> found.put(name, parameter.whole()));
         }
         return compare(found, expected);
     }

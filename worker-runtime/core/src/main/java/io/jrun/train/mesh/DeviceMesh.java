@@ -95,6 +95,16 @@ public final class DeviceMesh implements AutoCloseable {
         return Objects.requireNonNull(groups.computeIfAbsent(along, _ -> world.newGroup(ranks)));
     }
 
+    /**
+     * The ranks of {@link #group}, as an axis for a parallelism. Several axes become one.
+     *
+     * @throws IllegalArgumentException as {@link #group}
+     * @throws CommException as {@link #group}
+     */
+    public MeshAxis axis(String... names) {
+        return new MeshAxis(String.join(" x ", names), group(names));
+    }
+
     /** Closes the groups that the mesh has made. The world stays open. */
     @Override
     public void close() {

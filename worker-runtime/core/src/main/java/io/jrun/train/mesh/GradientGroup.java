@@ -2,7 +2,6 @@ package io.jrun.train.mesh;
 
 import io.jrun.comm.Codec;
 import io.jrun.comm.ProcessGroup;
-import io.jrun.train.tensor.TensorMemory;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.LinkedHashMap;
@@ -12,11 +11,10 @@ import java.util.Map.Entry;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
-import org.bytedeco.pytorch.Tensor;
 
 /**
  * The ranks over which something adds or averages parameters or gradients. Refuses groups that do not fit the
- * {@link ParameterAxes} of the parameters.
+ * placements of the parameters.
  *
  * @param user what adds or averages, for messages, such as {@code DistributedDataParallel}
  * @param ranks the ranks
@@ -29,17 +27,17 @@ public record GradientGroup(String user, ProcessGroup ranks) {
      * @throws IllegalArgumentException if a parameter does not fit; the message names the parameter, the axis and both
      *     groups
      */
-    public void requireFits(Map<String, Tensor> parameters) {
+    public void requireFits(Map<String, ShardedTensor> parameters) {
         requireFitsHere(parameters);
         if (ranks.size() > 1) {
             requireEqualParts(ranks.objects().allGather(parts(parameters), Codec.STRING));
         }
     }
 
-    /** As {@link #requireFits}, from the notes of this rank alone. Sends nothing. */
-    public void requireFitsHere(Map<String, Tensor> parameters) {
+    /** As {@link #requireFits}, from the placements of this rank alone. Sends nothing. */
+    public void requireFitsHere(Map<String, ShardedTensor> parameters) {
         parameters.forEach((name, parameter) -> {
-            for (MeshAxis axis : ParameterAxes.divided(parameter)) {
+            for (MeshAxis axis : parameter.divided()) {
                 others(axis)
                         .filter(rank -> members(ranks).contains(rank))
                         .findFirst()
@@ -47,7 +45,7 @@ public record GradientGroup(String user, ProcessGroup ranks) {
                             throw dividedAlong(name, axis, other);
                         });
             }
-            for (MeshAxis axis : ParameterAxes.averaged(parameter)) {
+            for (MeshAxis axis : parameter.averaged()) {
                 others(axis)
                         .filter(rank -> !members(ranks).contains(rank))
                         .findFirst()
@@ -62,31 +60,24 @@ public record GradientGroup(String user, ProcessGroup ranks) {
         });
     }
 
-    /** For parameters without names. */
-    public void requireFitsHere(Collection<Tensor> parameters) {
-        Map<String, Tensor> numbered = new LinkedHashMap<>();
-        parameters.forEach(parameter -> numbered.put("number " + (numbered.size() + 1), parameter));
-        requireFitsHere(numbered);
-    }
-
     /**
      * Checks that the ranks include all ranks that hold other parts of the parameters: for decisions that these ranks
      * must make together. Sends nothing.
      *
      * @throws IllegalArgumentException if a rank is missing; the message names the axis and both groups
      */
-    public void requireCovers(Collection<Tensor> parameters) {
+    public void requireCovers(Collection<ShardedTensor> parameters) {
         parameters.forEach(parameter -> {
-            for (MeshAxis axis : ParameterAxes.divided(parameter)) {
+            for (MeshAxis axis : parameter.divided()) {
                 others(axis)
                         .filter(rank -> !members(ranks).contains(rank))
                         .findFirst()
                         .ifPresent(other -> {
-                            throw new IllegalArgumentException("a parameter of shape " + TensorMemory.shape(parameter)
-                                    + " is divided along the axis '"
-                                    + axis.name() + "' (ranks " + members(axis.group()) + "), but " + user
-                                    + " decides for the ranks " + members(ranks) + ", without rank " + other
-                                    + ". Pass a group with all ranks of the axis, such as world.group().");
+                            throw new IllegalArgumentException(
+                                    "parameter '" + parameter.name() + "' is divided along the axis '" + axis.name()
+                                            + "' (ranks " + members(axis.group()) + "), but " + user
+                                            + " decides for the ranks " + members(ranks) + ", without rank " + other
+                                            + ". Pass a group with all ranks of the axis, such as world.group().");
                         });
             }
         });
@@ -102,9 +93,10 @@ public record GradientGroup(String user, ProcessGroup ranks) {
     }
 
     /** One line for each parameter and axis. */
-    private static String parts(Map<String, Tensor> parameters) {
+    private static String parts(Map<String, ShardedTensor> parameters) {
         List<String> lines = new ArrayList<>();
-        parameters.forEach((name, parameter) -> ParameterAxes.divided(parameter)
+        parameters.forEach((name, parameter) -> parameter
+                .divided()
                 .forEach(axis -> lines.add("'" + name + "' along the axis '" + axis.name() + "': part "
                         + axis.coordinate() + " of " + axis.size() + " (ranks " + members(axis.group()) + ")")));
         return String.join("\n", lines);

@@ -25,10 +25,10 @@ import org.bytedeco.pytorch.Tensor;
  * Checks that all ranks that hold a copy of a parameter hold the same bits. A check finds copies that drift, and memory
  * that has changed silently. It reads each parameter once for a checksum (CRC32C), and sends 16 bytes along each axis
  * if all copies are equal. Parameters of which no other rank has a copy are not read. Ranks compare the parts that they
- * hold of divided parameters ({@link ParameterAxes}) with equal parts only.
+ * hold of divided parameters with equal parts only.
  *
  * <pre>{@code
- * var replicas = ReplicaCheck.of(mesh, ModuleTensors.parameters(model));   // after all wrappers are made
+ * var replicas = ReplicaCheck.of(mesh, Parameters.of(model));   // after all wrappers are made
  * ...
  * if (step % 100 == 0) {
  *     replicas.check(step);
@@ -47,14 +47,14 @@ public final class ReplicaCheck {
 
     private final Map<ProcessGroup, List<Copy>> copies = new LinkedHashMap<>();
 
-    private ReplicaCheck(List<ProcessGroup> groups, Map<String, Tensor> parameters) {
+    private ReplicaCheck(List<ProcessGroup> groups, Map<String, ShardedTensor> parameters) {
         for (ProcessGroup group : groups) {
             if (group.size() > 1) {
                 List<Copy> here = new ArrayList<>();
                 parameters.forEach((name, parameter) -> {
-                    List<MeshAxis> axes = ParameterAxes.divided(parameter);
-                    if (axes.stream().noneMatch(axis -> containsAll(axis.group(), group))) {
-                        here.add(new Copy(key(name, axes), parameter));
+                    List<MeshAxis> axes = parameter.divided();
+                    if (parameter.isHere() && axes.stream().noneMatch(axis -> containsAll(axis.group(), group))) {
+                        here.add(new Copy(key(name, axes), parameter.local()));
                     }
                 });
                 copies.put(group, here);
@@ -65,14 +65,14 @@ public final class ReplicaCheck {
     /**
      * Checks along each axis of a mesh.
      *
-     * @param parameters by name, as the optimizer of this rank has them
+     * @param parameters by name, as the optimizer takes them
      */
-    public static ReplicaCheck of(DeviceMesh mesh, Map<String, Tensor> parameters) {
+    public static ReplicaCheck of(DeviceMesh mesh, Map<String, ShardedTensor> parameters) {
         return new ReplicaCheck(mesh.shape().names().stream().map(mesh::group).toList(), parameters);
     }
 
     /** Checks the ranks of one group. */
-    public static ReplicaCheck of(ProcessGroup group, Map<String, Tensor> parameters) {
+    public static ReplicaCheck of(ProcessGroup group, Map<String, ShardedTensor> parameters) {
         return new ReplicaCheck(List.of(group), parameters);
     }
 

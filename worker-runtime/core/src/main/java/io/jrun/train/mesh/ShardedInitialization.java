@@ -2,7 +2,6 @@ package io.jrun.train.mesh;
 
 import io.jrun.comm.Device;
 import io.jrun.train.tensor.DeviceTensors;
-import io.jrun.train.tensor.TensorMemory;
 import java.nio.charset.StandardCharsets;
 import java.util.zip.CRC32C;
 import org.bytedeco.javacpp.PointerScope;
@@ -23,34 +22,25 @@ public final class ShardedInitialization {
     private ShardedInitialization() {}
 
     /** Fills the local part with values of a normal distribution. */
-    public static void normal(ShardedTensor tensor, MeshAxis axis, long seed, double mean, double deviation) {
+    public static void normal(ShardedTensor tensor, long seed, double mean, double deviation) {
+        Tensor local = tensor.local();
         try (PointerScope _ = new PointerScope();
                 NoGradGuard _ = new NoGradGuard()) {
-            long[] shape =
-                    tensor.globalShape().stream().mapToLong(Long::longValue).toArray();
-            Tensor part = DeviceTensors.zeros(Device.CPU, shape);
+            boolean isWhole = tensor.divided().isEmpty();
+            if (isWhole && local.is_cpu() && local.scalar_type().intern() == torch.ScalarType.Float) {
+                draw(local, tensor.name(), seed, mean, deviation);
+                return;
+            }
+            Tensor part = DeviceTensors.zeros(
+                    Device.CPU,
+                    tensor.globalShape().stream().mapToLong(Long::longValue).toArray());
             draw(part, tensor.name(), seed, mean, deviation);
-            if (tensor.placement(axis.name()) instanceof Shard shard) {
-                part = ShardedTensor.part(part, shard, axis);
+            for (AxisPlacement each : tensor.placements()) {
+                if (each.placement() instanceof Shard shard) {
+                    part = ShardedTensor.part(part, shard, each.axis());
+                }
             }
-            tensor.local().copy_(part);
-        }
-    }
-
-    /**
-     * Fills a whole tensor with the values that {@link #normal(ShardedTensor, MeshAxis, long, double, double)} gives
-     * its parts.
-     */
-    public static void normal(String name, Tensor whole, long seed, double mean, double deviation) {
-        try (PointerScope _ = new PointerScope();
-                NoGradGuard _ = new NoGradGuard()) {
-            if (whole.is_cpu() && whole.scalar_type().intern() == torch.ScalarType.Float) {
-                draw(whole, name, seed, mean, deviation);
-            } else {
-                Tensor values = DeviceTensors.zeros(Device.CPU, TensorMemory.sizes(whole));
-                draw(values, name, seed, mean, deviation);
-                whole.copy_(values);
-            }
+            local.copy_(part);
         }
     }
 

@@ -1,44 +1,51 @@
 package io.jrun.train.mesh;
 
 import io.jrun.comm.ReduceOp;
+import io.jrun.train.tensor.DeviceTensors;
 import io.jrun.train.tensor.TensorCollectives;
 import io.jrun.train.tensor.TensorMemory;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collections;
-import java.util.HashMap;
 import java.util.List;
-import java.util.Map;
+import org.bytedeco.pytorch.MemoryFormatOptional;
 import org.bytedeco.pytorch.NoGradGuard;
 import org.bytedeco.pytorch.Tensor;
+import org.bytedeco.pytorch.TensorOptions;
 import org.bytedeco.pytorch.TensorVector;
 import org.bytedeco.pytorch.global.torch;
 
 /**
- * One rank's part of a tensor that is spread over a mesh. The tensor is replicated along all axes that
- * {@code placements} does not name. Dimensions and coordinates count from 0.
+ * One rank's part of a tensor that is spread over a mesh: the one form in which models hand out parameters, and in which
+ * optimizers, clips, averages, checks, first values and checkpoints take them. The tensor is replicated along all axes
+ * that {@code placements} does not name. Dimensions and coordinates count from 0.
  *
  * @param name name of the parameter, unique in the model
  * @param globalShape the shape of the whole tensor
- * @param placements placement by the name of the axis. The methods take axes in order: a tensor is divided along the
- *     first axis, and each part is divided along the second axis
+ * @param placements in the order of the division: a tensor is divided along the first axis, and each part is divided
+ *     along the second axis. {@link Replicate} says that the ranks of the axis compute different gradients of equal
+ *     values, which must be averaged
  * @param local the part that this rank holds: the global shape, but shorter along a sharded dimension
  */
-public record ShardedTensor(
-        String name, List<Long> globalShape, Map<String, TensorPlacement> placements, Tensor local) {
+public record ShardedTensor(String name, List<Long> globalShape, List<AxisPlacement> placements, Tensor local) {
     public ShardedTensor {
         globalShape = List.copyOf(globalShape);
-        placements = Map.copyOf(placements);
-        for (TensorPlacement placement : placements.values()) {
-            if (placement instanceof Shard shard && shard.dim() >= globalShape.size()) {
+        placements = List.copyOf(placements);
+        for (AxisPlacement each : placements) {
+            if (each.placement() instanceof Shard shard && shard.dim() >= globalShape.size()) {
                 throw new IllegalArgumentException("tensor '" + name + "' of shape " + globalShape
                         + " cannot be sharded along dimension " + shard.dim());
             }
-            if (placement instanceof Shard shard && globalShape.get(shard.dim()) % shard.sections() != 0) {
+            if (each.placement() instanceof Shard shard && globalShape.get(shard.dim()) % shard.sections() != 0) {
                 throw new IllegalArgumentException("tensor '" + name + "' of shape " + globalShape
                         + " cannot be sharded in " + shard.sections() + " sections along dimension " + shard.dim());
             }
         }
+    }
+
+    /** A tensor of a module, with the placements of {@link ParameterNotes}. */
+    public static ShardedTensor of(String name, Tensor local) {
+        return new ShardedTensor(name, ParameterNotes.globalShape(local), ParameterNotes.placements(local), local);
     }
 
     /**
@@ -55,7 +62,7 @@ public record ShardedTensor(
             return new ShardedTensor(
                     name,
                     shape,
-                    Map.of(axis.name(), placement),
+                    List.of(new AxisPlacement(axis, placement)),
                     TensorMemory.own(part.contiguous().clone()));
         }
     }
@@ -71,28 +78,77 @@ public record ShardedTensor(
         return parts.length == 1 ? parts[0] : torch.cat(new TensorVector(parts), shard.dim());
     }
 
-    /**
-     * A part of this part.
-     *
-     * @param part its whole tensor is this local part
-     */
-    public ShardedTensor dividedAgain(ShardedTensor part) {
-        Map<String, TensorPlacement> both = new HashMap<>(placements);
-        both.putAll(part.placements());
-        return new ShardedTensor(name, globalShape, both, part.local());
+    /** A part of this part. */
+    public ShardedTensor dividedAgain(Shard shard, MeshAxis axis, Tensor part) {
+        List<AxisPlacement> both = new ArrayList<>(placements);
+        both.add(new AxisPlacement(axis, shard));
+        return new ShardedTensor(name, globalShape, both, part);
     }
 
-    /** The placement along an axis. */
-    public TensorPlacement placement(String axis) {
-        return placements.getOrDefault(axis, new Replicate());
+    /** This tensor on some ranks of a further axis, see {@link OnRanks}. */
+    public ShardedTensor onRanks(OnRanks ranks, MeshAxis axis) {
+        List<AxisPlacement> all = new ArrayList<>(placements);
+        all.add(new AxisPlacement(axis, ranks));
+        return new ShardedTensor(name, globalShape, all, local);
+    }
+
+    /** A tensor that is divided as this one, such as a state of an optimizer. */
+    public ShardedTensor withLocal(Tensor newLocal) {
+        return new ShardedTensor(name, globalShape, placements, newLocal);
+    }
+
+    /** Whether this rank has at least one element. */
+    public boolean isHere() {
+        return isHeld() && local.numel() > 0;
+    }
+
+    /** Whether this rank is one of the ranks of each {@link OnRanks} placement. */
+    public boolean isHeld() {
+        return placements.stream()
+                .allMatch(each -> !(each.placement() instanceof OnRanks(List<Integer> coordinates))
+                        || coordinates.contains(each.axis().coordinate()));
+    }
+
+    /** The axes along which the ranks hold different parts, in the order of the division. */
+    public List<MeshAxis> divided() {
+        return placements.stream()
+                .filter(AxisPlacement::divides)
+                .map(AxisPlacement::axis)
+                .toList();
+    }
+
+    /** The axes along which the ranks hold equal parameters and compute different gradients. */
+    public List<MeshAxis> averaged() {
+        return placements.stream()
+                .filter(each ->
+                        each.placement() instanceof Replicate && each.axis().size() > 1)
+                .map(AxisPlacement::axis)
+                .toList();
+    }
+
+    /**
+     * This rank's elements of the gradient: {@code .grad}, or the part that this rank keeps of the gradient, see
+     * {@link GradientStore#elements}. Undefined if this rank has none.
+     */
+    public Tensor gradient() {
+        return isHeld()
+                ? ParameterNotes.gradients(local)
+                        .map(store -> store.elements(local))
+                        .orElseGet(local::mutable_grad)
+                : new Tensor();
+    }
+
+    /** The number of elements of the whole tensor. */
+    public long elements() {
+        return globalShape.stream().reduce(1L, (a, b) -> a * b);
     }
 
     /**
      * The local part as boxes of the whole tensor: one box, or one for each section that has its part. A part without
-     * elements is one box. The boxes are views of the part.
+     * elements is one box. The boxes are views of the part. Empty if other ranks hold the tensor.
      */
-    public List<TensorBox> boxes(MeshAxis... axes) {
-        return boxes(new TensorBox(Collections.nCopies(globalShape.size(), 0L), local), axes);
+    public List<TensorBox> boxes() {
+        return boxes(new TensorBox(Collections.nCopies(globalShape.size(), 0L), local));
     }
 
     /**
@@ -100,35 +156,46 @@ public record ShardedTensor(
      *
      * @param piece a box of the local part; its elements may be those of a tensor of the same shape
      */
-    public List<TensorBox> boxes(TensorBox piece, MeshAxis... axes) {
-        return TensorBox.of(this, piece, List.of(axes));
+    public List<TensorBox> boxes(TensorBox piece) {
+        return isHeld() ? TensorBox.of(this, piece) : List.of();
     }
 
-    /** A copy of the whole tensor. Collective on the axes. */
-    public Tensor whole(MeshAxis... axes) {
+    /** A copy of the whole tensor. Collective on the axes of the placements. */
+    public Tensor whole() {
         List<long[]> shapes = new ArrayList<>(List.of(shape()));
-        for (MeshAxis axis : axes) {
-            shapes.add(partShape(shapes.getLast(), axis));
+        for (AxisPlacement each : placements) {
+            shapes.add(partShape(shapes.getLast(), each));
         }
         try (NoGradGuard _ = new NoGradGuard()) {
-            Tensor tensor = local.detach();
-            for (int i = axes.length - 1; i >= 0; i--) {
-                tensor = whole(tensor, shapes.get(i), axes[i]);
+            Tensor tensor = isHeld() ? local.detach() : empty();
+            for (int i = placements.size() - 1; i >= 0 && isHeld(); i--) {
+                tensor = whole(tensor, shapes.get(i), placements.get(i));
             }
-            return tensor.is_alias_of(local) ? tensor.clone() : tensor;
+            for (AxisPlacement each : placements) {
+                if (each.placement() instanceof OnRanks(List<Integer> coordinates)) {
+                    new TensorCollectives(each.axis().group()).broadcast(tensor, coordinates.getFirst());
+                }
+            }
+            return isHeld() && tensor.is_alias_of(local) ? tensor.clone() : tensor;
         }
     }
 
-    private Tensor whole(Tensor part, long[] shape, MeshAxis axis) {
-        TensorCollectives collectives = new TensorCollectives(axis.group());
-        return switch (placement(axis.name())) {
-            case Replicate() -> part;
+    private Tensor empty() {
+        try (TensorOptions options = DeviceTensors.optionsLike(local, local.scalar_type());
+                MemoryFormatOptional layout = new MemoryFormatOptional()) {
+            return torch.empty(shape(), options, layout);
+        }
+    }
+
+    private static Tensor whole(Tensor part, long[] shape, AxisPlacement each) {
+        return switch (each.placement()) {
+            case Replicate _, OnRanks _ -> part;
             case Partial(ReduceOp op) -> {
                 Tensor reduced = part.clone();
-                collectives.allReduce(reduced, op);
+                new TensorCollectives(each.axis().group()).allReduce(reduced, op);
                 yield reduced;
             }
-            case Shard shard -> gather(part, shape, shard, axis, collectives);
+            case Shard shard -> gather(part, shape, shard, each.axis());
         };
     }
 
@@ -137,10 +204,11 @@ public record ShardedTensor(
     }
 
     /** The shape of the part along one more axis. */
-    private long[] partShape(long[] shape, MeshAxis axis) {
+    private static long[] partShape(long[] shape, AxisPlacement each) {
         long[] part = shape.clone();
-        if (placement(axis.name()) instanceof Shard shard) {
-            part[shard.dim()] = shard.sections() * range(shape, shard, axis).length();
+        if (each.placement() instanceof Shard shard) {
+            part[shard.dim()] =
+                    shard.sections() * range(shape, shard, each.axis()).length();
         }
         return part;
     }
@@ -150,7 +218,7 @@ public record ShardedTensor(
     }
 
     /** Parts along another dimension than the first are exchanged with this dimension in front. */
-    private static Tensor gather(Tensor part, long[] shape, Shard shard, MeshAxis axis, TensorCollectives collectives) {
+    private static Tensor gather(Tensor part, long[] shape, Shard shard, MeshAxis axis) {
         int dim = shard.dim();
         long[] front = withFront(shape, dim);
         long rowElements = Arrays.stream(front, 1, front.length).reduce(1, (a, b) -> a * b);
@@ -159,7 +227,7 @@ public record ShardedTensor(
             counts[rank] = rows(shard, front[0], counts.length, rank) * rowElements;
         }
         Tensor gathered = torch.zeros(front, part.options());
-        collectives.allGatherV(part.transpose(0, dim).contiguous(), gathered, counts);
+        new TensorCollectives(axis.group()).allGatherV(part.transpose(0, dim).contiguous(), gathered, counts);
         return inGlobalOrder(gathered, shard, axis.size()).transpose(0, dim).contiguous();
     }
 

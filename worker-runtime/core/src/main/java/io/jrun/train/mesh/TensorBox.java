@@ -22,13 +22,11 @@ public record TensorBox(List<Long> offsets, Tensor local) {
      * The boxes of the whole tensor that a box of a part covers, in the order of its elements. A box without elements
      * is one box.
      */
-    static List<TensorBox> of(ShardedTensor tensor, TensorBox piece, List<MeshAxis> axes) {
+    static List<TensorBox> of(ShardedTensor tensor, TensorBox piece) {
         List<TensorBox> boxes = List.of(new TensorBox(List.of(), piece.local()));
         for (int dim = 0; dim < tensor.globalShape().size(); dim++) {
             List<Run> runs = within(
-                    runs(tensor, dim, axes),
-                    piece.offsets().get(dim),
-                    piece.local().size(dim));
+                    runs(tensor, dim), piece.offsets().get(dim), piece.local().size(dim));
             List<TensorBox> divided = new ArrayList<>();
             for (TensorBox box : boxes) {
                 long at = 0;
@@ -48,11 +46,11 @@ public record TensorBox(List<Long> offsets, Tensor local) {
     }
 
     /** The indices of the whole dimension that this rank holds, in the order of the part. */
-    private static List<Run> runs(ShardedTensor tensor, int dim, List<MeshAxis> axes) {
+    private static List<Run> runs(ShardedTensor tensor, int dim) {
         List<Run> runs = List.of(new Run(0, tensor.globalShape().get(dim)));
-        for (MeshAxis axis : axes) {
-            if (tensor.placement(axis.name()) instanceof Shard shard && shard.dim() == dim) {
-                runs = part(runs, shard, axis);
+        for (AxisPlacement each : tensor.placements()) {
+            if (each.placement() instanceof Shard shard && shard.dim() == dim) {
+                runs = part(runs, shard, each.axis());
             }
         }
         return runs;

@@ -1,4 +1,7 @@
 package io.jrun.train.mesh;
 
-/** The distribution of a tensor over the ranks of one mesh axis: torch's {@code DTensor} placements. */
-public sealed interface TensorPlacement permits Shard, Replicate, Partial {}
+/**
+ * The distribution of a tensor over the ranks of one mesh axis: torch's {@code DTensor} placements, and one for
+ * pipelines.
+ */
+public sealed interface TensorPlacement permits Shard, Replicate, Partial, OnRanks {}

@@ -1,6 +1,8 @@
 package io.jrun.train.optim;
 
 import io.jrun.train.Libtorch;
+import io.jrun.train.mesh.Parameters;
+import io.jrun.train.mesh.ShardedTensor;
 import io.jrun.train.tensor.TensorMemory;
 import java.util.Collections;
 import java.util.LinkedHashMap;
@@ -25,19 +27,19 @@ public final class ExponentialAverage implements AutoCloseable {
     /**
      * An average without updates.
      *
-     * @param parameters the parameters by name
+     * @param parameters the parameters by name; the object averages the elements of this rank
      * @param decay 0 to 1, such as 0.999
      */
-    public ExponentialAverage(Map<String, Tensor> parameters, double decay) {
+    public ExponentialAverage(Map<String, ShardedTensor> parameters, double decay) {
         if (!(decay >= 0 && decay <= 1)) {
             throw new IllegalArgumentException("decay must be between 0 and 1, not " + decay);
         }
         Libtorch.load();
-        this.parameters = new LinkedHashMap<>(parameters);
+        this.parameters = Parameters.here(parameters);
         this.decay = decay;
         try (NoGradGuard _ = new NoGradGuard();
                 PointerScope _ = new PointerScope()) {
-            parameters.forEach((name, tensor) ->
+            this.parameters.forEach((name, tensor) ->
                     averages.put(name, TensorMemory.own(tensor.detach().clone())));
         }
     }

@@ -2,6 +2,8 @@ package io.jrun.train.optim;
 
 import io.jrun.comm.Device;
 import io.jrun.train.Libtorch;
+import io.jrun.train.mesh.Parameters;
+import io.jrun.train.mesh.ShardedTensor;
 import io.jrun.train.tensor.AtenOperator;
 import io.jrun.train.tensor.DeviceWaits;
 import io.jrun.train.tensor.TensorMemory;
@@ -48,14 +50,15 @@ public final class FlatOptimizer implements AutoCloseable {
     /**
      * An optimizer before its first step.
      *
-     * @param parameters parameters by name; the optimizer ignores parameters that require no gradient
+     * @param parameters parameters by name; the optimizer updates the elements of this rank, and ignores parameters
+     *     that require no gradient
      * @param groups each parameter belongs to the first group that accepts the parameter
      * @param schedule the learning rate of each step, and the momentum if the schedule has one
      * @throws IllegalArgumentException if a parameter is in no group or has no floating point type, if the parameters
      *     are on several devices, or if the schedule has a momentum and the rule has none
      */
     public FlatOptimizer(
-            Map<String, Tensor> parameters,
+            Map<String, ShardedTensor> parameters,
             UpdateRule rule,
             List<ParameterGroup> groups,
             LearningRateSchedule schedule) {
@@ -70,14 +73,14 @@ public final class FlatOptimizer implements AutoCloseable {
      *     gradient begins on a cache line and is padded to a whole cache line; the memory must outlive this object
      */
     public FlatOptimizer(
-            Map<String, Tensor> parameters,
+            Map<String, ShardedTensor> parameters,
             UpdateRule rule,
             List<ParameterGroup> groups,
             LearningRateSchedule schedule,
             List<MemorySegment> paddedGradients) {
         Libtorch.load();
         this.paddedGradients = List.copyOf(paddedGradients);
-        this.parameters = new LinkedHashMap<>(parameters);
+        this.parameters = Parameters.here(parameters);
         this.parameters.values().removeIf(tensor -> !tensor.requires_grad());
         this.rule = rule;
         this.groups = List.copyOf(groups);

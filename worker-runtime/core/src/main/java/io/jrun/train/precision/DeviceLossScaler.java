@@ -5,6 +5,8 @@ import io.jrun.comm.ProcessGroup;
 import io.jrun.comm.ReduceOp;
 import io.jrun.train.Libtorch;
 import io.jrun.train.mesh.GradientGroup;
+import io.jrun.train.mesh.Parameters;
+import io.jrun.train.mesh.ShardedTensor;
 import io.jrun.train.tensor.AtenOperator;
 import io.jrun.train.tensor.DeviceWaits;
 import io.jrun.train.tensor.TensorCollectives;
@@ -63,14 +65,11 @@ public final class DeviceLossScaler implements AutoCloseable {
     }
 
     /** {@link #unscale(Collection)} for the gradients of parameters, after a check that the group covers them. */
-    public Tensor unscaleParameters(Collection<Tensor> parameters) {
+    public Tensor unscaleParameters(Collection<ShardedTensor> parameters) {
         if (group != null) {
             new GradientGroup("DeviceLossScaler", group).requireCovers(parameters);
         }
-        return unscale(parameters.stream()
-                .map(Tensor::mutable_grad)
-                .filter(Tensor::defined)
-                .toList());
+        return unscale(Parameters.gradients(parameters));
     }
 
     /**

@@ -4,6 +4,8 @@ import io.jrun.comm.DataType;
 import io.jrun.comm.ProcessGroup;
 import io.jrun.comm.ReduceOp;
 import io.jrun.train.mesh.GradientGroup;
+import io.jrun.train.mesh.Parameters;
+import io.jrun.train.mesh.ShardedTensor;
 import io.jrun.train.tensor.DeviceWaits;
 import java.lang.foreign.MemorySegment;
 import java.util.Collection;
@@ -62,14 +64,11 @@ public final class LossScaler {
     }
 
     /** {@link #unscaleGradients} for the gradients of parameters. */
-    public boolean unscale(Collection<Tensor> parameters) {
+    public boolean unscale(Collection<ShardedTensor> parameters) {
         if (group != null) {
             new GradientGroup("LossScaler", group).requireCovers(parameters);
         }
-        return unscaleGradients(parameters.stream()
-                .map(Tensor::mutable_grad)
-                .filter(Tensor::defined)
-                .toList());
+        return unscaleGradients(Parameters.gradients(parameters));
     }
 
     /**
@@ -109,7 +108,7 @@ public final class LossScaler {
      *
      * @return whether the optimizer has stepped
      */
-    public boolean step(Collection<Tensor> parameters, Runnable optimizer) {
+    public boolean step(Collection<ShardedTensor> parameters, Runnable optimizer) {
         boolean steps = unscale(parameters);
         if (steps) {
             optimizer.run();

@@ -6,6 +6,7 @@ import io.jrun.comm.ReduceOp;
 import io.jrun.train.autograd.AutogradBridge;
 import io.jrun.train.autograd.LeafHooks;
 import io.jrun.train.mesh.GradientGroup;
+import io.jrun.train.mesh.ShardedTensor;
 import io.jrun.train.tensor.DeviceWaits;
 import java.lang.foreign.MemorySegment;
 import java.util.LinkedHashMap;
@@ -57,25 +58,28 @@ public final class NonFiniteGuard implements AutoCloseable {
      *
      * @param trained parameters by name; the guard ignores parameters that require no gradient
      */
-    public NonFiniteGuard(NonFinitePolicy policy, Map<String, Tensor> trained, ProcessGroup group) {
-        Map<String, Tensor> checked = new LinkedHashMap<>(trained);
-        checked.values().removeIf(tensor -> !tensor.requires_grad());
+    public NonFiniteGuard(NonFinitePolicy policy, Map<String, ShardedTensor> trained, ProcessGroup group) {
+        Map<String, ShardedTensor> checked = new LinkedHashMap<>(trained);
+        checked.values().removeIf(parameter -> !parameter.local().requires_grad());
         new GradientGroup("NonFiniteGuard", group).requireCovers(checked.values());
         this.policy = policy;
         this.group = group;
         names = List.copyOf(checked.keySet());
-        gradients = checked.values().stream()
+        List<Tensor> tensors =
+                checked.values().stream().map(ShardedTensor::local).toList();
+        gradients = tensors.stream()
                 .<Supplier<Tensor>>map(tensor -> tensor::mutable_grad)
                 .toList();
-        hooks = AutogradBridge.instance().watch(List.copyOf(checked.values()), this::checkGradient);
+        hooks = AutogradBridge.instance().watch(tensors, this::checkGradient);
     }
 
-    private NonFiniteGuard(NonFinitePolicy policy, ProcessGroup group, Map<String, Supplier<Tensor>> gradients) {
+    private NonFiniteGuard(NonFinitePolicy policy, ProcessGroup group, Map<String, ShardedTensor> parameters) {
         this.policy = policy;
         this.group = group;
-        Map<String, Supplier<Tensor>> ordered = new LinkedHashMap<>(gradients);
-        names = List.copyOf(ordered.keySet());
-        this.gradients = List.copyOf(ordered.values());
+        names = List.copyOf(parameters.keySet());
+        gradients = parameters.values().stream()
+                .<Supplier<Tensor>>map(parameter -> parameter::gradient)
+                .toList();
         hooks = null;
     }
 
@@ -84,11 +88,11 @@ public final class NonFiniteGuard implements AutoCloseable {
      * gradients outside of libtorch's backward pass, as those of a pipeline. A loss is named before a gradient: the
      * gradients of all stages follow from it.
      *
-     * @param gradients by the names of the parameters, with the same names on all ranks; an undefined gradient passes
+     * @param parameters by name, the same names on all ranks
      */
     public static NonFiniteGuard afterPasses(
-            NonFinitePolicy policy, Map<String, Supplier<Tensor>> gradients, ProcessGroup group) {
-        return new NonFiniteGuard(policy, group, gradients);
+            NonFinitePolicy policy, Map<String, ShardedTensor> parameters, ProcessGroup group) {
+        return new NonFiniteGuard(policy, group, parameters);
     }
 
     /** Stores whether this rank's loss is finite. Waits for the loss. */

@@ -9,6 +9,7 @@ import io.jrun.train.tensor.TensorMemory;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.util.LinkedHashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import org.bytedeco.pytorch.Scalar;
@@ -50,7 +51,7 @@ class ReplicaCheckTest {
     void oneChangedBitIsFoundAndItsRankNamed() {
         LocalWorld.run(3, world -> {
             Map<String, Tensor> parameters = parameters();
-            ReplicaCheck check = ReplicaCheck.of(DeviceMesh.of(world, "dp", 3), parameters);
+            ReplicaCheck check = ReplicaCheck.of(DeviceMesh.of(world, "dp", 3), Parameters.of(parameters));
             check.check(6);
             if (world.rank() == 2) {
                 flipLastBit(named(parameters, "second"));
@@ -67,7 +68,7 @@ class ReplicaCheckTest {
                 parameters.values().forEach(ReplicaCheckTest::flipLastBit);
             }
             assertDiffer(
-                    ReplicaCheck.of(world.group(), parameters),
+                    ReplicaCheck.of(world.group(), Parameters.of(parameters)),
                     "'first' differs between the ranks [0, 1], and 1 more parameters differ. ");
         });
     }
@@ -76,9 +77,10 @@ class ReplicaCheckTest {
     private static ReplicaCheck divided(World world, Map<String, Tensor> parameters) {
         DeviceMesh mesh = DeviceMesh.of(world, "dp", 2, "tp", 2);
         named(parameters, "first").fill_(new Scalar((double) mesh.coordinate("tp")));
-        ParameterAxes.setDivided(
-                named(parameters, "first"), new MeshAxis("tp", mesh.group("tp")), named(parameters, "first"));
-        return ReplicaCheck.of(mesh, parameters);
+        Tensor first = named(parameters, "first");
+        AxisPlacement half = new AxisPlacement(mesh.axis("tp"), new Shard(0));
+        ParameterNotes.setPlaced(new ShardedTensor("first", List.of(6L, 5L), List.of(half), first), first);
+        return ReplicaCheck.of(mesh, Parameters.of(parameters));
     }
 
     @Test

@@ -6,10 +6,10 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import io.jrun.comm.ReduceOp;
 import io.jrun.comm.local.LocalWorld;
 import io.jrun.train.Libtorch;
+import io.jrun.train.optim.Gradients;
 import io.jrun.train.tensor.TensorMemory;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Map;
 import java.util.concurrent.atomic.AtomicReferenceArray;
 import org.assertj.core.data.Offset;
 import org.bytedeco.pytorch.Scalar;
@@ -63,15 +63,14 @@ class ShardedTensorTest {
                     assertThat(part.local().numel()).isZero();
                 }
                 ShardRange range = ShardRange.of(whole().size(dim), ranks, world.rank());
-                assertThat(part.boxes(axis).getFirst().offsets().get(dim))
+                assertThat(part.boxes().getFirst().offsets().get(dim))
                         .isEqualTo(range.length() == 0 ? 0 : range.offset());
-                assertThat(part.whole(axis).equal(whole())).isTrue();
+                assertThat(part.whole().equal(whole())).isTrue();
             }
             ShardedTensor replica = ShardedTensor.distribute("w", whole(), new Replicate(), axis);
-            assertThat(replica.whole(axis).equal(whole())).isTrue();
+            assertThat(replica.whole().equal(whole())).isTrue();
             ShardedTensor partial = ShardedTensor.distribute("w", whole(), new Partial(ReduceOp.SUM), axis);
-            assertThat(partial.whole(axis).equal(whole().mul(new Scalar(ranks))))
-                    .isTrue();
+            assertThat(partial.whole().equal(whole().mul(new Scalar(ranks)))).isTrue();
         });
     }
 
@@ -83,8 +82,8 @@ class ShardedTensorTest {
             LocalWorld.run(ranks, world -> {
                 MeshAxis axis = new MeshAxis("dp", world.group());
                 ShardedTensor tensor = ShardedTensor.distribute("layer.weight", whole(), new Shard(1), axis);
-                ShardedInitialization.normal(tensor, axis, 7, 1, 0.5);
-                results.set(world.rank(), TensorMemory.own(tensor.whole(axis)));
+                ShardedInitialization.normal(tensor, 7, 1, 0.5);
+                results.set(world.rank(), TensorMemory.own(tensor.whole()));
             });
             wholes.add(results.get(0));
         }
@@ -94,7 +93,7 @@ class ShardedTensorTest {
         LocalWorld.run(1, world -> {
             MeshAxis axis = new MeshAxis("dp", world.group());
             ShardedTensor other = ShardedTensor.distribute("other.weight", whole(), new Shard(1), axis);
-            ShardedInitialization.normal(other, axis, 7, 1, 0.5);
+            ShardedInitialization.normal(other, 7, 1, 0.5);
             assertThat(other.local().equal(wholes.getFirst())).isFalse();
         });
     }
@@ -106,13 +105,13 @@ class ShardedTensorTest {
         LocalWorld.run(2, world -> {
             MeshAxis axis = new MeshAxis("dp", world.group());
             Tensor expected = whole();
-            ShardedInitialization.normal("layer.weight", expected, 7, 1, 0.5);
+            ShardedInitialization.normal(ShardedTensor.of("layer.weight", expected), 7, 1, 0.5);
             Tensor whole = whole().to(type);
-            ShardedInitialization.normal("layer.weight", whole, 7, 1, 0.5);
+            ShardedInitialization.normal(ShardedTensor.of("layer.weight", whole), 7, 1, 0.5);
             assertThat(whole.equal(expected.to(type))).isTrue();
             ShardedTensor part = ShardedTensor.distribute("layer.weight", whole().to(type), new Shard(1), axis);
-            ShardedInitialization.normal(part, axis, 7, 1, 0.5);
-            assertThat(part.whole(axis).equal(whole)).isTrue();
+            ShardedInitialization.normal(part, 7, 1, 0.5);
+            assertThat(part.whole().equal(whole)).isTrue();
         });
     }
 
@@ -122,19 +121,25 @@ class ShardedTensorTest {
                 torch.linalg_vector_norm(whole().to(torch.ScalarType.Double)).item_double() * Math.sqrt(2);
         LocalWorld.run(3, world -> {
             MeshAxis axis = new MeshAxis("dp", world.group());
-            Tensor part =
-                    ShardedTensor.distribute("a", whole(), new Shard(0), axis).local();
-            double[] norms = {ShardedNorm.ofPart(part), ShardedNorm.ofPart(whole())};
-            double[] ofWhole = ShardedNorm.ofWhole(norms, List.of(List.of(world.group()), List.of()));
-            assertThat(ShardedNorm.ofAll(ofWhole)).isCloseTo(expected, Offset.offset(1e-9));
+            ShardedTensor divided =
+                    ShardedTensor.distribute("a", whole().to(torch.ScalarType.Double), new Shard(0), axis);
+            Tensor part = divided.local();
+            part.mutable_grad().put(part.clone());
+            Tensor replica = whole().to(torch.ScalarType.Double);
+            replica.mutable_grad().put(replica.clone());
+            List<ShardedTensor> parameters = List.of(divided, ShardedTensor.of("b", replica));
+            assertThat(Gradients.norm(parameters).value()).isCloseTo(expected, Offset.offset(1e-9));
         });
     }
 
     @Test
     void impossiblePlacementsAreRefused() {
         Tensor local = whole();
-        assertThatThrownBy(() -> new ShardedTensor("w", List.of(5L, 7L, 2L), Map.of("dp", new Shard(3)), local))
-                .hasMessageContaining("'w' of shape [5, 7, 2] cannot be sharded along dimension 3");
+        LocalWorld.run(1, world -> {
+            AxisPlacement third = new AxisPlacement(new MeshAxis("dp", world.group()), new Shard(3));
+            assertThatThrownBy(() -> new ShardedTensor("w", List.of(5L, 7L, 2L), List.of(third), local))
+                    .hasMessageContaining("'w' of shape [5, 7, 2] cannot be sharded along dimension 3");
+        });
         assertThatThrownBy(() -> ShardRange.of(5, 2, 2)).hasMessageContaining("no part 2 of 5 elements in 2 parts");
     }
 }

@@ -3,6 +3,7 @@ package io.jrun.train.optim;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.jrun.train.mesh.Parameters;
 import java.util.Map;
 import java.util.Objects;
 import org.bytedeco.pytorch.Scalar;
@@ -20,7 +21,7 @@ class ExponentialAverageTest {
     @Test
     void averagesEqualThoseOfTorch() {
         Tensor weight = torch.full(new long[] {3}, new Scalar(-1.0)).requires_grad_(true);
-        try (ExponentialAverage average = new ExponentialAverage(Map.of("w", weight), 0.9)) {
+        try (ExponentialAverage average = new ExponentialAverage(Parameters.of(Map.of("w", weight)), 0.9)) {
             for (int update = 0; update < GOLDEN.length; update++) {
                 weight.detach().fill_(new Scalar(1.0 + 2 * update));
                 average.update();
@@ -31,7 +32,7 @@ class ExponentialAverageTest {
             assertThat(value(average)).isEqualTo(7f);
             average.swap();
 
-            try (ExponentialAverage resumed = new ExponentialAverage(Map.of("w", weight), 0.9)) {
+            try (ExponentialAverage resumed = new ExponentialAverage(Parameters.of(Map.of("w", weight)), 0.9)) {
                 resumed.load(average.averages(), average.updates());
                 weight.detach().fill_(new Scalar(9.0));
                 resumed.update();

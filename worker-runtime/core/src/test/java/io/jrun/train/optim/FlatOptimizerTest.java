@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.Assertions.within;
 
 import io.jrun.train.Libtorch;
+import io.jrun.train.mesh.Parameters;
 import io.jrun.train.tensor.TensorMemory;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
@@ -114,7 +115,11 @@ class FlatOptimizerTest {
     private static FlatOptimizer optimizer(
             Map<String, Tensor> parameters, UpdateRule rule, List<MemorySegment> paddedGradients) {
         return new FlatOptimizer(
-                parameters, rule, ParameterGroup.all(0.1), LearningRateSchedule.constant(0.01), paddedGradients);
+                Parameters.of(parameters),
+                rule,
+                ParameterGroup.all(0.1),
+                LearningRateSchedule.constant(0.01),
+                paddedGradients);
     }
 
     private static FlatOptimizer adamW(Map<String, Tensor> parameters) {
@@ -153,8 +158,8 @@ class FlatOptimizerTest {
     private static float[] steps(int count, UpdateRule rule, double weightDecay, LearningRateSchedule schedule) {
         try (PointerScope _ = new PointerScope()) {
             Tensor parameter = leaf(Tensor.create(new float[] {0.5f, -1, 1.5f, -2, 2.5f}));
-            FlatOptimizer optimizer =
-                    new FlatOptimizer(Map.of("p", parameter), rule, ParameterGroup.all(weightDecay), schedule);
+            FlatOptimizer optimizer = new FlatOptimizer(
+                    Parameters.of(Map.of("p", parameter)), rule, ParameterGroup.all(weightDecay), schedule);
             for (int step = 0; step < count; step++) {
                 float[] gradient = new float[5];
                 for (int i = 0; i < 5; i++) {
@@ -242,7 +247,7 @@ class FlatOptimizerTest {
         try (PointerScope _ = new PointerScope()) {
             Map<String, Tensor> parameters = Map.of("matrix", leaf(torch.ones(2, 2)), "bias", leaf(torch.ones(2)));
             FlatOptimizer optimizer = new FlatOptimizer(
-                    parameters,
+                    Parameters.of(parameters),
                     FusedSgd.PLAIN,
                     List.of(
                             new ParameterGroup((_, tensor) -> tensor.dim() >= 2, 1, 0.5),
@@ -325,7 +330,10 @@ class FlatOptimizerTest {
         try (PointerScope _ = new PointerScope()) {
             Tensor parameter = leaf(torch.ones(3).to(torch.ScalarType.BFloat16));
             FlatOptimizer optimizer = new FlatOptimizer(
-                    Map.of("p", parameter), FusedSgd.PLAIN, ParameterGroup.all(0), LearningRateSchedule.constant(1e-4));
+                    Parameters.of(Map.of("p", parameter)),
+                    FusedSgd.PLAIN,
+                    ParameterGroup.all(0),
+                    LearningRateSchedule.constant(1e-4));
             for (int step = 0; step < 100; step++) {
                 parameter
                         .mutable_grad()

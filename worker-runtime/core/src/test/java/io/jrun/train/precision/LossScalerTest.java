@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.jrun.comm.local.LocalWorld;
 import io.jrun.train.Libtorch;
+import io.jrun.train.mesh.ShardedTensor;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicIntegerArray;
 import org.bytedeco.javacpp.PointerScope;
@@ -26,11 +27,14 @@ class LossScalerTest {
             Tensor parameter = torch.ones(3).set_requires_grad(true);
             scaler.scale(parameter.sum()).backward();
             assertThat(parameter.grad().max().item_float()).isEqualTo(65_536f);
-            assertThat(scaler.unscale(List.of(parameter))).isTrue();
+            assertThat(scaler.unscale(List.of(ShardedTensor.of("p", parameter))))
+                    .isTrue();
             assertThat(parameter.grad().equal(torch.ones(3))).isTrue();
-            assertThatThrownBy(() -> scaler.unscale(List.of(parameter))).hasMessageContaining("divided twice");
+            assertThatThrownBy(() -> scaler.unscale(List.of(ShardedTensor.of("p", parameter))))
+                    .hasMessageContaining("divided twice");
             scaler.update();
-            assertThat(scaler.unscale(List.of(parameter))).isTrue();
+            assertThat(scaler.unscale(List.of(ShardedTensor.of("p", parameter))))
+                    .isTrue();
         }
     }
 
@@ -42,7 +46,7 @@ class LossScalerTest {
             scaler.load(new ScalePolicy.State(32, 2));
             Tensor parameter = torch.ones(3).set_requires_grad(true);
             scaler.scale(parameter.sum()).backward();
-            boolean _ = scaler.step(List.of(parameter), () -> {});
+            boolean _ = scaler.step(List.of(ShardedTensor.of("p", parameter)), () -> {});
             assertThat(scaler.state()).isEqualTo(new ScalePolicy.State(64, 0));
         }
     }
@@ -61,7 +65,8 @@ class LossScalerTest {
                                     .sum())
                             .backward();
                     int bit = 1 << step;
-                    boolean _ = scaler.step(List.of(parameter), () -> stepped.addAndGet(world.rank(), bit));
+                    boolean _ = scaler.step(
+                            List.of(ShardedTensor.of("p", parameter)), () -> stepped.addAndGet(world.rank(), bit));
                 }
             }
             assertThat(scaler.scale()).isEqualTo(32_768f);

@@ -14,7 +14,7 @@ import io.jrun.train.elastic.ElasticSampler;
 import io.jrun.train.fsdp.FsdpOptions;
 import io.jrun.train.fsdp.FsdpStep;
 import io.jrun.train.fsdp.FullyShardedDataParallel;
-import io.jrun.train.mesh.MeshAxis;
+import io.jrun.train.mesh.Parameters;
 import io.jrun.train.optim.FlatOptimizer;
 import io.jrun.train.optim.FusedAdamW;
 import io.jrun.train.optim.LearningRateSchedule;
@@ -82,7 +82,7 @@ public final class TrainSharded {
                 ParameterGroup.all(0),
                 LearningRateSchedule.constant(LEARNING_RATE),
                 parallel.gradientMemory())) {
-            ShardedState parts = new ShardedState(parallel.shardedParameters("dp"), new MeshAxis("dp", round.group()));
+            ShardedState parts = new ShardedState(parallel.parameters());
             long step = recover(world, parts, parallel, optimizer);
             ElasticSampler sampler = new ElasticSampler(Spirals.SAMPLES, options.batch(), 1);
             sampler.goTo(step);
@@ -129,7 +129,7 @@ public final class TrainSharded {
     /** Fills this rank's parts from the memory of the ranks. Returns the number of steps that were made. */
     private long recover(World world, ShardedState parts, FullyShardedDataParallel parallel, FlatOptimizer optimizer) {
         Map<String, Tensor> states = new LinkedHashMap<>();
-        parallel.parameters().forEach((name, part) -> {
+        Parameters.here(parallel.parameters()).forEach((name, part) -> {
             states.put(name + ".exp_avg", TensorMemory.own(torch.zeros_like(part)));
             states.put(name + ".exp_avg_sq", TensorMemory.own(torch.zeros_like(part)));
             try (TensorOptions whole = new TensorOptions(torch.ScalarType.Long)) {

@@ -21,10 +21,10 @@ import io.jrun.train.data.DataLoaderOptions;
 import io.jrun.train.ddp.DistributedDataParallel;
 import io.jrun.train.ddp.Step;
 import io.jrun.train.device.DeviceCopies;
+import io.jrun.train.mesh.Parameters;
 import io.jrun.train.mesh.ReplicaCheck;
 import io.jrun.train.mesh.ReplicaException;
 import io.jrun.train.tensor.DeviceTensors;
-import io.jrun.train.tensor.ModuleTensors;
 import io.jrun.train.token.TokenBatch;
 import io.jrun.train.token.Tokenizer;
 import io.jrun.train.weights.WeightLoader;
@@ -249,7 +249,7 @@ public final class Finetune {
         try (var ddp = new DistributedDataParallel<>(model, world.group())) {
             AdamW optimizer = new AdamW(
                     lora.map(Lora::trained).orElseGet(model::parameters), new AdamWOptions(options.learningRate()));
-            ReplicaCheck replicas = ReplicaCheck.of(world.group(), ModuleTensors.parameters(model));
+            ReplicaCheck replicas = ReplicaCheck.of(world.group(), Parameters.of(model));
             for (int step = 1; step <= options.steps(); step++) {
                 List<long[]> windows = loader.next();
                 try (Step scope = ddp.step()) {

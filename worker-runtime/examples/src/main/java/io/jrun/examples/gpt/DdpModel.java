@@ -15,13 +15,10 @@ import io.jrun.train.ddp.StepTimes;
 import io.jrun.train.ddp.hook.OptimizerHook;
 import io.jrun.train.ddp.hook.PowerSgdHook;
 import io.jrun.train.mesh.DeviceMesh;
+import io.jrun.train.mesh.Parameters;
 import io.jrun.train.metrics.StepMetrics;
 import io.jrun.train.module.ModuleWrapper;
-import io.jrun.train.optim.GradientClipping;
-import io.jrun.train.tensor.DeferredNumber;
-import io.jrun.train.tensor.ModuleTensors;
 import java.time.Duration;
-import java.util.Collection;
 import java.util.HashMap;
 import java.util.Locale;
 import java.util.Map;
@@ -55,10 +52,10 @@ final class DdpModel implements TrainedModel {
         if (options.parallel().zeroStage() == 1) {
             optimizer = ZeroStates.stageOne(recipe.update(), model, group);
         } else {
-            optimizer = GptOptimizer.of(recipe.update(), ModuleTensors.parameters(module), model.gradientMemory());
+            optimizer = GptOptimizer.of(recipe.update(), Parameters.of(module), model.gradientMemory());
             model.registerHook(checks.before(withUpdate(hook, recipe.update())));
         }
-        state = new ShardedState(WholeParameters.of(module), ParallelOptions.shardAxis(mesh));
+        state = new ShardedState(Parameters.withBuffers(module));
     }
 
     private CommunicationHook withUpdate(CommunicationHook hook, UpdateOptions update) {
@@ -129,28 +126,16 @@ final class DdpModel implements TrainedModel {
     }
 
     @Override
-    public Collection<Tensor> gradients() {
-        return optimizer instanceof ZeroStates zero ? zero.gradients() : TrainedModel.super.gradients();
-    }
-
-    @Override
-    public DeferredNumber clip(double maximum) {
-        return optimizer instanceof ZeroStates zero
-                ? DeferredNumber.of(zero.clip(maximum))
-                : GradientClipping.clip(ModuleTensors.parameters(model.module()).values(), maximum);
-    }
-
-    @Override
     public void stepDone() {
         if (localSgd != null) {
-            localSgd.stepDone(ModuleTensors.parameters(module()).values());
+            localSgd.stepDone(parameters());
         }
     }
 
     @Override
     public void trainingDone() {
         if (localSgd != null) {
-            localSgd.average(ModuleTensors.parameters(module()).values());
+            localSgd.average(parameters());
         }
     }
 

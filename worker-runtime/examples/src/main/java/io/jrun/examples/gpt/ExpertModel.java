@@ -15,16 +15,13 @@ import io.jrun.train.expert.MixtureOfExperts;
 import io.jrun.train.expert.RoutingReport;
 import io.jrun.train.mesh.DeviceMesh;
 import io.jrun.train.mesh.MeshAxis;
-import io.jrun.train.mesh.Shard;
+import io.jrun.train.mesh.Parameters;
 import io.jrun.train.mesh.ShardedTensor;
 import io.jrun.train.metrics.StepMetrics;
-import io.jrun.train.tensor.DeferredNumber;
-import io.jrun.train.tensor.ModuleTensors;
 import java.time.Duration;
 import java.util.Collection;
 import java.util.Locale;
 import java.util.Optional;
-import java.util.Set;
 import java.util.function.Consumer;
 import java.util.stream.Stream;
 
@@ -45,16 +42,15 @@ final class ExpertModel implements TrainedModel {
                     "--ep=" + ranks + " does not divide the " + data.size() + " ranks of --dp");
         }
         mesh = DeviceMesh.of(whole.world(), "dp", data.size() / ranks, "ep", ranks);
-        axis = new MeshAxis("ep", mesh.group("ep"));
+        axis = mesh.axis("ep");
         ExpertParallel experts = new ExpertParallel(axis);
         LanguageModel module = TrainedModel.build(options, experts);
         built.accept(module);
         layers(module)
                 .forEach(layer -> layer.setLossScale(1.0 / options.recipe().accumulate()));
         model = new ExpertDataParallel<>(module, experts, data, mesh.group("dp"));
-        optimizer =
-                GptOptimizer.of(options.recipe().update(), ModuleTensors.parameters(module), model.gradientMemory());
-        state = new ShardedState(model.parameters(), axis);
+        optimizer = GptOptimizer.of(options.recipe().update(), Parameters.of(module), model.gradientMemory());
+        state = new ShardedState(Parameters.withBuffers(module));
     }
 
     private static Collection<MixtureOfExperts> layers(LanguageModel module) {
@@ -83,23 +79,17 @@ final class ExpertModel implements TrainedModel {
 
     @Override
     public long parameterCount() {
-        return parameters().mapToLong(WholeParameters::elements).sum();
+        return parameters().values().stream().mapToLong(ShardedTensor::elements).sum();
     }
 
     @Override
     public long activeParameterCount() {
         ExpertOptions options = layers(module()).iterator().next().options();
-        return parameters()
-                .mapToLong(parameter -> parameter.placement(axis.name()) instanceof Shard
-                        ? WholeParameters.elements(parameter) * options.topK() / options.experts()
-                        : WholeParameters.elements(parameter))
+        return parameters().values().stream()
+                .mapToLong(parameter -> parameter.placements().isEmpty()
+                        ? parameter.elements()
+                        : parameter.elements() * options.topK() / options.experts())
                 .sum();
-    }
-
-    /** The parameters without the buffers. */
-    private Stream<ShardedTensor> parameters() {
-        Set<String> names = ModuleTensors.parameters(module()).keySet();
-        return model.parameters().values().stream().filter(tensor -> names.contains(tensor.name()));
     }
 
     @Override
@@ -112,11 +102,6 @@ final class ExpertModel implements TrainedModel {
     public Pause noSync() {
         ExpertNoSync scope = model.noSync();
         return scope::close;
-    }
-
-    @Override
-    public DeferredNumber clip(double maximum) {
-        return DeferredNumber.of(model.clipByGlobalNorm(maximum));
     }
 
     @Override

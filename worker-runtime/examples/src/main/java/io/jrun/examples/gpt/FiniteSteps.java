@@ -6,6 +6,8 @@ import io.jrun.train.checkpoint.sharded.SavedCheckpoint;
 import io.jrun.train.checkpoint.sharded.StateDict;
 import io.jrun.train.ddp.CommunicationHook;
 import io.jrun.train.ddp.hook.BucketCheck;
+import io.jrun.train.mesh.Parameters;
+import io.jrun.train.mesh.ShardedTensor;
 import io.jrun.train.precision.DeviceLossScaler;
 import io.jrun.train.precision.LossScaler;
 import io.jrun.train.precision.NonFiniteGuard;
@@ -13,7 +15,6 @@ import io.jrun.train.precision.ScalePolicy;
 import io.jrun.train.tensor.DeviceWaits;
 import io.jrun.train.tensor.ModuleTensors;
 import io.jrun.train.tensor.TensorMemory;
-import java.util.Collection;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -58,18 +59,17 @@ final class FiniteSteps implements AutoCloseable {
             deviceScaler = scaler == null ? null : new DeviceLossScaler(ScalePolicy.DEFAULT, group, ofModule);
             return;
         }
-        recipe.onNonFinite()
-                .ifPresent(policy -> guard = new NonFiniteGuard(policy, ModuleTensors.parameters(module), group));
+        recipe.onNonFinite().ifPresent(policy -> guard = new NonFiniteGuard(policy, Parameters.of(module), group));
     }
 
     /**
      * Checks the gradients that this rank has at the end of a step. The passes of a pipeline make gradients without
      * hooks.
      *
-     * @param gradients by the names of the parameters, with the same names on all ranks
+     * @param parameters by name, with the same names on all ranks
      */
-    void watchAfterPasses(Map<String, Supplier<Tensor>> gradients) {
-        recipe.onNonFinite().ifPresent(policy -> guard = NonFiniteGuard.afterPasses(policy, gradients, group));
+    void watchAfterPasses(Map<String, ShardedTensor> parameters) {
+        recipe.onNonFinite().ifPresent(policy -> guard = NonFiniteGuard.afterPasses(policy, parameters, group));
     }
 
     /** The hook that checks the gradients of a model on a device before {@code inner} exchanges them. */
@@ -102,11 +102,11 @@ final class FiniteSteps implements AutoCloseable {
      * Whether the gradients of all ranks allow an update. The gradients then have no scale. Collective. True for a model
      * on a device: {@link #skip} then decides.
      *
-     * @param gradients those that the optimizer of this rank uses
+     * @param parameters those of the model
      */
-    boolean mayUpdate(long step, Supplier<Collection<Tensor>> gradients) {
+    boolean mayUpdate(long step, Supplier<Map<String, ShardedTensor>> parameters) {
         if (device != null) {
-            decideOnDevice(step, gradients);
+            decideOnDevice(step, parameters);
             return true;
         }
         if (guard != null && !guard.mayStep(step)) {
@@ -117,7 +117,8 @@ final class FiniteSteps implements AutoCloseable {
             return true;
         }
         float scale = scaler.scale();
-        boolean isFinite = scaler.unscaleGradients(gradients.get());
+        boolean isFinite =
+                scaler.unscaleGradients(Parameters.gradients(parameters.get().values()));
         scaler.update();
         if (!isFinite) {
             skip("step " + step + ": a gradient is not finite with the loss scale " + scale);
@@ -125,9 +126,9 @@ final class FiniteSteps implements AutoCloseable {
         return isFinite;
     }
 
-    private void decideOnDevice(long step, Supplier<Collection<Tensor>> gradients) {
+    private void decideOnDevice(long step, Supplier<Map<String, ShardedTensor>> parameters) {
         if (deviceScaler != null) {
-            skip = deviceScaler.unscale(gradients.get());
+            skip = deviceScaler.unscale(Parameters.gradients(parameters.get().values()));
             deviceScaler.update();
         } else if (deviceCheck != null) {
             skip = deviceCheck.endStep(step);

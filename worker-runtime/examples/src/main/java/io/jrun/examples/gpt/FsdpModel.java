@@ -9,15 +9,14 @@ import io.jrun.train.fsdp.FsdpOptions;
 import io.jrun.train.fsdp.FsdpStep;
 import io.jrun.train.fsdp.FullyShardedDataParallel;
 import io.jrun.train.mesh.DeviceMesh;
+import io.jrun.train.mesh.ShardedTensor;
 import io.jrun.train.metrics.StepMetrics;
-import io.jrun.train.tensor.DeferredNumber;
 import java.time.Duration;
-import java.util.Collection;
 import java.util.Locale;
+import java.util.Map;
 import java.util.Optional;
 import java.util.function.Consumer;
 import java.util.stream.Stream;
-import org.bytedeco.pytorch.Tensor;
 
 /** Each rank has a part of the parameters, the gradients and the optimizer's states. Each layer is a unit. */
 final class FsdpModel implements TrainedModel {
@@ -54,8 +53,7 @@ final class FsdpModel implements TrainedModel {
         optimizer = files == null
                 ? GptOptimizer.of(options.recipe().update(), parallel.parameters(), parallel.gradientMemory())
                 : files;
-        state = new ShardedState(
-                parallel.shardedParameters(ParallelOptions.SHARD_AXIS), ParallelOptions.shardAxis(mesh));
+        state = new ShardedState(parallel.parameters());
     }
 
     @Override
@@ -114,13 +112,8 @@ final class FsdpModel implements TrainedModel {
     }
 
     @Override
-    public Collection<Tensor> gradients() {
-        return TrainedModel.gradientsOf(parallel.parameters());
-    }
-
-    @Override
-    public DeferredNumber clip(double maximum) {
-        return DeferredNumber.of(parallel.clipByGlobalNorm(maximum));
+    public Map<String, ShardedTensor> parameters() {
+        return parallel.parameters();
     }
 
     /** The waits are spread over the passes. The report shows the waits as one span at the end of the step. */

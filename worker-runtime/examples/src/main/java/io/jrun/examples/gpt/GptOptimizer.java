@@ -4,6 +4,8 @@ import io.jrun.train.checkpoint.OptimizerState;
 import io.jrun.train.checkpoint.sharded.SavedCheckpoint;
 import io.jrun.train.checkpoint.sharded.ShardedState;
 import io.jrun.train.checkpoint.sharded.StateDict;
+import io.jrun.train.mesh.Parameters;
+import io.jrun.train.mesh.ShardedTensor;
 import io.jrun.train.optim.FlatOptimizer;
 import io.jrun.train.optim.LearningRateSchedule;
 import io.jrun.train.tensor.DeviceWaits;
@@ -90,15 +92,19 @@ sealed interface GptOptimizer extends AutoCloseable
     /**
      * The optimizer that the options ask for.
      *
-     * @param parameters this rank's parameters, or its parts of the parameters
+     * @param parameters those of the model
      * @param gradients memory of the gradients, each padded to whole cache lines
      */
-    static GptOptimizer of(UpdateOptions update, Map<String, Tensor> parameters, List<MemorySegment> gradients) {
+    static GptOptimizer of(UpdateOptions update, Map<String, ShardedTensor> parameters, List<MemorySegment> gradients) {
         return switch (update.optimizer()) {
-            case SGD -> new OfLibtorch(parameters, sgd(update, parameters), false);
-            case ADAMW -> new OfLibtorch(parameters, adamW(update, parameters), true);
+            case SGD -> ofLibtorch(update, Parameters.here(parameters), false);
+            case ADAMW -> ofLibtorch(update, Parameters.here(parameters), true);
             case FUSED, FUSED_SGD -> new Flat(update, parameters, gradients);
         };
+    }
+
+    private static GptOptimizer ofLibtorch(UpdateOptions update, Map<String, Tensor> here, boolean isAdamW) {
+        return new OfLibtorch(here, isAdamW ? adamW(update, here) : sgd(update, here), isAdamW);
     }
 
     private static SGD sgd(UpdateOptions update, Map<String, Tensor> parameters) {
@@ -176,7 +182,7 @@ sealed interface GptOptimizer extends AutoCloseable
         private final FlatOptimizer optimizer;
         private final boolean isInHook;
 
-        private Flat(UpdateOptions update, Map<String, Tensor> parameters, List<MemorySegment> gradients) {
+        private Flat(UpdateOptions update, Map<String, ShardedTensor> parameters, List<MemorySegment> gradients) {
             optimizer = new FlatOptimizer(parameters, update.rule(), update.groups(), schedule, gradients);
             isInHook = update.isInHook();
         }

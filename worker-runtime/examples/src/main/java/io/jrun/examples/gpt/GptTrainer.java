@@ -9,14 +9,12 @@ import io.jrun.train.checkpoint.sharded.StateDict;
 import io.jrun.train.device.DeviceCopies;
 import io.jrun.train.mesh.DeviceMesh;
 import io.jrun.train.mesh.ReplicaCheck;
-import io.jrun.train.mesh.ShardedTensor;
 import io.jrun.train.metrics.StepMetrics;
 import io.jrun.train.metrics.StepPhase;
+import io.jrun.train.optim.Gradients;
 import io.jrun.train.precision.Autocast;
 import io.jrun.train.tensor.DeferredNumber;
 import io.jrun.train.token.TokenBatch;
-import java.util.LinkedHashMap;
-import java.util.Map;
 import java.util.function.Supplier;
 import org.bytedeco.pytorch.Scalar;
 import org.bytedeco.pytorch.Tensor;
@@ -52,7 +50,7 @@ final class GptTrainer implements AutoCloseable {
         checks = new FiniteSteps(recipe, options.parallel().sharesLayers() ? world.group() : group);
         model = TrainedModel.of(options, mesh, checks);
         if (model instanceof MeshModel pipeline) {
-            checks.watchAfterPasses(pipeline.checkedGradients());
+            checks.watchAfterPasses(pipeline.parameters());
         }
         average = recipe.update().averageDecay() > 0
                 ? ParameterAverage.of(model, recipe.update().averageDecay())
@@ -60,9 +58,7 @@ final class GptTrainer implements AutoCloseable {
         report = new TrainingReport(options, model.activeParameterCount(), world);
         meanLoss = new MeanLoss(group);
         numbers = device.isCpu() ? null : new DeviceNumbers(group, device);
-        replicas = hasReplicas(options)
-                ? ReplicaCheck.of(mesh, locals(model.state().parameters()))
-                : null;
+        replicas = hasReplicas(options) ? ReplicaCheck.of(mesh, model.state().parameters()) : null;
     }
 
     /**
@@ -74,12 +70,6 @@ final class GptTrainer implements AutoCloseable {
                 && options.recipe().exchange().localSgdRanks() == 0
                 && options.recipe().exchange().unevenEnd().isEmpty()
                 && options.parallel().offload().isEmpty();
-    }
-
-    private static Map<String, Tensor> locals(Map<String, ShardedTensor> parameters) {
-        Map<String, Tensor> locals = new LinkedHashMap<>();
-        parameters.forEach((name, parameter) -> locals.put(name, parameter.local()));
-        return locals;
     }
 
     TrainedModel model() {
@@ -113,7 +103,7 @@ final class GptTrainer implements AutoCloseable {
                 passes(scope, timed);
             }
             model.recordCommunication(metrics);
-            if (checks.mayUpdate(number, model::gradients)) {
+            if (checks.mayUpdate(number, model::parameters)) {
                 try (var _ = metrics.phase(StepPhase.OPTIMIZER)) {
                     update(number);
                 }
@@ -204,9 +194,9 @@ final class GptTrainer implements AutoCloseable {
     private void update(long number) {
         double limit = recipe.update().clip();
         if (limit > 0) {
-            setNorm(model.clip(limit));
+            setNorm(Gradients.clip(model.parameters().values(), limit));
         } else if (options.reportsAfter(number)) {
-            setNorm(model.clip(Double.POSITIVE_INFINITY)); // Changes no gradient.
+            setNorm(Gradients.norm(model.parameters().values()));
         }
         Tensor skip = checks.skip();
         if (skip == null) {

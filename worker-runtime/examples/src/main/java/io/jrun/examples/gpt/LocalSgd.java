@@ -4,8 +4,8 @@ import io.jrun.comm.ProcessGroup;
 import io.jrun.examples.options.InvalidArgumentException;
 import io.jrun.train.ddp.hook.PeriodicModelAverager;
 import io.jrun.train.ddp.hook.PostLocalSgdHook;
-import java.util.Collection;
-import org.bytedeco.pytorch.Tensor;
+import io.jrun.train.mesh.ShardedTensor;
+import java.util.Map;
 
 /**
  * Post-local SGD: after the first passes neighbouring ranks exchange gradients, and all ranks average their parameters
@@ -39,12 +39,12 @@ final class LocalSgd {
     }
 
     /** Averages the parameters if a period has ended. Collective. */
-    void stepDone(Collection<Tensor> parameters) {
+    void stepDone(Map<String, ShardedTensor> parameters) {
         averager.stepDone(parameters);
     }
 
     /** Averages the parameters. Collective. */
-    void average(Collection<Tensor> parameters) {
+    void average(Map<String, ShardedTensor> parameters) {
         new PeriodicModelAverager(group, 1, 0).stepDone(parameters);
     }
 }

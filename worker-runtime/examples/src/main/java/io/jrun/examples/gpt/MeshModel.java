@@ -20,13 +20,11 @@ import io.jrun.train.pipeline.PipelineParallel;
 import io.jrun.train.pipeline.StageLayers;
 import io.jrun.train.pipeline.schedule.ScheduleException;
 import io.jrun.train.precision.Autocast;
-import io.jrun.train.tensor.DeferredNumber;
 import io.jrun.train.tensorparallel.TensorParallel;
 import io.jrun.train.token.TokenBatch;
 import java.lang.foreign.MemorySegment;
 import java.time.Duration;
 import java.util.ArrayList;
-import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -46,7 +44,6 @@ final class MeshModel implements TrainedModel {
     private final ProcessGroup stages;
     private final boolean isRankZero;
     private final int lossRank;
-    private final Map<String, ShardedTensor> allParameters;
     private final PipelineParallel pipeline;
     private final GptOptimizer optimizer;
     private final ShardedState state;
@@ -81,13 +78,15 @@ final class MeshModel implements TrainedModel {
             context = ContextParallel.apply(module, contextAxis, contextAxis.group(), parallel.contextExchange());
             ParallelChecks.checkLength(
                     options, context.split().localLength(options.model().context()));
-            allParameters = tensor == null ? WholeParameters.of(module) : tensor.shareRest(module);
-            parameterCount = WholeParameters.elements(module, allParameters);
-            states = MeshStates.of(parallel, mesh, sharded, new ShardedState(allParameters, tensorAxis));
+            if (tensor != null) {
+                tensor.shareRest(module);
+            }
+            states = MeshStates.of(parallel, mesh, sharded);
             pipeline = new PipelineParallel(module.pipelineLayers(), module::logitsLoss, stages, states.addTo(how));
-            Map<String, ShardedTensor> own = new LinkedHashMap<>(allParameters);
-            own.keySet().retainAll(pipeline.parameters().keySet());
-            state = new ShardedState(states.kept(own), List.of(tensorAxis, ParallelOptions.shardAxis(mesh)));
+            state = new ShardedState(pipeline.parameters());
+            parameterCount = pipeline.parameters().values().stream()
+                    .mapToLong(ShardedTensor::elements)
+                    .sum();
         } catch (IllegalArgumentException | PipelineException e) {
             throw new InvalidArgumentException(String.valueOf(e.getMessage()));
         }
@@ -112,7 +111,7 @@ final class MeshModel implements TrainedModel {
     }
 
     private static MeshAxis axis(DeviceMesh mesh, String name) {
-        return new MeshAxis(name, mesh.group(name));
+        return mesh.axis(name);
     }
 
     /** Runs the micro-batches of a step. Each gradient is then the mean over all of them and over the copies. */
@@ -141,19 +140,9 @@ final class MeshModel implements TrainedModel {
         return lossRank == stages.groupRank();
     }
 
-    /** The gradients of the parameters of all stages by name. Gradients of other ranks are undefined here. */
-    Map<String, Supplier<Tensor>> checkedGradients() {
-        Map<String, Supplier<Tensor>> all = new LinkedHashMap<>();
-        allParameters
-                .keySet()
-                .forEach(name -> all.put(
-                        name, pipeline.parameters().containsKey(name) ? () -> pipeline.gradient(name) : Tensor::new));
-        return all;
-    }
-
     @Override
-    public Map<String, Tensor> wholeParameters(boolean keeps) {
-        return WholeParameters.gather(state, allParameters, stages, keeps);
+    public Map<String, ShardedTensor> parameters() {
+        return pipeline.parameters();
     }
 
     /** Rank 0 generates with a copy of the whole model. */
@@ -213,11 +202,6 @@ final class MeshModel implements TrainedModel {
     @Override
     public Pause noSync() {
         return () -> {};
-    }
-
-    @Override
-    public DeferredNumber clip(double maximum) {
-        return DeferredNumber.of(pipeline.clipByGlobalNorm(maximum));
     }
 
     /** Adds also the computations of this rank's stages. */

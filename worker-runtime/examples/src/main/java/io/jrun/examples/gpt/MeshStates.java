@@ -1,19 +1,14 @@
 package io.jrun.examples.gpt;
 
 import io.jrun.comm.ProcessGroup;
-import io.jrun.train.checkpoint.sharded.ShardedState;
 import io.jrun.train.fsdp.FullyShardedDataParallel;
 import io.jrun.train.fsdp.ShardedStages;
 import io.jrun.train.mesh.DeviceMesh;
 import io.jrun.train.mesh.MeshAxis;
-import io.jrun.train.mesh.ShardedTensor;
 import io.jrun.train.pipeline.PipelineOptions;
 import io.jrun.train.pipeline.PipelineParallel;
 import io.jrun.train.zero.PartitionedStages;
-import java.util.LinkedHashMap;
 import java.util.List;
-import java.util.Map;
-import java.util.Objects;
 import org.bytedeco.javacpp.PointerScope;
 import org.jspecify.annotations.Nullable;
 
@@ -23,31 +18,21 @@ sealed interface MeshStates extends AutoCloseable {
      * The kind that the options ask for.
      *
      * @param sharded has wrapped the layers of this rank; null if the ranks do not share parameters
-     * @param parameters this rank's parts of the parameters along the tensor parallel axis
      */
-    static MeshStates of(
-            ParallelOptions options,
-            DeviceMesh mesh,
-            @Nullable FullyShardedDataParallel sharded,
-            ShardedState parameters) {
+    static MeshStates of(ParallelOptions options, DeviceMesh mesh, @Nullable FullyShardedDataParallel sharded) {
         MeshAxis axis = ParallelOptions.shardAxis(mesh);
         if (sharded != null) {
-            return new FullySharded(axis.name(), sharded);
+            return new FullySharded(sharded);
         }
         return switch (options.zeroStage()) {
-            case 1 -> new Partitioned(PartitionedStages.stageOne(axis.group(), parameters));
-            case 2 -> new Partitioned(PartitionedStages.stageTwo(axis.group(), parameters));
+            case 1 -> new Partitioned(PartitionedStages.stageOne(axis.group()));
+            case 2 -> new Partitioned(PartitionedStages.stageTwo(axis.group()));
             default -> new Copies(ParallelOptions.gradientGroup(mesh));
         };
     }
 
     /** Adds the exchange of gradients to the options of a pipeline. */
     PipelineOptions addTo(PipelineOptions pipeline);
-
-    /** The parts that this rank keeps of some parameters. */
-    default Map<String, ShardedTensor> kept(Map<String, ShardedTensor> parameters) {
-        return parameters;
-    }
 
     /** The optimizer of this rank's states, after the pipeline has taken over the layers. */
     GptOptimizer optimizer(UpdateOptions update, PipelineParallel pipeline);
@@ -92,23 +77,15 @@ sealed interface MeshStates extends AutoCloseable {
     }
 
     /** Stage 3 of ZeRO: each rank has rows of all parameters of its stages. */
-    record FullySharded(String axis, FullyShardedDataParallel parallel) implements MeshStates {
+    record FullySharded(FullyShardedDataParallel parallel) implements MeshStates {
         @Override
         public PipelineOptions addTo(PipelineOptions pipeline) {
             return pipeline.withReplicas(new ShardedStages(parallel));
         }
 
         @Override
-        public Map<String, ShardedTensor> kept(Map<String, ShardedTensor> parameters) {
-            Map<String, ShardedTensor> rows = parallel.shardedParameters(axis);
-            Map<String, ShardedTensor> kept = new LinkedHashMap<>(parameters);
-            kept.replaceAll((name, parameter) -> parameter.dividedAgain(Objects.requireNonNull(rows.get(name))));
-            return kept;
-        }
-
-        @Override
         public GptOptimizer optimizer(UpdateOptions update, PipelineParallel pipeline) {
-            return GptOptimizer.of(update, parallel.parameters(), parallel.gradientMemory());
+            return GptOptimizer.of(update, pipeline.parameters(), parallel.gradientMemory());
         }
 
         @Override

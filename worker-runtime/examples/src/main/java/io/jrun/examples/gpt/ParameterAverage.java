@@ -5,11 +5,9 @@ import io.jrun.train.checkpoint.sharded.ShardedState;
 import io.jrun.train.checkpoint.sharded.StateDict;
 import io.jrun.train.mesh.ShardedTensor;
 import io.jrun.train.optim.ExponentialAverage;
-import io.jrun.train.tensor.ModuleTensors;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.Objects;
-import org.bytedeco.pytorch.Tensor;
 
 /**
  * The averages of {@code --ema}, with their place in a checkpoint. A rank has the averages of its parts of the
@@ -22,19 +20,12 @@ record ParameterAverage(ExponentialAverage average, ShardedState parts) implemen
     private static final String UPDATES_KEY = "average_updates";
 
     static ParameterAverage of(TrainedModel model, double decay) {
-        Map<String, ShardedTensor> parameters =
-                new LinkedHashMap<>(model.state().parameters());
-        parameters.keySet().retainAll(ModuleTensors.parameters(model.module()).keySet());
-        Map<String, Tensor> locals = new LinkedHashMap<>();
-        parameters.forEach((name, part) -> locals.put(name, part.local()));
-        ExponentialAverage average = new ExponentialAverage(locals, decay);
-        parameters.replaceAll((name, part) -> new ShardedTensor(
-                name,
-                part.globalShape(),
-                part.placements(),
-                Objects.requireNonNull(average.averages().get(name))));
-        return new ParameterAverage(
-                average, new ShardedState(parameters, model.state().axes()));
+        Map<String, ShardedTensor> parameters = new LinkedHashMap<>(model.parameters());
+        parameters.values().removeIf(part -> !part.isHere());
+        ExponentialAverage average = new ExponentialAverage(parameters, decay);
+        parameters.replaceAll((name, part) ->
+                part.withLocal(Objects.requireNonNull(average.averages().get(name))));
+        return new ParameterAverage(average, new ShardedState(parameters));
     }
 
     /** Adds this rank's parts of the averages. */

@@ -5,13 +5,12 @@ import io.jrun.models.transformer.LanguageModel;
 import io.jrun.train.checkpoint.sharded.ShardedState;
 import io.jrun.train.ddp.JoinOptions;
 import io.jrun.train.mesh.DeviceMesh;
+import io.jrun.train.mesh.Parameters;
+import io.jrun.train.mesh.ShardedTensor;
 import io.jrun.train.metrics.StepMetrics;
 import io.jrun.train.module.ModuleWrapper;
-import io.jrun.train.tensor.DeferredNumber;
-import io.jrun.train.tensor.ModuleTensors;
 import io.jrun.train.token.TokenBatch;
 import java.time.Duration;
-import java.util.Collection;
 import java.util.Map;
 import java.util.Optional;
 import java.util.function.Consumer;
@@ -25,8 +24,13 @@ interface TrainedModel extends AutoCloseable {
     /** The optimizer of this rank's states. */
     GptOptimizer optimizer();
 
-    /** This rank's parts of the parameters. */
+    /** The parameters and buffers, for checkpoints. */
     ShardedState state();
+
+    /** The parameters, in the same order on all ranks. */
+    default Map<String, ShardedTensor> parameters() {
+        return Parameters.of(module());
+    }
 
     /**
      * The whole parameters by name, which the caller frees. Collective.
@@ -98,25 +102,6 @@ interface TrainedModel extends AutoCloseable {
 
     /** Opens a scope in which gradients add up on each rank. */
     Pause noSync();
-
-    /**
-     * Bounds the gradients by their norm over the whole model, and returns the norm before, which is valid until the end
-     * of the step.
-     */
-    DeferredNumber clip(double maximum);
-
-    /** The gradients that the optimizer of this rank uses, after a backward pass. */
-    default Collection<Tensor> gradients() {
-        return gradientsOf(ModuleTensors.parameters(module()));
-    }
-
-    /** The gradients of those parameters that have one. */
-    static Collection<Tensor> gradientsOf(Map<String, Tensor> parameters) {
-        return parameters.values().stream()
-                .map(Tensor::mutable_grad)
-                .filter(Tensor::defined)
-                .toList();
-    }
 
     /** Ends a step after the optimizer. Collective. */
     default void stepDone() {}

@@ -4,14 +4,12 @@ import io.jrun.models.transformer.LanguageModel;
 import io.jrun.train.checkpoint.sharded.ShardedState;
 import io.jrun.train.ddp.DdpOptions;
 import io.jrun.train.mesh.DeviceMesh;
+import io.jrun.train.mesh.Parameters;
 import io.jrun.train.metrics.StepMetrics;
 import io.jrun.train.module.ModuleWrapper;
-import io.jrun.train.tensor.DeferredNumber;
 import io.jrun.train.zero.ZeroDataParallel;
 import java.time.Duration;
-import java.util.Collection;
 import java.util.function.Consumer;
-import org.bytedeco.pytorch.Tensor;
 
 /** Stage 2 of ZeRO: each rank has all parameters, and a part of the gradients and of the optimizer's states. */
 final class ZeroModel implements TrainedModel {
@@ -26,7 +24,7 @@ final class ZeroModel implements TrainedModel {
         built.accept(module);
         model = new ZeroDataParallel<>(module, ParallelOptions.dataGroup(mesh), DdpOptions.DEFAULT);
         optimizer = ZeroStates.stageTwo(options.recipe().update(), model);
-        state = new ShardedState(WholeParameters.of(module), ParallelOptions.shardAxis(mesh));
+        state = new ShardedState(Parameters.withBuffers(module));
     }
 
     @Override
@@ -59,16 +57,6 @@ final class ZeroModel implements TrainedModel {
     @Override
     public Pause noSync() {
         return () -> {};
-    }
-
-    @Override
-    public Collection<Tensor> gradients() {
-        return optimizer.gradients();
-    }
-
-    @Override
-    public DeferredNumber clip(double maximum) {
-        return DeferredNumber.of(optimizer.clip(maximum));
     }
 
     /** The waits are spread over the backward pass; they count as one span at its end. */

@@ -46,16 +46,6 @@ record ZeroStates(ZeroOptimizer optimizer, ScheduleOfStep schedule, Runnable cle
                 stages::zeroGradients);
     }
 
-    /** Bounds the gradients of all ranks. */
-    double clip(double maximum) {
-        return optimizer.clipByGlobalNorm(maximum);
-    }
-
-    /** The gradients of this rank's parts. */
-    List<Tensor> gradients() {
-        return optimizer.gradients();
-    }
-
     @Override
     public void clear() {
         clearing.run();
@@ -79,7 +69,7 @@ record ZeroStates(ZeroOptimizer optimizer, ScheduleOfStep schedule, Runnable cle
         optimizer.putParts(into, prefix, tensors);
         Map<String, ShardedTensor> others = new LinkedHashMap<>(parameters.parameters());
         others.keySet().removeAll(optimizer.names());
-        new ShardedState(others, parameters.axes()).putParameters(into, prefix);
+        new ShardedState(others).putParameters(into, prefix);
     }
 
     @Override

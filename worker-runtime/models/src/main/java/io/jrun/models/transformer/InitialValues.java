@@ -1,6 +1,7 @@
 package io.jrun.models.transformer;
 
 import io.jrun.train.mesh.ShardedInitialization;
+import io.jrun.train.mesh.ShardedTensor;
 import io.jrun.train.module.ModuleWrapper;
 import io.jrun.train.tensor.ModuleTensors;
 import io.jrun.train.tensor.TensorMemory;
@@ -57,7 +58,8 @@ public final class InitialValues implements ModuleWrapper {
         boolean isBias = name.endsWith("bias"); // The biases of experts are the rows of a matrix.
         if (tensor.dim() > 1 && !isBias) {
             boolean endsBranch = END_OF_BRANCH.matcher(name).matches();
-            ShardedInitialization.normal(name, tensor, seed, 0, endsBranch ? branchDeviation : DEVIATION);
+            ShardedInitialization.normal(
+                    ShardedTensor.of(name, tensor), seed, 0, endsBranch ? branchDeviation : DEVIATION);
         } else {
             tensor.fill_(new Scalar(isBias ? 0.0 : 1.0));
         }

@@ -11,6 +11,7 @@ import io.jrun.train.ddp.DdpOptions;
 import io.jrun.train.ddp.DistributedDataParallel;
 import io.jrun.train.fsdp.FsdpOptions;
 import io.jrun.train.fsdp.FullyShardedDataParallel;
+import io.jrun.train.mesh.Parameters;
 import io.jrun.train.optim.FlatOptimizer;
 import io.jrun.train.optim.FusedAdamW;
 import io.jrun.train.optim.LearningRateSchedule;
@@ -165,7 +166,7 @@ class LoraWrappersTest {
     }
 
     private static FlatOptimizer optimizer(Map<String, Tensor> parameters) {
-        return new FlatOptimizer(parameters, FusedAdamW.DEFAULT, GROUPS, SCHEDULE);
+        return new FlatOptimizer(Parameters.of(parameters), FusedAdamW.DEFAULT, GROUPS, SCHEDULE);
     }
 
     private static Map<String, Tensor> copies(Map<String, Tensor> parameters) {

@@ -7,7 +7,7 @@ import io.jrun.train.layer.CompositeModule;
 import io.jrun.train.layer.SequencePositions;
 import io.jrun.train.layer.TokenLoss;
 import io.jrun.train.mesh.MeshAxis;
-import io.jrun.train.mesh.ParameterAxes;
+import io.jrun.train.mesh.ParameterNotes;
 import io.jrun.train.tensor.DeviceTensors;
 import io.jrun.train.tensor.ModuleTensors;
 import io.jrun.train.tensor.TensorMemory;
@@ -51,7 +51,7 @@ public final class ContextParallel {
         if (axis.size() == 1) {
             return parallel;
         }
-        ParameterAxes.setAveraged(ModuleTensors.parameters(model).values(), axis, model);
+        ParameterNotes.setAveraged(ModuleTensors.parameters(model).values(), axis, model);
         AttentionOperation attention = switch (exchange) {
             case RING -> new ExchangedAttention(split, axis.coordinate(), new RingExchange(axis));
             case ALL_GATHER -> new ExchangedAttention(split, axis.coordinate(), new GatherExchange(axis));

@@ -5,6 +5,7 @@ import io.jrun.comm.Device;
 import io.jrun.comm.ProcessGroup;
 import io.jrun.train.Libtorch;
 import io.jrun.train.mesh.GradientGroup;
+import io.jrun.train.mesh.Parameters;
 import io.jrun.train.tensor.ModuleTensors;
 import io.jrun.train.tensor.TensorCollectives;
 import io.jrun.train.tensor.TensorMemory;
@@ -71,7 +72,8 @@ public final class DistributedDataParallel<M extends Module> implements AutoClos
         options.requireIgnoredIn(all.keySet());
         Map<String, Tensor> state = without(options.ignored(), all);
         this.buffers = without(options.ignored(), ModuleTensors.buffers(module));
-        new GradientGroup(USER, group).requireFits(without(options.ignored(), ModuleTensors.parameters(module)));
+        new GradientGroup(USER, group)
+                .requireFits(Parameters.of(without(options.ignored(), ModuleTensors.parameters(module))));
         StateAgreement.verify(group, state);
         List<Parameter> trained = Parameter.trained(without(options.ignored(), ModuleTensors.parameters(module)));
         requireUsableDevice(group, state, TensorMemory.device(trained.getFirst().tensor()));
@@ -129,7 +131,7 @@ public final class DistributedDataParallel<M extends Module> implements AutoClos
     private void requireGroupFits() {
         if (!isGroupChecked) {
             new GradientGroup(USER, group)
-                    .requireFitsHere(without(options.ignored(), ModuleTensors.parameters(module)));
+                    .requireFitsHere(Parameters.of(without(options.ignored(), ModuleTensors.parameters(module))));
             isGroupChecked = true;
         }
     }

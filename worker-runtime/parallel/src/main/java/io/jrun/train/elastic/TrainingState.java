@@ -10,6 +10,7 @@ import io.jrun.train.checkpoint.ModelState;
 import io.jrun.train.checkpoint.OptimizerState;
 import io.jrun.train.checkpoint.sharded.CheckpointManager;
 import io.jrun.train.mesh.GradientGroup;
+import io.jrun.train.mesh.Parameters;
 import io.jrun.train.tensor.ModuleTensors;
 import io.jrun.train.tensor.TensorCollectives;
 import io.jrun.train.tensor.TensorMemory;
@@ -140,7 +141,7 @@ public final class TrainingState<M extends Module, O extends Optimizer> implemen
     public void broadcast(ProcessGroup group, int root) {
         long[] place = {step, sampler.taken()};
         group.broadcast(MemorySegment.ofArray(place), DataType.I64, place.length, root);
-        new GradientGroup("TrainingState", group).requireFitsHere(parameters);
+        new GradientGroup("TrainingState", group).requireFitsHere(Parameters.of(parameters));
         new TensorCollectives(group).broadcastAll(tensors.values(), root);
         Map<String, Tensor> state = OptimizerState.of(optimizer, parameters);
         if (group.groupRank() != root) {

@@ -5,14 +5,11 @@ import io.jrun.train.ddp.AllReduceHook;
 import io.jrun.train.ddp.DdpOptions;
 import io.jrun.train.ddp.DistributedDataParallel;
 import io.jrun.train.layer.CompositeModule;
-import io.jrun.train.mesh.ShardedTensor;
-import io.jrun.train.optim.GradientClipping;
 import io.jrun.train.tensor.ModuleTensors;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
 import java.util.LinkedHashSet;
 import java.util.List;
-import java.util.Map;
 import java.util.Set;
 
 /**
@@ -24,7 +21,6 @@ import java.util.Set;
  * <p>As {@link DistributedDataParallel}, of which the object has one for the experts and one for all other parameters.
  */
 public final class ExpertDataParallel<M extends CompositeModule> implements AutoCloseable {
-    private final Map<String, ShardedTensor> parameters;
     private final DistributedDataParallel<M> shared;
     private final DistributedDataParallel<M> experts;
 
@@ -41,9 +37,8 @@ public final class ExpertDataParallel<M extends CompositeModule> implements Auto
             throw new IllegalArgumentException(data.size() + " data ranks are not " + axisSize
                     + " expert parallel ranks x " + replicas.size() + " replicas");
         }
-        parameters = parallel.parameters(module);
         Set<String> ofExperts = parallel.expertNames();
-        Set<String> others = new LinkedHashSet<>(parameters.keySet());
+        Set<String> others = new LinkedHashSet<>(ModuleTensors.all(module).keySet());
         others.removeAll(ofExperts);
         shared = new DistributedDataParallel<>(module, data, DdpOptions.DEFAULT.withIgnored(ofExperts));
         experts = new DistributedDataParallel<>(module, replicas, DdpOptions.DEFAULT.withIgnored(others));
@@ -54,11 +49,6 @@ public final class ExpertDataParallel<M extends CompositeModule> implements Auto
     /** The wrapped module. */
     public M module() {
         return shared.module();
-    }
-
-    /** The parameters and buffers by their names, with their placements on the axis. */
-    public Map<String, ShardedTensor> parameters() {
-        return parameters;
     }
 
     /** Opens a step. */
@@ -86,17 +76,6 @@ public final class ExpertDataParallel<M extends CompositeModule> implements Auto
         List<MemorySegment> memory = new ArrayList<>(shared.gradientMemory());
         memory.addAll(experts.gradientMemory());
         return memory;
-    }
-
-    /**
-     * Bounds the gradients by their global norm. The norm includes each expert once. Collective on the axis.
-     *
-     * @param maximum the largest norm, more than 0
-     * @return the norm before
-     */
-    public double clipByGlobalNorm(double maximum) {
-        return GradientClipping.clipByGlobalNorm(
-                ModuleTensors.parameters(module()).values(), maximum);
     }
 
     @Override

@@ -2,16 +2,13 @@ package io.jrun.train.expert;
 
 import io.jrun.train.layer.CompositeModule;
 import io.jrun.train.mesh.MeshAxis;
-import io.jrun.train.mesh.ParameterAxes;
+import io.jrun.train.mesh.ParameterNotes;
 import io.jrun.train.mesh.Shard;
 import io.jrun.train.mesh.ShardedTensor;
 import io.jrun.train.module.ModuleWrapper;
 import io.jrun.train.tensor.ModuleTensors;
-import io.jrun.train.tensor.TensorMemory;
-import java.util.Arrays;
 import java.util.Collections;
-import java.util.LinkedHashMap;
-import java.util.Map;
+import java.util.LinkedHashSet;
 import java.util.Objects;
 import java.util.Set;
 import java.util.function.UnaryOperator;
@@ -27,7 +24,7 @@ import org.bytedeco.pytorch.Tensor;
  */
 public final class ExpertParallel implements ModuleWrapper {
     private final MeshAxis axis;
-    private final Map<String, ShardedTensor> experts = new LinkedHashMap<>();
+    private final Set<String> experts = new LinkedHashSet<>();
 
     /**
      * Shares experts.
@@ -76,27 +73,14 @@ public final class ExpertParallel implements ModuleWrapper {
             ShardedTensor part = ShardedTensor.distribute(name, parameter, new Shard(0), axis);
             parameter.set_data(part.local());
             part.local().close();
-            ParameterAxes.setDivided(parameter, axis, layer);
-            experts.put(name, new ShardedTensor(name, part.globalShape(), part.placements(), parameter));
+            ParameterNotes.setPlaced(part.withLocal(parameter), layer);
+            experts.add(name);
         }
-    }
-
-    /** All parameters and buffers of a model by their names, with their placements on the axis. */
-    public Map<String, ShardedTensor> parameters(CompositeModule model) {
-        Map<String, ShardedTensor> all = new LinkedHashMap<>();
-        ModuleTensors.all(model)
-                .forEach((name, tensor) -> all.put(name, experts.getOrDefault(name, replicated(name, tensor))));
-        return all;
-    }
-
-    private static ShardedTensor replicated(String name, Tensor tensor) {
-        return new ShardedTensor(
-                name, Arrays.stream(TensorMemory.sizes(tensor)).boxed().toList(), Map.of(), tensor);
     }
 
     /** The names of the experts' parameters. */
     Set<String> expertNames() {
-        return Collections.unmodifiableSet(experts.keySet());
+        return Collections.unmodifiableSet(experts);
     }
 
     MeshAxis axis() {

@@ -3,6 +3,7 @@ package io.jrun.train.fsdp;
 import io.jrun.comm.ProcessGroup;
 import io.jrun.train.Libtorch;
 import io.jrun.train.mesh.GradientGroup;
+import io.jrun.train.mesh.ParameterNotes;
 import io.jrun.train.mesh.ShardedTensor;
 import io.jrun.train.module.ModuleWrapper;
 import io.jrun.train.tensor.ModuleTensors;
@@ -33,7 +34,7 @@ import org.jspecify.annotations.Nullable;
  * var optimizer = new FlatOptimizer(fsdp.parameters(), ..., fsdp.gradientMemory());
  * try (FsdpStep step = fsdp.step()) {
  *     step.backward(net.loss(batch));
- *     fsdp.clipByGlobalNorm(1.0);
+ *     Gradients.clip(fsdp.parameters().values(), 1.0);
  *     optimizer.step();
  *     optimizer.zeroGradients();
  * }
@@ -53,8 +54,9 @@ public final class FullyShardedDataParallel implements ModuleWrapper {
     private final TransferMemory memory;
     private final FsdpPass pass;
     private final ParameterShards shards;
-    private final ShardGradients gradients;
     private final @Nullable ShardOffload offload;
+    private final @Nullable OffloadedGradients offloaded;
+    private final MovedGradients moved = new MovedGradients();
     private final Set<Long> sharded = new HashSet<>();
     private final List<CommunicationSpan> spans = new ArrayList<>();
     private boolean isGroupChecked;
@@ -94,7 +96,7 @@ public final class FullyShardedDataParallel implements ModuleWrapper {
         this.memory = new TransferMemory(groups.shards());
         this.pass = new FsdpPass(groups, options);
         this.shards = new ParameterShards(pass);
-        this.gradients = new ShardGradients(groups, pass, offload);
+        this.offloaded = offload == null ? null : new OffloadedGradients(offload);
     }
 
     @Override
@@ -138,8 +140,13 @@ public final class FullyShardedDataParallel implements ModuleWrapper {
 
     private FsdpUnit unit(String name, Map<String, Tensor> parameters, @Nullable ProcessGroup gathering) {
         int number = pass.units().size();
-        return new FsdpUnit(
+        FsdpUnit unit = new FsdpUnit(
                 name, parameters, groups, gathering, options.precision(), offload, memory, number, spans::add);
+        if (offloaded != null) {
+            offloaded.add(unit.parameters());
+        }
+        ParameterNotes.setGradients(parameters.values(), moved);
+        return unit;
     }
 
     private Map<String, Tensor> unsharded(Map<String, Tensor> used) {
@@ -170,10 +177,11 @@ public final class FullyShardedDataParallel implements ModuleWrapper {
 
     private void requireGroupsFit() {
         if (!isGroupChecked) {
-            Map<String, Tensor> modules = new LinkedHashMap<>();
+            Map<String, ShardedTensor> modules = new LinkedHashMap<>();
             for (FsdpUnit unit : pass.units()) {
                 for (int i = 0; i < unit.parameters().count(); i++) {
-                    modules.put(unit.parameters().name(i), unit.parameters().module(i));
+                    String name = unit.parameters().name(i);
+                    modules.put(name, ShardedTensor.of(name, unit.parameters().module(i)));
                 }
             }
             new GradientGroup("FullyShardedDataParallel", groups.all()).requireFits(modules);
@@ -186,21 +194,9 @@ public final class FullyShardedDataParallel implements ModuleWrapper {
         return new FsdpNoSync(pass);
     }
 
-    /**
-     * The rows that this rank keeps, by the names of the parameters: for an optimizer. Parameters of which this rank
-     * keeps no row are left out.
-     */
-    public Map<String, Tensor> parameters() {
+    /** The parameters by their names, each with the rows that this rank keeps: for an optimizer. */
+    public Map<String, ShardedTensor> parameters() {
         return shards.parameters();
-    }
-
-    /**
-     * The rows that this rank keeps, as tensors of a mesh.
-     *
-     * @param axis the name of the axis of the ranks that share the model
-     */
-    public Map<String, ShardedTensor> shardedParameters(String axis) {
-        return shards.onAxis(axis);
     }
 
     /**
@@ -215,7 +211,10 @@ public final class FullyShardedDataParallel implements ModuleWrapper {
 
     /** The memory of the gradients of all shards, each padded to whole cache lines, for a flat optimizer. */
     public List<MemorySegment> gradientMemory() {
-        return gradients.memory();
+        return pass.units().stream()
+                .map(unit -> unit.parameters().gradients().segment())
+                .filter(segment -> segment.byteSize() > 0)
+                .toList();
     }
 
     /**
@@ -231,25 +230,6 @@ public final class FullyShardedDataParallel implements ModuleWrapper {
      */
     public List<CommunicationSpan> spans() {
         return List.copyOf(spans);
-    }
-
-    /**
-     * The 2-norm of the gradients of all ranks' shards as one vector, with all parts of parameters that are divided along
-     * a further axis. Collective on the ranks that share the model, and on these axes.
-     */
-    public double gradientNorm() {
-        return gradients.norm();
-    }
-
-    /**
-     * Multiplies all gradients by {@code maximum / (norm + 1e-6)} if this is less than 1. Collective as
-     * {@link #gradientNorm}.
-     *
-     * @param maximum the largest norm, more than 0
-     * @return the norm before
-     */
-    public double clipByGlobalNorm(double maximum) {
-        return gradients.clip(maximum);
     }
 
     /** Bytes of the parameters that are whole at this time on this rank. */

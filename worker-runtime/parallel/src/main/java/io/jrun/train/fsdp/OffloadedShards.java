@@ -1,12 +1,14 @@
 package io.jrun.train.fsdp;
 
-import io.jrun.train.mesh.ShardedNorm;
 import io.jrun.train.tensor.TensorMemory;
 import java.util.Collections;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import org.bytedeco.javacpp.PointerScope;
+import org.bytedeco.pytorch.NoGradGuard;
 import org.bytedeco.pytorch.Tensor;
+import org.bytedeco.pytorch.global.torch;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -111,13 +113,26 @@ final class OffloadedShards {
         return offload.hasGradients() ? norms : Collections.nCopies(shards.size(), 0.0);
     }
 
+    /** Notes that the offload multiplies the gradients. */
+    void scaleNorms(double factor) {
+        norms = norms.stream().map(norm -> norm * factor).toList();
+    }
+
     /** Begins to write the gradients. */
     void beginStoreGradients() {
         norms = shards.stream()
-                .map(shard -> shard.numel() > 0 ? ShardedNorm.ofPart(shard.mutable_grad()) : 0.0)
+                .map(shard -> shard.numel() > 0 ? norm(shard.mutable_grad()) : 0.0)
                 .toList();
         gradientsWrite = offload.writeGradients(gradients.elements());
         shards.forEach(shard -> shard.mutable_grad().reset());
+    }
+
+    private static double norm(Tensor gradient) {
+        try (PointerScope _ = new PointerScope();
+                NoGradGuard _ = new NoGradGuard()) {
+            return torch.linalg_vector_norm(gradient.to(torch.ScalarType.Double))
+                    .item_double();
+        }
     }
 
     /** Returns when the gradients are written and their memory is free. */

@@ -1,39 +1,24 @@
 package io.jrun.train.fsdp;
 
-import io.jrun.train.mesh.Shard;
 import io.jrun.train.mesh.ShardedTensor;
-import java.util.Arrays;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.function.BiConsumer;
 import java.util.function.BiFunction;
 import org.bytedeco.javacpp.PointerScope;
 import org.bytedeco.pytorch.Tensor;
 
 /** The parameters of all units by name: this rank's rows, or gathered. */
 record ParameterShards(FsdpPass pass) {
-    /** The rows that this rank keeps, without parameters of which this rank keeps no row. */
-    Map<String, Tensor> parameters() {
-        Map<String, Tensor> shards = new LinkedHashMap<>();
-        forEach((unit, i) -> {
-            if (unit.shard(i).numel() > 0) {
-                shards.put(unit.name(i), unit.shard(i));
-            }
-        });
-        return shards;
-    }
-
-    /** The rows that this rank keeps, as tensors of a mesh. */
-    Map<String, ShardedTensor> onAxis(String axis) {
+    /** The rows that this rank keeps. */
+    Map<String, ShardedTensor> parameters() {
         Map<String, ShardedTensor> shards = new LinkedHashMap<>();
-        forEach((unit, i) -> shards.put(
-                unit.name(i),
-                new ShardedTensor(
-                        unit.name(i),
-                        Arrays.stream(unit.shape(i)).boxed().toList(),
-                        Map.of(axis, new Shard(0)),
-                        unit.shard(i))));
+        for (FsdpUnit unit : pass.units()) {
+            for (int i = 0; i < unit.parameters().count(); i++) {
+                String name = unit.parameters().name(i);
+                shards.put(name, ShardedTensor.of(name, unit.parameters().shard(i)));
+            }
+        }
         return shards;
     }
 
@@ -57,13 +42,5 @@ record ParameterShards(FsdpPass pass) {
             unit.reshard();
         }
         return results;
-    }
-
-    private void forEach(BiConsumer<UnitParameters, Integer> visitor) {
-        for (FsdpUnit unit : pass.units()) {
-            for (int i = 0; i < unit.parameters().count(); i++) {
-                visitor.accept(unit.parameters(), i);
-            }
-        }
     }
 }

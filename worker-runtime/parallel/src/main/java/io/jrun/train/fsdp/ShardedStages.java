@@ -1,18 +1,15 @@
 package io.jrun.train.fsdp;
 
-import io.jrun.comm.ProcessGroup;
-import io.jrun.train.mesh.ShardedNorm;
+import io.jrun.train.mesh.ShardedTensor;
 import io.jrun.train.pipeline.PipelineLayer;
 import io.jrun.train.pipeline.StageReplicas;
 import io.jrun.train.tensor.TensorMemory;
 import java.util.Collection;
-import java.util.Collections;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.Objects;
 import java.util.Set;
 import java.util.function.Predicate;
 import org.bytedeco.pytorch.Tensor;
@@ -86,14 +83,8 @@ public final class ShardedStages implements StageReplicas {
     }
 
     @Override
-    public Tensor gradient(Tensor parameter) {
-        return Objects.requireNonNull(rows.get(TensorMemory.identity(parameter)))
-                .mutable_grad();
-    }
-
-    @Override
-    public double[] combine(double[] norms) {
-        ProcessGroup shards = parallel.groups().shards();
-        return ShardedNorm.ofWhole(norms, Collections.nCopies(norms.length, List.of(shards)));
+    public ShardedTensor kept(ShardedTensor parameter) {
+        Tensor kept = rows.get(TensorMemory.identity(parameter.local()));
+        return kept == null ? parameter : ShardedTensor.of(parameter.name(), kept);
     }
 }

@@ -3,7 +3,9 @@ package io.jrun.train.fsdp;
 import io.jrun.comm.DataType;
 import io.jrun.comm.ProcessGroup;
 import io.jrun.train.mesh.MeshAxis;
-import io.jrun.train.mesh.ParameterAxes;
+import io.jrun.train.mesh.ParameterNotes;
+import io.jrun.train.mesh.Shard;
+import io.jrun.train.mesh.ShardedTensor;
 import io.jrun.train.tensor.TensorMemory;
 import io.jrun.train.tensor.TensorTypes;
 import io.jrun.train.tensor.UnreadableTensor;
@@ -95,14 +97,13 @@ final class UnitParameters {
         }
     }
 
-    /** Notes the axes of the rows: those of the parameter, and the ranks that share the model. */
-    void noteAxes(ProcessGroup sharing) {
+    /** Notes that the rows are parts of the parameters. */
+    void notePlaces(ProcessGroup sharing) {
         MeshAxis axis = new MeshAxis("shard", sharing);
         for (int i = 0; i < shards.size(); i++) {
             Tensor rows = shards.get(i);
-            ParameterAxes.setReduced(List.of(rows), "FullyShardedDataParallel.clipByGlobalNorm", rows);
-            ParameterAxes.divided(modules.get(i)).forEach(outer -> ParameterAxes.setDivided(rows, outer, rows));
-            ParameterAxes.setDivided(rows, axis, rows);
+            ParameterNotes.setPlaced(
+                    ShardedTensor.of(names.get(i), modules.get(i)).dividedAgain(new Shard(0), axis, rows), rows);
         }
     }
 

@@ -3,6 +3,9 @@ package io.jrun.train.pipeline;
 import io.jrun.comm.DataType;
 import io.jrun.comm.ProcessGroup;
 import io.jrun.train.Libtorch;
+import io.jrun.train.mesh.MeshAxis;
+import io.jrun.train.mesh.OnRanks;
+import io.jrun.train.mesh.ShardedTensor;
 import io.jrun.train.pipeline.schedule.PipelineSchedule;
 import io.jrun.train.pipeline.schedule.ScheduleCheck;
 import io.jrun.train.tensor.TensorMemory;
@@ -13,7 +16,9 @@ import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Set;
+import java.util.TreeSet;
 import java.util.function.BinaryOperator;
 import java.util.stream.IntStream;
 import org.bytedeco.pytorch.Tensor;
@@ -21,8 +26,7 @@ import org.bytedeco.pytorch.Tensor;
 /**
  * Trains a model whose layers are spread over the ranks of a group. A step runs the micro-batches through all stages,
  * in the order of a schedule, and leaves in every {@code .grad} the gradient of the mean loss of the micro-batches, as
- * if one process had added them up in their order. Optimizers work on {@link #parameters()}, the parameters of this
- * rank.
+ * if one process had added them up in their order. Optimizers and clips work on {@link #parameters()}.
  *
  * <pre>{@code
  * var layers = List.of(PipelineLayer.of("embedding", ...), PipelineLayer.of("block0", ...), ...);
@@ -42,13 +46,12 @@ public final class PipelineParallel implements AutoCloseable {
     private final ProcessGroup pipeline;
     private final PipelineSchedule schedule;
     private final List<PipelineLayer> layers;
-    private final Map<String, Tensor> parameters;
+    private final Map<String, ShardedTensor> parameters;
     private final Map<Integer, Map<String, Tensor>> parametersOfStages = new HashMap<>();
     private final TiedParameters tied;
     private final ModelStages stages;
     private final PipelineExecutor executor;
     private final StageReplicas replicas;
-    private final PipelineNorm norm;
     private boolean reducesGradients;
     private long stepNanos;
 
@@ -78,7 +81,7 @@ public final class PipelineParallel implements AutoCloseable {
                 .toList();
         Map<Integer, List<PipelineLayer>> mine = new HashMap<>();
         schedule.stagesOf(pipeline.groupRank()).forEach(stage -> mine.put(stage, layersOfStages.get(stage)));
-        this.parameters = collect(mine);
+        collect(mine);
         this.tied = TiedParameters.of(layersOfStages, schedule, pipeline);
         freeOthers();
         this.replicas = options.replicas();
@@ -92,7 +95,7 @@ public final class PipelineParallel implements AutoCloseable {
                 this::startReduction,
                 (pass, isLast) -> replicas.backward(pass, isLast && reducesGradients));
         this.executor = new PipelineExecutor(schedule, pipeline);
-        this.norm = new PipelineNorm(layersOfStages, schedule, pipeline, replicas);
+        this.parameters = parameters(layersOfStages);
     }
 
     private void requireRanks() {
@@ -110,9 +113,8 @@ public final class PipelineParallel implements AutoCloseable {
         }
     }
 
-    /** The parameters of this rank, tied ones once, in the order of the stages. */
-    private Map<String, Tensor> collect(Map<Integer, List<PipelineLayer>> mine) {
-        Map<String, Tensor> all = new LinkedHashMap<>();
+    /** The parameters of the stages of this rank, tied ones once. */
+    private void collect(Map<Integer, List<PipelineLayer>> mine) {
         Set<Long> seen = new HashSet<>();
         for (int stage : schedule.stagesOf(pipeline.groupRank())) {
             Map<String, Tensor> ofStage = new LinkedHashMap<>();
@@ -123,15 +125,43 @@ public final class PipelineParallel implements AutoCloseable {
                     }
                 });
             }
-            all.putAll(ofStage);
             parametersOfStages.put(stage, ofStage);
         }
+    }
+
+    /** The parameters of the model in the order of its layers, tied ones once. */
+    private Map<String, ShardedTensor> parameters(List<List<PipelineLayer>> layersOfStages) {
+        Map<Long, String> names = new LinkedHashMap<>();
+        Map<String, Tensor> tensors = new LinkedHashMap<>();
+        Map<String, TreeSet<Integer>> holders = new HashMap<>();
+        for (int stage = 0; stage < layersOfStages.size(); stage++) {
+            int rank = schedule.rankOf(stage);
+            for (PipelineLayer layer : layersOfStages.get(stage)) {
+                layer.parameters().forEach((name, tensor) -> {
+                    String first = names.computeIfAbsent(TensorMemory.identity(tensor), _ -> name);
+                    tensors.put(first, tensor);
+                    holders.computeIfAbsent(first, _ -> new TreeSet<>()).add(rank);
+                });
+            }
+        }
+        MeshAxis axis = new MeshAxis("pp", pipeline);
+        Map<String, ShardedTensor> all = new LinkedHashMap<>();
+        tensors.forEach((name, tensor) -> {
+            List<Integer> ranks = List.copyOf(Objects.requireNonNull(holders.get(name)));
+            ShardedTensor parameter = ShardedTensor.of(name, tensor);
+            all.put(
+                    name,
+                    (ranks.contains(pipeline.groupRank()) ? replicas.kept(parameter) : parameter)
+                            .onRanks(new OnRanks(ranks), axis));
+        });
         return Collections.unmodifiableMap(all);
     }
 
     private void freeOthers() {
         Set<Long> kept = new HashSet<>();
-        parameters.values().forEach(tensor -> kept.add(TensorMemory.identity(tensor)));
+        parametersOfStages
+                .values()
+                .forEach(ofStage -> ofStage.values().forEach(tensor -> kept.add(TensorMemory.identity(tensor))));
         for (PipelineLayer layer : layers) {
             layer.parameters().forEach((name, tensor) -> {
                 if (!kept.contains(TensorMemory.identity(tensor))) {
@@ -141,26 +171,12 @@ public final class PipelineParallel implements AutoCloseable {
         }
     }
 
-    /** The parameters of this rank by their names in the model. */
-    public Map<String, Tensor> parameters() {
-        return parameters;
-    }
-
     /**
-     * The reduced gradient of a parameter after a step, or the part that this rank keeps of the gradient; undefined if
-     * this rank has no gradient of the parameter. A view of the gradient's memory, valid until the next step or until
-     * the gradients are set to zero; a new tensor belongs to the caller's {@code PointerScope}.
-     *
-     * @param name of {@link #parameters()}
-     * @throws IllegalArgumentException if the stages of this rank have no such parameter
+     * The parameters of the whole model by name, in the order of the layers; the same list on all ranks. Each is on the
+     * ranks whose stages use it, see {@link OnRanks}. {@link ShardedTensor#gradient} is the reduced gradient after a step.
      */
-    public Tensor gradient(String name) {
-        Tensor parameter = parameters.get(name);
-        if (parameter == null) {
-            throw new IllegalArgumentException("the stages of this rank have no parameter '" + name
-                    + "'. Use a name of parameters(): " + String.join(", ", parameters.keySet()));
-        }
-        return replicas.gradient(parameter);
+    public Map<String, ShardedTensor> parameters() {
+        return parameters;
     }
 
     /**
@@ -226,17 +242,6 @@ public final class PipelineParallel implements AutoCloseable {
             ofStage.values().removeIf(tied::contains);
             replicas.start(ofStage.values());
         }
-    }
-
-    /**
-     * Multiplies the gradients of all stages by {@code maximum / (norm + 1e-6)} if this is less than 1. The norm and
-     * the factor have the bits of {@link io.jrun.train.optim.GradientClipping} on the whole model, if no layers are
-     * tensor parallel. Collective on the pipeline and on the tensor parallel axis.
-     *
-     * @return the global norm before
-     */
-    public double clipByGlobalNorm(double maximum) {
-        return norm.clip(maximum);
     }
 
     /** The report of the last step. */

@@ -6,6 +6,7 @@ import io.jrun.comm.Device;
 import io.jrun.comm.ProcessGroup;
 import io.jrun.comm.ReduceOp;
 import io.jrun.comm.Work;
+import io.jrun.train.mesh.ShardedTensor;
 import io.jrun.train.tensor.TensorMemory;
 import io.jrun.train.tensor.TensorTypes;
 import java.util.ArrayList;
@@ -68,12 +69,7 @@ final class ReplicaGradients implements StageReplicas {
     }
 
     @Override
-    public Tensor gradient(Tensor parameter) {
-        return parameter.mutable_grad();
-    }
-
-    @Override
-    public double[] combine(double[] norms) {
-        return norms;
+    public ShardedTensor kept(ShardedTensor parameter) {
+        return parameter;
     }
 }

@@ -2,6 +2,8 @@ package io.jrun.train.pipeline;
 
 import io.jrun.comm.ProcessGroup;
 import io.jrun.train.mesh.GradientGroup;
+import io.jrun.train.mesh.Parameters;
+import io.jrun.train.mesh.ShardedTensor;
 import io.jrun.train.tensor.TensorCollectives;
 import io.jrun.train.tensor.TensorMemory;
 import java.util.Collection;
@@ -58,7 +60,7 @@ public interface StageReplicas {
     static void requireFits(String user, ProcessGroup group, Map<Integer, List<PipelineLayer>> stages) {
         Map<String, Tensor> named = new LinkedHashMap<>();
         new TreeMap<>(stages).values().forEach(layers -> layers.forEach(layer -> named.putAll(layer.parameters())));
-        new GradientGroup(user, group).requireFits(named);
+        new GradientGroup(user, group).requireFits(Parameters.of(named));
     }
 
     /**
@@ -74,9 +76,6 @@ public interface StageReplicas {
     /** Waits until all gradients are reduced, also those for which {@link #start} was not called. */
     void await();
 
-    /** The reduced gradient of a parameter, or the part of the gradient that this rank keeps; may be undefined. */
-    Tensor gradient(Tensor parameter);
-
-    /** The norms of whole gradients from the norms of the parts that each rank keeps. Collective. */
-    double[] combine(double[] norms);
+    /** What this rank keeps of a parameter of its stages, with the place of the gradient. */
+    ShardedTensor kept(ShardedTensor parameter);
 }

@@ -9,7 +9,7 @@ import io.jrun.train.layer.Norm;
 import io.jrun.train.layer.TokenEmbedding;
 import io.jrun.train.layer.TokenLoss;
 import io.jrun.train.mesh.MeshAxis;
-import io.jrun.train.mesh.ParameterAxes;
+import io.jrun.train.mesh.ParameterNotes;
 import io.jrun.train.mesh.Shard;
 import io.jrun.train.mesh.ShardRange;
 import io.jrun.train.mesh.ShardedTensor;
@@ -18,9 +18,7 @@ import io.jrun.train.tensorparallel.ParallelStyle.Distinct;
 import io.jrun.train.tensorparallel.ParallelStyle.Row;
 import io.jrun.train.tensorparallel.ParallelStyle.Sequence;
 import io.jrun.train.tensorparallel.ParallelStyle.Vocabulary;
-import java.util.LinkedHashMap;
 import java.util.List;
-import java.util.Map;
 import org.bytedeco.javacpp.PointerScope;
 import org.bytedeco.pytorch.Module;
 import org.bytedeco.pytorch.NoGradGuard;
@@ -42,7 +40,6 @@ final class LayerStyler {
     /** A linear layer that all ranks hold. */
     private final LinearOperation replicated;
 
-    private final Map<String, ShardedTensor> sharded = new LinkedHashMap<>();
     /** Number of tokens of the layers of the style VOCABULARY; 0 before the first. */
     private long vocabulary;
     /** The loss of the style VOCABULARY; null without one. */
@@ -56,11 +53,6 @@ final class LayerStyler {
         column = new ColumnLinear(axis, isSequenceParallel);
         row = new RowLinear(axis, functions, isSequenceParallel);
         replicated = isSequenceParallel ? this::mapPartOfSequence : LinearOperation.LOCAL;
-    }
-
-    /** The parameters that are parts, by their names. */
-    Map<String, ShardedTensor> sharded() {
-        return sharded;
     }
 
     /** Throws if the style does not fit the layer. Changes no layer. */
@@ -190,8 +182,7 @@ final class LayerStyler {
             ShardedTensor part = ShardedTensor.distribute(name, parameter, placement, axis);
             parameter.set_data(part.local());
             part.local().close();
-            ParameterAxes.setDivided(parameter, axis, parameter);
-            sharded.put(name, new ShardedTensor(name, part.globalShape(), part.placements(), parameter));
+            ParameterNotes.setPlaced(part.withLocal(parameter), parameter);
         }
     }
 

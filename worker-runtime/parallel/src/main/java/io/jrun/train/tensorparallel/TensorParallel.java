@@ -2,11 +2,7 @@ package io.jrun.train.tensorparallel;
 
 import io.jrun.train.layer.CompositeModule;
 import io.jrun.train.mesh.MeshAxis;
-import io.jrun.train.mesh.ShardedTensor;
 import io.jrun.train.module.ModuleWrapper;
-import io.jrun.train.tensor.ModuleTensors;
-import io.jrun.train.tensor.TensorMemory;
-import java.util.Arrays;
 import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
@@ -22,11 +18,12 @@ import org.bytedeco.pytorch.Tensor;
  * Makes several ranks share the layers of a model.
  *
  * <pre>{@code
- * Map<String, ShardedTensor> parameters = TensorParallel.parallelize(model, tp, true, Map.of(
+ * TensorParallel.parallelize(model, mesh.axis("tp"), true, Map.of(
  *         "block*.queriesKeysValues", ParallelStyle.jointHeads(heads),
  *         "block*.projection", ParallelStyle.ROW,
  *         "block*.up", ParallelStyle.COLUMN,
  *         "block*.down", ParallelStyle.ROW));
+ * Map<String, ShardedTensor> parameters = Parameters.of(model);       // with their placements on the axis
  * }</pre>
  *
  * <p>The model consists of the layers of {@code io.jrun.train.layer} and is equal on all ranks before the call. Each
@@ -38,7 +35,7 @@ import org.bytedeco.pytorch.Tensor;
  * <pre>{@code
  * var parallel = new TensorParallel(tp, true, plan);
  * var model = new Model(parallel);
- * Map<String, ShardedTensor> parameters = parallel.shareRest(model);
+ * parallel.shareRest(model);
  * }</pre>
  */
 public final class TensorParallel implements ModuleWrapper {
@@ -63,9 +60,9 @@ public final class TensorParallel implements ModuleWrapper {
      * Replaces layers by parallel ones, as {@link #TensorParallel} and {@link #shareRest} do. If a size does not
      * divide, the model is unchanged.
      */
-    public static Map<String, ShardedTensor> parallelize(
+    public static void parallelize(
             CompositeModule model, MeshAxis axis, boolean isSequenceParallel, Map<String, ParallelStyle> plan) {
-        return new TensorParallel(axis, isSequenceParallel, plan).shareRest(model);
+        new TensorParallel(axis, isSequenceParallel, plan).shareRest(model);
     }
 
     @Override
@@ -81,20 +78,14 @@ public final class TensorParallel implements ModuleWrapper {
     /**
      * Replaces the layers that are in no wrapped part. The method sends nothing.
      *
-     * @return all parameters of the model by their names, with their placements on the axis
      * @throws IllegalArgumentException if a name of the plan fits no layer, if a style does not fit a layer, or if a
      *     size does not divide; the message names the layer, the size and the number of ranks. {@link #wrap} throws the
      *     exception too
      */
-    public Map<String, ShardedTensor> shareRest(CompositeModule model) {
+    public void shareRest(CompositeModule model) {
         Map<String, Module> layers = model.descendants();
         plan.keySet().forEach(pattern -> requireLayer(pattern, layers.keySet()));
         share(layers, styler::checkTogether);
-        Map<String, ShardedTensor> parameters = new LinkedHashMap<>();
-        ModuleTensors.parameters(model)
-                .forEach((name, tensor) ->
-                        parameters.put(name, styler.sharded().getOrDefault(name, replicated(name, tensor))));
-        return parameters;
     }
 
     /** Checks all layers before the first is changed. */
@@ -111,11 +102,6 @@ public final class TensorParallel implements ModuleWrapper {
         lastCheck.run();
         styles.forEach((name, style) -> styler.apply(name, Objects.requireNonNull(layers.get(name)), style));
         shared.addAll(styles.keySet());
-    }
-
-    private static ShardedTensor replicated(String name, Tensor tensor) {
-        return new ShardedTensor(
-                name, Arrays.stream(TensorMemory.sizes(tensor)).boxed().toList(), Map.of(), tensor);
     }
 
     private static Set<String> names(String pattern, Set<String> layers) {

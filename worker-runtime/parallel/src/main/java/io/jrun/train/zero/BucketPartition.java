@@ -10,7 +10,6 @@ import io.jrun.train.mesh.TensorBox;
 import io.jrun.train.tensor.TensorMemory;
 import io.jrun.train.tensor.TensorTypes;
 import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.Collections;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -98,18 +97,15 @@ final class BucketPartition {
                 parameter.getValue().nbytes());
     }
 
-    /** The parameters of buckets, which are parts of no larger tensors. */
-    static ShardedState whole(List<BucketPartition> partitions) {
+    /** The parameters of buckets. */
+    static ShardedState parametersOf(List<BucketPartition> partitions) {
         Map<String, ShardedTensor> all = new LinkedHashMap<>();
         for (BucketPartition partition : partitions) {
             for (int i = 0; i < partition.parameters(); i++) {
-                Tensor parameter = partition.parameter(i);
-                List<Long> shape =
-                        Arrays.stream(TensorMemory.sizes(parameter)).boxed().toList();
-                all.put(partition.name(i), new ShardedTensor(partition.name(i), shape, Map.of(), parameter));
+                all.put(partition.name(i), ShardedTensor.of(partition.name(i), partition.parameter(i)));
             }
         }
-        return new ShardedState(all, List.of());
+        return new ShardedState(all);
     }
 
     /** The type of all elements. */

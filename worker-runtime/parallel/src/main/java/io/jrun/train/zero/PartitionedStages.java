@@ -1,16 +1,12 @@
 package io.jrun.train.zero;
 
 import io.jrun.comm.ProcessGroup;
-import io.jrun.train.checkpoint.sharded.ShardedState;
-import io.jrun.train.mesh.Shard;
-import io.jrun.train.mesh.ShardedNorm;
+import io.jrun.train.mesh.ShardedTensor;
 import io.jrun.train.pipeline.PipelineLayer;
 import io.jrun.train.pipeline.StageReplicas;
 import java.util.Collection;
-import java.util.Collections;
 import java.util.List;
 import java.util.Map;
-import java.util.Objects;
 import java.util.function.Predicate;
 import org.bytedeco.pytorch.Tensor;
 import org.jspecify.annotations.Nullable;
@@ -24,13 +20,12 @@ import org.jspecify.annotations.Nullable;
  */
 public final class PartitionedStages implements StageReplicas, AutoCloseable {
     private final ProcessGroup group;
-    private final ShardedState parameters;
     private final boolean keepsGradients;
     private @Nullable StageReductions reductions;
+    private @Nullable PartGradients parts;
 
-    private PartitionedStages(ProcessGroup group, ShardedState parameters, boolean keepsGradients) {
+    private PartitionedStages(ProcessGroup group, boolean keepsGradients) {
         this.group = group;
-        this.parameters = parameters;
         this.keepsGradients = keepsGradients;
     }
 
@@ -38,56 +33,47 @@ public final class PartitionedStages implements StageReplicas, AutoCloseable {
      * Stage 1: the ranks share the states.
      *
      * @param group the ranks with the same stages
-     * @param parameters this rank's parts of the parameters of the model along the other axes of the mesh
      */
-    public static PartitionedStages stageOne(ProcessGroup group, ShardedState parameters) {
-        return new PartitionedStages(group, parameters, true);
+    public static PartitionedStages stageOne(ProcessGroup group) {
+        return new PartitionedStages(group, true);
     }
 
-    /** Stage 2: the ranks share the gradients too. The arguments are those of {@link #stageOne}. */
-    public static PartitionedStages stageTwo(ProcessGroup group, ShardedState parameters) {
-        return new PartitionedStages(group, parameters, false);
+    /** Stage 2: the ranks share the gradients too. */
+    public static PartitionedStages stageTwo(ProcessGroup group) {
+        return new PartitionedStages(group, false);
     }
 
-    ProcessGroup group() {
-        return group;
-    }
-
-    ShardedState parameters() {
-        return parameters;
-    }
-
-    BucketGradients gradients() {
-        return reductions().gradients();
+    PartGradients gradients() {
+        return madeBefore(parts);
     }
 
     private StageReductions reductions() {
-        if (reductions == null) {
+        return madeBefore(reductions);
+    }
+
+    private static <T> T madeBefore(@Nullable T made) {
+        if (made == null) {
             throw new IllegalStateException("these stages belong to no PipelineParallel yet: make the pipeline first");
         }
-        return reductions;
+        return made;
     }
 
     /** Sets the gradients to zero. */
     public void zeroGradients() {
-        gradients().clear();
+        reductions().gradients().clear();
     }
 
     @Override
     public Map<Integer, List<PipelineLayer>> takeOver(
             Map<Integer, List<PipelineLayer>> stages, Predicate<Tensor> isTied) {
         StageReplicas.broadcast("PartitionedStages", group, stages);
-        StageBuckets buckets = new StageBuckets(stages, isTied, this::isDivided, group.size());
+        StageBuckets buckets = new StageBuckets(stages, isTied, group.size());
         BucketGradients gradients = keepsGradients
                 ? new LastingGradients(buckets.partitions(), group.groupRank())
                 : new PassingGradients(buckets.partitions(), group.groupRank());
         reductions = new StageReductions(buckets, gradients, group);
+        parts = new PartGradients(gradients, group);
         return stages;
-    }
-
-    private boolean isDivided(String name) {
-        return Objects.requireNonNull(parameters.parameters().get(name), name).placements().values().stream()
-                .anyMatch(Shard.class::isInstance);
     }
 
     @Override
@@ -106,19 +92,15 @@ public final class PartitionedStages implements StageReplicas, AutoCloseable {
     }
 
     @Override
-    public Tensor gradient(Tensor parameter) {
-        return reductions().gradient(parameter);
-    }
-
-    @Override
-    public double[] combine(double[] norms) {
-        return ShardedNorm.ofWhole(norms, Collections.nCopies(norms.length, List.of(group)));
+    public ShardedTensor kept(ShardedTensor parameter) {
+        return parameter;
     }
 
     /** Removes the hooks and frees the gradients. */
     @Override
     public void close() {
-        if (reductions != null) {
+        if (reductions != null && parts != null) {
+            parts.close();
             reductions.close();
         }
     }

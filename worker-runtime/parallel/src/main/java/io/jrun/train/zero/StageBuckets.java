@@ -1,6 +1,7 @@
 package io.jrun.train.zero;
 
 import io.jrun.train.ddp.DdpOptions;
+import io.jrun.train.mesh.ShardedTensor;
 import io.jrun.train.pipeline.PipelineLayer;
 import io.jrun.train.pipeline.StageReplicas;
 import io.jrun.train.tensor.TensorMemory;
@@ -37,14 +38,9 @@ final class StageBuckets {
      *
      * @param stages the layers of each stage of the rank
      * @param isTied whether another stage uses a parameter too
-     * @param isDivided whether ranks of another axis have other parts of the parameter of this name
      * @param ranks that share the states
      */
-    StageBuckets(
-            Map<Integer, List<PipelineLayer>> stages,
-            Predicate<Tensor> isTied,
-            Predicate<String> isDivided,
-            int ranks) {
+    StageBuckets(Map<Integer, List<PipelineLayer>> stages, Predicate<Tensor> isTied, int ranks) {
         Predicate<Tensor> isShared = StageReplicas.sharedParameters(stages, isTied);
         Set<Long> seen = new HashSet<>();
         Map<String, Tensor> shared = new LinkedHashMap<>();
@@ -53,7 +49,7 @@ final class StageBuckets {
             Map<String, Tensor> others = new LinkedHashMap<>();
             layers.forEach(layer -> layer.parameters().forEach((name, tensor) -> {
                 if (seen.add(TensorMemory.identity(tensor))) {
-                    (isShared.test(tensor) ? shared : isDivided.test(name) ? divided : others).put(name, tensor);
+                    (isShared.test(tensor) ? shared : isDivided(name, tensor) ? divided : others).put(name, tensor);
                 }
             }));
             List<BucketPartition> ofStage = new ArrayList<>(plan(divided, ranks));
@@ -61,6 +57,10 @@ final class StageBuckets {
             add(ofStage, false);
         }
         shared.forEach((name, tensor) -> add(plan(Map.of(name, tensor), ranks), true));
+    }
+
+    private static boolean isDivided(String name, Tensor tensor) {
+        return !ShardedTensor.of(name, tensor).divided().isEmpty();
     }
 
     private static List<BucketPartition> plan(Map<String, Tensor> named, int ranks) {

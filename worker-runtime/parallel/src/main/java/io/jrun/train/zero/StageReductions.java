@@ -94,17 +94,6 @@ final class StageReductions implements AutoCloseable {
         missing = BucketPartition.counts(buckets.partitions());
     }
 
-    /** This rank's part of the gradient of a parameter; undefined if this rank has no element of the gradient. */
-    Tensor gradient(Tensor parameter) {
-        StageBuckets.Place place = buckets.places().get(TensorMemory.identity(parameter));
-        return place == null
-                ? new Tensor()
-                : buckets.partitions()
-                        .get(place.bucket())
-                        .elements(place.index(), group.groupRank(), gradients.part(place.bucket()))
-                        .orElseGet(Tensor::new);
-    }
-
     @Override
     public void close() {
         hooks.close();

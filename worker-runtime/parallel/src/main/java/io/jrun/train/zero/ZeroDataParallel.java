@@ -4,6 +4,7 @@ import io.jrun.comm.ProcessGroup;
 import io.jrun.train.Libtorch;
 import io.jrun.train.ddp.DdpOptions;
 import io.jrun.train.mesh.GradientGroup;
+import io.jrun.train.mesh.Parameters;
 import io.jrun.train.tensor.ModuleTensors;
 import io.jrun.train.tensor.TensorCollectives;
 import java.time.Duration;
@@ -32,7 +33,7 @@ public final class ZeroDataParallel<M extends Module> implements AutoCloseable {
         Libtorch.load();
         this.module = module;
         this.group = group;
-        new GradientGroup(USER, group).requireFits(ModuleTensors.parameters(module));
+        new GradientGroup(USER, group).requireFits(Parameters.of(module));
         new TensorCollectives(group).broadcastAll(ModuleTensors.all(module).values(), 0);
         this.gradients = new ScatteredGradients(ModuleTensors.parameters(module), group, options.bucketBytes());
     }
@@ -53,7 +54,7 @@ public final class ZeroDataParallel<M extends Module> implements AutoCloseable {
     /** Opens a step, whose end frees all objects of libtorch that were created in it. */
     public ZeroStep step() {
         if (!isGroupChecked) { // a parallelism may have changed the model since the construction
-            new GradientGroup(USER, group).requireFitsHere(ModuleTensors.parameters(module));
+            new GradientGroup(USER, group).requireFitsHere(Parameters.of(module));
             isGroupChecked = true;
         }
         return new ZeroStep();

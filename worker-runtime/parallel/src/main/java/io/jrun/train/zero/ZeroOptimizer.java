@@ -6,10 +6,7 @@ import io.jrun.train.checkpoint.sharded.SavedCheckpoint;
 import io.jrun.train.checkpoint.sharded.ShardedState;
 import io.jrun.train.checkpoint.sharded.StateDict;
 import io.jrun.train.ddp.DistributedDataParallel;
-import io.jrun.train.mesh.ParameterAxes;
-import io.jrun.train.mesh.ShardedNorm;
 import io.jrun.train.optim.FlatUpdate;
-import io.jrun.train.optim.GradientClipping;
 import io.jrun.train.optim.LearningRateSchedule;
 import io.jrun.train.optim.ParameterGroup;
 import io.jrun.train.optim.UpdateRule;
@@ -19,7 +16,6 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.stream.Collectors;
-import java.util.stream.IntStream;
 import org.bytedeco.javacpp.PointerScope;
 import org.bytedeco.pytorch.Module;
 import org.bytedeco.pytorch.NoGradGuard;
@@ -35,14 +31,14 @@ import org.bytedeco.pytorch.global.torch;
  *
  * <p>All parameters have one floating point type of 32 bits or more. A parameter without a gradient counts as one with
  * a gradient of zeros. Confined to the
- * training thread; {@link #step} and {@link #clipByGlobalNorm} are collective.
+ * training thread; {@link #step} is collective.
  */
 public final class ZeroOptimizer implements AutoCloseable {
     private static final String STEP = ".step";
 
     private final ProcessGroup group;
     private final TensorCollectives collectives;
-    private final PartitionedGradients gradients;
+    private final PartGradients gradients;
     private final ShardedState parameters;
     private final FlatUpdate update;
     private final List<BucketStates> buckets;
@@ -51,14 +47,9 @@ public final class ZeroOptimizer implements AutoCloseable {
     private boolean isExchanging;
 
     private ZeroOptimizer(
-            ProcessGroup group,
-            PartitionedGradients gradients,
-            ShardedState parameters,
-            UpdateRule rule,
-            List<ParameterGroup> groups,
-            LearningRateSchedule schedule) {
-        this.group = group;
-        this.parameters = parameters;
+            PartGradients gradients, UpdateRule rule, List<ParameterGroup> groups, LearningRateSchedule schedule) {
+        this.group = gradients.group();
+        this.parameters = BucketPartition.parametersOf(gradients.partitions());
         this.collectives = new TensorCollectives(group);
         this.gradients = gradients;
         this.update = new FlatUpdate(rule, groups, schedule);
@@ -68,14 +59,6 @@ public final class ZeroOptimizer implements AutoCloseable {
                     .map(partition -> new BucketStates(partition, group.groupRank(), update))
                     .toList();
         }
-        ParameterAxes.setReduced(updated(), "ZeroOptimizer.clipByGlobalNorm", this);
-    }
-
-    private List<Tensor> updated() {
-        return buckets.stream()
-                .flatMap(bucket ->
-                        IntStream.range(0, bucket.partition().parameters()).mapToObj(bucket.partition()::parameter))
-                .toList();
     }
 
     /**
@@ -92,7 +75,7 @@ public final class ZeroOptimizer implements AutoCloseable {
             LearningRateSchedule schedule) {
         ReduceScatterHook hook = new ReduceScatterHook(model, group);
         model.registerHook(hook);
-        return new ZeroOptimizer(group, hook, BucketPartition.whole(hook.partitions()), rule, groups, schedule);
+        return new ZeroOptimizer(new PartGradients(hook, group), rule, groups, schedule);
     }
 
     /** Stage 2. */
@@ -101,9 +84,8 @@ public final class ZeroOptimizer implements AutoCloseable {
             UpdateRule rule,
             List<ParameterGroup> groups,
             LearningRateSchedule schedule) {
-        BucketGradients gradients = model.gradients().buckets();
-        return new ZeroOptimizer(
-                model.group(), gradients, BucketPartition.whole(gradients.partitions()), rule, groups, schedule);
+        PartGradients gradients = new PartGradients(model.gradients().buckets(), model.group());
+        return new ZeroOptimizer(gradients, rule, groups, schedule);
     }
 
     /**
@@ -113,7 +95,7 @@ public final class ZeroOptimizer implements AutoCloseable {
      */
     public static ZeroOptimizer ofStages(
             PartitionedStages stages, UpdateRule rule, List<ParameterGroup> groups, LearningRateSchedule schedule) {
-        return new ZeroOptimizer(stages.group(), stages.gradients(), stages.parameters(), rule, groups, schedule);
+        return new ZeroOptimizer(stages.gradients(), rule, groups, schedule);
     }
 
     /** The names of the parameters that this optimizer updates, on this rank or on another. */
@@ -149,34 +131,9 @@ public final class ZeroOptimizer implements AutoCloseable {
         isExchanging = false;
     }
 
-    /**
-     * Multiplies the gradients by {@code maximum / (norm + 1e-6)} if this is less than 1.
-     *
-     * @return the 2-norm of all gradients before
-     */
-    public double clipByGlobalNorm(double maximum) {
-        List<Tensor> parameters = new ArrayList<>();
-        List<Double> norms = new ArrayList<>();
-        for (int i = 0; i < buckets.size(); i++) {
-            BucketPartition partition = buckets.get(i).partition();
-            for (int index = 0; index < partition.parameters(); index++) {
-                parameters.add(partition.parameter(index));
-                norms.add(partition
-                        .elements(index, group.groupRank(), gradients.part(i))
-                        .map(ShardedNorm::ofPart)
-                        .orElse(0.0));
-            }
-        }
-        double[] whole = ShardedNorm.ofWhole(
-                norms.stream().mapToDouble(Double::doubleValue).toArray(), ShardedNorm.groups(parameters, group));
-        double norm = ShardedNorm.ofAll(whole);
-        GradientClipping.scaleToNorm(gradients(), norm, maximum);
-        return norm;
-    }
-
     /** The mean gradients of this rank's parts, after a backward pass. */
     public List<Tensor> gradients() {
-        return IntStream.range(0, buckets.size()).mapToObj(gradients::part).toList();
+        return gradients.parts();
     }
 
     /**
@@ -255,7 +212,7 @@ public final class ZeroOptimizer implements AutoCloseable {
     /** Frees the states. The parameters keep their values and their memory. */
     @Override
     public void close() {
-        ParameterAxes.clearReduced(updated(), this);
+        gradients.close();
         buckets.forEach(BucketStates::close);
     }
 }

@@ -19,6 +19,7 @@ import io.jrun.train.layer.AttentionOperation;
 import io.jrun.train.layer.CompositeModule;
 import io.jrun.train.mesh.DeviceMesh;
 import io.jrun.train.mesh.MeshAxis;
+import io.jrun.train.mesh.Parameters;
 import io.jrun.train.mesh.ShardedTensor;
 import io.jrun.train.tensorparallel.TensorParallel;
 import java.util.ArrayList;
@@ -163,18 +164,18 @@ class ContextParallelTest {
         Map<String, Tensor> serial = ParallelTraining.serial(options, true);
         LocalWorld.run(8, world -> {
             try (DeviceMesh mesh = DeviceMesh.of(world, "dp", 2, "cp", 2, "tp", 2)) {
-                MeshAxis tensorAxis = new MeshAxis("tp", mesh.group("tp"));
+                MeshAxis tensorAxis = mesh.axis("tp");
                 TinyTransformer module = new TinyTransformer(options);
-                ContextParallel context = ContextParallel.apply(
-                        module, new MeshAxis("cp", mesh.group("cp")), mesh.group("dp", "cp"), Exchange.RING);
-                Map<String, ShardedTensor> parameters =
-                        TensorParallel.parallelize(module, tensorAxis, true, TinyTransformer.plan(2));
+                ContextParallel context =
+                        ContextParallel.apply(module, mesh.axis("cp"), mesh.group("dp", "cp"), Exchange.RING);
+                TensorParallel.parallelize(module, tensorAxis, true, TinyTransformer.plan(2));
+                Map<String, ShardedTensor> parameters = Parameters.of(module);
                 trainWithDdp(module, mesh.group("dp", "cp"), step -> {
                     Batch batch = ParallelTraining.batch(step, true).texts(2L * mesh.coordinate("dp"), 2);
                     return loss(context, module, batch);
                 });
                 parameters.forEach((name, parameter) -> assertThat(ParallelTraining.difference(
-                                parameter.whole(tensorAxis), Objects.requireNonNull(serial.get(name))))
+                                parameter.whole(), Objects.requireNonNull(serial.get(name))))
                         .as(name)
                         .isLessThan(1e-12));
             }

@@ -7,11 +7,11 @@ import io.jrun.comm.local.LocalWorld;
 import io.jrun.train.JavaProcess;
 import io.jrun.train.Libtorch;
 import io.jrun.train.LiveMemory;
+import io.jrun.train.mesh.Parameters;
 import io.jrun.train.optim.FlatOptimizer;
 import io.jrun.train.optim.FusedAdamW;
 import io.jrun.train.optim.LearningRateSchedule;
 import io.jrun.train.optim.ParameterGroup;
-import io.jrun.train.tensor.ModuleTensors;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.List;
@@ -93,7 +93,7 @@ class DdpMemoryTest {
         LinearImpl module = new LinearImpl(width, width);
         try (var model = new DistributedDataParallel<>(module, world.group());
                 FlatOptimizer optimizer = new FlatOptimizer(
-                        ModuleTensors.parameters(module),
+                        Parameters.of(module),
                         FusedAdamW.DEFAULT,
                         ParameterGroup.all(0),
                         LearningRateSchedule.constant(1e-3),

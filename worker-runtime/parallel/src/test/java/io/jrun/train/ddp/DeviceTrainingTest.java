@@ -18,11 +18,12 @@ import io.jrun.train.ddp.hook.BucketCheck;
 import io.jrun.train.ddp.hook.CompressionHook;
 import io.jrun.train.ddp.hook.PowerSgdHook;
 import io.jrun.train.ddp.hook.PowerSgdOptions;
+import io.jrun.train.mesh.Parameters;
 import io.jrun.train.nccl.SimulatedCuda;
 import io.jrun.train.nccl.SimulatedCuda.LoggedCall;
 import io.jrun.train.optim.FlatOptimizer;
 import io.jrun.train.optim.FusedAdamW;
-import io.jrun.train.optim.GradientClipping;
+import io.jrun.train.optim.Gradients;
 import io.jrun.train.optim.LearningRateSchedule;
 import io.jrun.train.optim.ParameterGroup;
 import io.jrun.train.precision.DeviceLossScaler;
@@ -126,14 +127,15 @@ class DeviceTrainingTest {
                                 .split(0, world.rank(), world.group().options().withBackend(backend));
                         var model = new DistributedDataParallel<>(module, group, kind.options());
                         FlatOptimizer optimizer = new FlatOptimizer(
-                                parameters,
+                                Parameters.of(parameters),
                                 FusedAdamW.DEFAULT,
                                 ParameterGroup.decayMatrices(0.1),
                                 LearningRateSchedule.linear(0.01, 0.1, 1, 4),
                                 model.gradientMemory())) {
                     kind.register(model);
                     Runnable update = () -> {
-                        DeferredNumber norm = GradientClipping.clip(parameters.values(), 0.5);
+                        DeferredNumber norm =
+                                Gradients.clip(Parameters.of(parameters).values(), 0.5);
                         optimizer.step();
                         if (placement == null || optimizer.steps() % LOGGED == 0) {
                             assertThat(norm.value()).isPositive();
@@ -286,7 +288,7 @@ class DeviceTrainingTest {
                                 module, group, DdpOptions.DEFAULT.withBuckets(2000, 10_000));
                         BucketCheck check = new BucketCheck(NonFinitePolicy.SKIP, group, device);
                         FlatOptimizer optimizer = new FlatOptimizer(
-                                parameters,
+                                Parameters.of(parameters),
                                 FusedAdamW.DEFAULT,
                                 ParameterGroup.all(0.1),
                                 LearningRateSchedule.linear(0.01, 0.1, 1, 4),
@@ -378,7 +380,7 @@ class DeviceTrainingTest {
                         BucketCheck check = new BucketCheck(NonFinitePolicy.SKIP, group, device);
                         DeviceLossScaler scaler = new DeviceLossScaler(ScalePolicy.DEFAULT, group, device);
                         FlatOptimizer optimizer = new FlatOptimizer(
-                                parameters,
+                                Parameters.of(parameters),
                                 FusedAdamW.DEFAULT,
                                 ParameterGroup.all(0.1),
                                 LearningRateSchedule.linear(0.01, 0.1, 1, 4),
@@ -396,9 +398,11 @@ class DeviceTrainingTest {
                             check.loss(loss);
                             step.backward(scaler.scale(loss));
                             optimizer.step(check.endStep(number));
-                            optimizer.step(scaler.unscaleParameters(parameters.values()));
+                            optimizer.step(scaler.unscaleParameters(
+                                    Parameters.of(parameters).values()));
                             scaler.update();
-                            DeferredNumber _ = GradientClipping.clip(parameters.values(), 1);
+                            DeferredNumber _ =
+                                    Gradients.clip(Parameters.of(parameters).values(), 1);
                         }
                     }
                     assertThat(SimulatedCuda.query(DeviceStream.defaultOf(device)))

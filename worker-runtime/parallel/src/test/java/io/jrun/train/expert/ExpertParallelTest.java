@@ -13,9 +13,10 @@ import io.jrun.train.Libtorch;
 import io.jrun.train.ParallelTraining;
 import io.jrun.train.mesh.DeviceMesh;
 import io.jrun.train.mesh.MeshAxis;
+import io.jrun.train.mesh.Parameters;
 import io.jrun.train.mesh.ShardedTensor;
 import io.jrun.train.module.ModuleWrapper;
-import io.jrun.train.optim.GradientClipping;
+import io.jrun.train.optim.Gradients;
 import io.jrun.train.recompute.RecomputePolicy;
 import io.jrun.train.tensor.ModuleTensors;
 import java.lang.foreign.MemorySegment;
@@ -83,7 +84,7 @@ class ExpertParallelTest {
             List<Tensor> parameters =
                     List.copyOf(ModuleTensors.parameters(model).values());
             parameters.forEach(tensor -> tensor.mutable_grad().div_(new Scalar((double) ranks)));
-            return GradientClipping.clipByGlobalNorm(parameters, CLIP);
+            return Gradients.clip(Parameters.of(model).values(), CLIP).value();
         });
     }
 
@@ -96,7 +97,8 @@ class ExpertParallelTest {
                     current.backward(mean(parallel.module().loss(batch(step, 0, rank)), PASSES));
                 }
                 current.backward(mean(parallel.module().loss(batch(step, 1, rank)), PASSES));
-                return parallel.clipByGlobalNorm(CLIP);
+                return Gradients.clip(Parameters.of(parallel.module()).values(), CLIP)
+                        .value();
             }
         });
     }
@@ -104,7 +106,7 @@ class ExpertParallelTest {
     private static ExpertDataParallel<ExpertStack> build(
             DeviceMesh mesh, ExpertOptions options, torch.ScalarType type, boolean isSkewed, ModuleWrapper wrapper) {
         ExpertStack model = new ExpertStack(options, type, isSkewed, wrapper);
-        ExpertParallel experts = new ExpertParallel(new MeshAxis("ep", mesh.group("ep")));
+        ExpertParallel experts = new ExpertParallel(mesh.axis("ep"));
         experts.share(model);
         return new ExpertDataParallel<>(model, experts, mesh.world().group(), mesh.group("dp"));
     }
@@ -135,10 +137,9 @@ class ExpertParallelTest {
                 for (int step = 0; step < found.size(); step++) {
                     assertThat(Math.abs(found.get(step) - norms.get(step))).isLessThan(tolerance * 10);
                 }
-                MeshAxis axis = new MeshAxis("ep", mesh.group("ep"));
-                parallel.parameters()
+                Parameters.of(parallel.module())
                         .forEach((name, parameter) -> assertThat(ParallelTraining.difference(
-                                        parameter.whole(axis), Objects.requireNonNull(expected.get(name))))
+                                        parameter.whole(), Objects.requireNonNull(expected.get(name))))
                                 .as(name)
                                 .isLessThan(tolerance));
                 RoutingReport report = parallel.module().layer("gated").report().overRanks(world.group());
@@ -164,9 +165,9 @@ class ExpertParallelTest {
                             RecomputePolicy.oneIn(1).wrapper())) {
                 trainTogether(kept, world.rank());
                 trainTogether(again, world.rank());
-                again.parameters().forEach((name, parameter) -> {
+                Parameters.of(again.module()).forEach((name, parameter) -> {
                     ShardedTensor other =
-                            Objects.requireNonNull(kept.parameters().get(name));
+                            Objects.requireNonNull(Parameters.of(kept.module()).get(name));
                     assertThat(parameter.local().equal(other.local())).as(name).isTrue();
                 });
                 assertThat(again.module().layer("plain").report())

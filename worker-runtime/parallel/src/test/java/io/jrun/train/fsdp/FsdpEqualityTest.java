@@ -15,8 +15,9 @@ import io.jrun.train.ShardedTraining;
 import io.jrun.train.ShardedTraining.Trainer;
 import io.jrun.train.UnevenNet;
 import io.jrun.train.mesh.DeviceMesh;
+import io.jrun.train.mesh.Parameters;
 import io.jrun.train.module.ModuleWrapper;
-import io.jrun.train.optim.GradientClipping;
+import io.jrun.train.optim.Gradients;
 import io.jrun.train.tensor.ModuleTensors;
 import java.util.List;
 import java.util.Map;
@@ -102,8 +103,8 @@ class FsdpEqualityTest {
     void replicasCountOnceInTheNormOfClipping() {
         UnevenNet serial = new UnevenNet(ModuleWrapper.NONE);
         serial.loss(3, 3).backward();
-        double norm = GradientClipping.clipByGlobalNorm(
-                ModuleTensors.parameters(serial).values(), Double.MAX_VALUE);
+        double norm =
+                Gradients.clip(Parameters.of(serial).values(), Double.MAX_VALUE).value();
         LocalWorld.run(4, world -> {
             try (DeviceMesh mesh = mesh(world, 2)) {
                 var fsdp = hybridOf(mesh);
@@ -111,8 +112,11 @@ class FsdpEqualityTest {
                 fsdp.shardRest(net);
                 try (var step = fsdp.step()) {
                     step.backward(net.loss(3, 3));
-                    assertThat(fsdp.clipByGlobalNorm(norm / 2)).isCloseTo(norm, within(1e-6));
-                    assertThat(fsdp.gradientNorm()).isCloseTo(norm / 2, within(1e-6));
+                    assertThat(Gradients.clip(fsdp.parameters().values(), norm / 2)
+                                    .value())
+                            .isCloseTo(norm, within(1e-6));
+                    assertThat(Gradients.norm(fsdp.parameters().values()).value())
+                            .isCloseTo(norm / 2, within(1e-6));
                 }
             }
         });
@@ -140,7 +144,7 @@ class FsdpEqualityTest {
         fsdp.shardRest(net);
         try (var step = fsdp.step()) {
             step.backward(net.loss(ShardedTraining.seed(world, 0, 0), 3));
-            return fsdp.gradientNorm();
+            return Gradients.norm(fsdp.parameters().values()).value();
         }
     }
 
@@ -165,9 +169,9 @@ class FsdpEqualityTest {
             fsdp.shardRest(net);
             try (var step = fsdp.step()) {
                 step.backward(net.loss(3, 3));
-                double once = fsdp.gradientNorm();
+                double once = Gradients.norm(fsdp.parameters().values()).value();
                 step.backward(net.loss(3, 3));
-                assertThat(fsdp.gradientNorm()).isEqualTo(2 * once);
+                assertThat(Gradients.norm(fsdp.parameters().values()).value()).isEqualTo(2 * once);
             }
         });
     }
@@ -179,7 +183,8 @@ class FsdpEqualityTest {
         LinearStack serial = new LinearStack(2, width, ModuleWrapper.NONE);
         serial.loss().backward();
         Map<String, Tensor> parameters = ModuleTensors.parameters(serial);
-        double norm = GradientClipping.clipByGlobalNorm(parameters.values(), Double.MAX_VALUE);
+        double norm = Gradients.clip(Parameters.of(parameters).values(), Double.MAX_VALUE)
+                .value();
         LocalWorld.run(3, world -> {
             var fsdp = new FullyShardedDataParallel(world.group(), FsdpOptions.DEFAULT);
             LinearStack stack = new LinearStack(2, width, fsdp);
@@ -188,7 +193,7 @@ class FsdpEqualityTest {
                     .doesNotContainValue(false);
             try (var step = fsdp.step()) {
                 step.backward(stack.loss());
-                assertThat(fsdp.gradientNorm()).isCloseTo(norm, withinPercentage(0.01));
+                assertThat(Gradients.norm(fsdp.parameters().values()).value()).isCloseTo(norm, withinPercentage(0.01));
             }
         });
     }

@@ -6,13 +6,13 @@ import static org.assertj.core.api.Assertions.within;
 import io.jrun.comm.World;
 import io.jrun.train.ShardedTraining;
 import io.jrun.train.UnevenNet;
+import io.jrun.train.mesh.Parameters;
 import io.jrun.train.module.ModuleWrapper;
 import io.jrun.train.optim.FlatOptimizer;
 import io.jrun.train.optim.FusedAdamW;
-import io.jrun.train.optim.GradientClipping;
+import io.jrun.train.optim.Gradients;
 import io.jrun.train.optim.LearningRateSchedule;
 import io.jrun.train.optim.ParameterGroup;
-import io.jrun.train.tensor.ModuleTensors;
 import io.jrun.train.tensor.TensorMemory;
 import java.lang.foreign.ValueLayout;
 import java.util.Map;
@@ -54,7 +54,8 @@ class FsdpPrecisionTest {
             }
         }
         assertThat(fsdp.parameters().values())
-                .allSatisfy(shard -> assertThat(shard.scalar_type().intern()).isEqualTo(torch.ScalarType.Float));
+                .allSatisfy(shard ->
+                        assertThat(shard.local().scalar_type().intern()).isEqualTo(torch.ScalarType.Float));
         return fsdp.wholeParameters((_, whole) -> {
             assertThat(whole.scalar_type().intern()).isEqualTo(torch.ScalarType.BFloat16);
             return values(whole.to(torch.ScalarType.Float));
@@ -77,8 +78,7 @@ class FsdpPrecisionTest {
             for (int rank = 0; rank < 3; rank++) {
                 net.loss(rank, 3).div(new Scalar(3.0)).backward();
             }
-            expected.set(
-                    GradientClipping.globalNorm(ModuleTensors.parameters(net).values()));
+            expected.set(Gradients.norm(Parameters.of(net).values()).value());
             return Map.of();
         });
         ShardedTraining.run(3, world -> {
@@ -88,8 +88,9 @@ class FsdpPrecisionTest {
             try (var step = fsdp.step()) {
                 step.backward(net.loss(world.rank(), 3));
                 double limit = expected.get() / 2;
-                assertThat(fsdp.clipByGlobalNorm(limit)).isCloseTo(expected.get(), within(1e-6));
-                assertThat(fsdp.gradientNorm()).isCloseTo(limit, within(1e-5));
+                assertThat(Gradients.clip(fsdp.parameters().values(), limit).value())
+                        .isCloseTo(expected.get(), within(1e-6));
+                assertThat(Gradients.norm(fsdp.parameters().values()).value()).isCloseTo(limit, within(1e-5));
             }
             return Map.of();
         });

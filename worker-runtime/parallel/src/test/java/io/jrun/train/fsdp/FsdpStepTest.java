@@ -8,6 +8,7 @@ import io.jrun.comm.local.LocalWorld;
 import io.jrun.train.Libtorch;
 import io.jrun.train.ShardedTraining;
 import io.jrun.train.UnevenNet;
+import io.jrun.train.mesh.ShardedTensor;
 import io.jrun.train.tensor.ModuleTensors;
 import java.lang.foreign.MemorySegment;
 import java.util.List;
@@ -116,11 +117,11 @@ class FsdpStepTest {
             var fsdp = new FullyShardedDataParallel(world.group(), FsdpOptions.DEFAULT);
             LinearImpl linear = new LinearImpl(4, 4);
             UnaryOperator<Tensor> layer = fsdp.wrap("layer", linear, x -> x.matmul(linear.weight()));
-            Tensor bias = Objects.requireNonNull(fsdp.parameters().get("layer.bias"));
+            ShardedTensor bias = Objects.requireNonNull(fsdp.parameters().get("layer.bias"));
             for (int i = 0; i < 3; i++) {
                 try (var step = fsdp.step()) {
                     step.backward(layer.apply(torch.ones(2, 4)).sum());
-                    assertThat(bias.grad().abs().sum().item_float()).isZero();
+                    assertThat(bias.gradient().abs().sum().item_float()).isZero();
                 }
             }
         });

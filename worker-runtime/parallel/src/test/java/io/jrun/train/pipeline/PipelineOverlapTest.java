@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.jrun.comm.local.LocalWorld;
 import io.jrun.train.Libtorch;
 import io.jrun.train.mesh.DeviceMesh;
+import io.jrun.train.mesh.ShardedTensor;
 import io.jrun.train.pipeline.schedule.ActionKind;
 import io.jrun.train.pipeline.schedule.PipelineAction;
 import io.jrun.train.pipeline.schedule.ScheduleKind;
@@ -121,13 +122,8 @@ class PipelineOverlapTest {
         }
 
         @Override
-        public Tensor gradient(Tensor parameter) {
-            return real.gradient(parameter);
-        }
-
-        @Override
-        public double[] combine(double[] norms) {
-            return real.combine(norms);
+        public ShardedTensor kept(ShardedTensor parameter) {
+            return real.kept(parameter);
         }
     }
 }

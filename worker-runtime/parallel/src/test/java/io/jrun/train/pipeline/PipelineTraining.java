@@ -6,8 +6,10 @@ import io.jrun.comm.World;
 import io.jrun.comm.local.LocalWorld;
 import io.jrun.comm.local.LocalWorldOptions;
 import io.jrun.train.mesh.DeviceMesh;
-import io.jrun.train.optim.GradientClipping;
+import io.jrun.train.mesh.Parameters;
+import io.jrun.train.optim.Gradients;
 import io.jrun.train.precision.Autocast;
+import io.jrun.train.tensor.DeferredNumber;
 import io.jrun.train.tensor.TensorMemory;
 import java.lang.foreign.ValueLayout;
 import java.util.ArrayList;
@@ -102,7 +104,7 @@ record PipelineTraining(int microBatches, int replicas, boolean isTied, boolean 
                         requireNonNull(parameters.get(name)).mutable_grad().put(sum));
                 losses.add(loss);
                 if (clip > 0) {
-                    GradientClipping.clipByGlobalNorm(parameters.values(), clip);
+                    DeferredNumber _ = Gradients.clip(Parameters.of(parameters).values(), clip);
                 }
                 optimizer.step();
                 if (hasCopy) {
@@ -155,7 +157,7 @@ record PipelineTraining(int microBatches, int replicas, boolean isTied, boolean 
                     PipelineParallel model = model(mesh, options)) {
                 List<Double> mine = train(model, mesh.coordinate("dp"));
                 inspect.accept(model);
-                publish(world, values(model.parameters()), parameters);
+                publish(world, values(Parameters.here(model.parameters())), parameters);
                 if (world.rank() == 0) {
                     losses.addAll(mine);
                 }
@@ -174,7 +176,7 @@ record PipelineTraining(int microBatches, int replicas, boolean isTied, boolean 
     }
 
     private List<Double> train(PipelineParallel model, int replica) {
-        AdamW optimizer = optimizer(model.parameters().values());
+        AdamW optimizer = optimizer(Parameters.here(model.parameters()).values());
         List<Double> losses = new ArrayList<>();
         for (int step = 0; step < STEPS; step++) {
             try (PointerScope _ = new PointerScope()) {
@@ -182,7 +184,7 @@ record PipelineTraining(int microBatches, int replicas, boolean isTied, boolean 
                 List<Tensor> inputs = inputs(step, replica);
                 losses.add(model.step(inputs, inputs));
                 if (clip > 0) {
-                    model.clipByGlobalNorm(clip);
+                    DeferredNumber _ = Gradients.clip(model.parameters().values(), clip);
                 }
                 optimizer.step();
             }

@@ -9,7 +9,7 @@ import io.jrun.train.LiveMemory;
 import io.jrun.train.layer.CompositeModule;
 import io.jrun.train.layer.LinearLayer;
 import io.jrun.train.mesh.DeviceMesh;
-import io.jrun.train.mesh.MeshAxis;
+import io.jrun.train.mesh.Parameters;
 import io.jrun.train.module.ModuleWrapper;
 import io.jrun.train.pipeline.schedule.ScheduleKind;
 import io.jrun.train.tensorparallel.ParallelStyle;
@@ -46,7 +46,7 @@ class StageLayersTest {
             var stages =
                     new StageLayers(StageCut.byCount(blocks, 2), schedule, mesh.group("pp"), 0, ModuleWrapper.NONE);
             var tensor = new TensorParallel(
-                    new MeshAxis("tp", mesh.group("tp")),
+                    mesh.axis("tp"),
                     false,
                     Map.of("block*.up", ParallelStyle.COLUMN, "block*.down", ParallelStyle.ROW));
             ModuleWrapper wrapper = stages.around(tensor).around(probe);
@@ -55,7 +55,8 @@ class StageLayersTest {
                 Block block = model.add("block" + i, new Block());
                 var _ = wrapper.wrap("block" + i, block, block::forward);
             }
-            assertThat(tensor.shareRest(model)).hasSize(2 * blocks);
+            tensor.shareRest(model);
+            assertThat(Parameters.of(model)).hasSize(2 * blocks);
             return model;
         }
     }

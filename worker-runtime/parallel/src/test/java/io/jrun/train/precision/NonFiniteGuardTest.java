@@ -9,6 +9,7 @@ import io.jrun.train.Libtorch;
 import io.jrun.train.TinyGpt;
 import io.jrun.train.ddp.DistributedDataParallel;
 import io.jrun.train.ddp.Step;
+import io.jrun.train.mesh.Parameters;
 import io.jrun.train.tensor.ModuleTensors;
 import java.util.Map;
 import java.util.Objects;
@@ -33,7 +34,7 @@ class NonFiniteGuardTest {
     private static boolean step(World world, NonFinitePolicy policy, double factor, long number) {
         TinyGpt model = new TinyGpt(1, 8, 4);
         Map<String, Tensor> parameters = ModuleTensors.parameters(model);
-        try (NonFiniteGuard guard = new NonFiniteGuard(policy, parameters, world.group());
+        try (NonFiniteGuard guard = new NonFiniteGuard(policy, Parameters.of(parameters), world.group());
                 DistributedDataParallel<TinyGpt> ddp = new DistributedDataParallel<>(model, world.group());
                 Step step = ddp.step()) {
             Tensor loss = model.loss(TinyGpt.tokens(1, 2, 4), TinyGpt.tokens(2, 2, 4));
@@ -89,8 +90,8 @@ class NonFiniteGuardTest {
         LocalWorld.run(1, world -> {
             try (PointerScope _ = new PointerScope()) {
                 Tensor parameter = torch.ones(4).to(type).set_requires_grad(true);
-                try (NonFiniteGuard guard =
-                        new NonFiniteGuard(NonFinitePolicy.STOP, Map.of("p", parameter), world.group())) {
+                try (NonFiniteGuard guard = new NonFiniteGuard(
+                        NonFinitePolicy.STOP, Parameters.of(Map.of("p", parameter)), world.group())) {
                     parameter.mul(new Scalar(gradient)).sum().backward();
                     assertThat(guard.mayStep(1)).isTrue();
                 }

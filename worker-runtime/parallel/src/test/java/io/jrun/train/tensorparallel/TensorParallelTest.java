@@ -13,9 +13,9 @@ import io.jrun.train.TinyTransformer;
 import io.jrun.train.TinyTransformer.Options;
 import io.jrun.train.autograd.DeferredGradients;
 import io.jrun.train.mesh.MeshAxis;
-import io.jrun.train.mesh.Replicate;
+import io.jrun.train.mesh.Parameters;
 import io.jrun.train.mesh.ShardedTensor;
-import io.jrun.train.optim.GradientClipping;
+import io.jrun.train.optim.Gradients;
 import io.jrun.train.tensor.ModuleTensors;
 import java.util.ArrayList;
 import java.util.List;
@@ -57,12 +57,12 @@ class TensorParallelTest {
         LocalWorld.run(ranks, world -> {
             MeshAxis axis = axis(world.group());
             TinyTransformer model = new TinyTransformer(options);
-            Map<String, ShardedTensor> parameters =
-                    TensorParallel.parallelize(model, axis, isSequenceParallel, TinyTransformer.plan(4));
+            TensorParallel.parallelize(model, axis, isSequenceParallel, TinyTransformer.plan(4));
+            Map<String, ShardedTensor> parameters = Parameters.of(model);
             assertThat(parameters.keySet()).containsExactlyElementsOf(serial.keySet());
             ParallelTraining.train(model, ParallelTraining.STEPS, TensorParallelTest::loss);
-            parameters.forEach((name, parameter) -> assertThat(ParallelTraining.difference(
-                            parameter.whole(axis), Objects.requireNonNull(serial.get(name))))
+            parameters.forEach((name, parameter) -> assertThat(
+                            ParallelTraining.difference(parameter.whole(), Objects.requireNonNull(serial.get(name))))
                     .as(name)
                     .isLessThan(ParallelTraining.tolerance(type)));
         });
@@ -75,10 +75,10 @@ class TensorParallelTest {
         Map<Integer, Run> runs = new ConcurrentHashMap<>();
         LocalWorld.run(2, world -> {
             TinyTransformer model = new TinyTransformer(options);
-            Map<String, ShardedTensor> parameters =
-                    TensorParallel.parallelize(model, axis(world.group()), isSequenceParallel, TinyTransformer.plan(2));
+            TensorParallel.parallelize(model, axis(world.group()), isSequenceParallel, TinyTransformer.plan(2));
+            Map<String, ShardedTensor> parameters = Parameters.of(model);
             parameters.values().forEach(parameter -> {
-                boolean isReplicated = parameter.placement("tp") instanceof Replicate;
+                boolean isReplicated = parameter.placements().isEmpty();
                 parameter.local().requires_grad_(isEverythingTrained || !isReplicated);
             });
             List<Double> losses = ParallelTraining.train(model, ParallelTraining.STEPS, TensorParallelTest::loss);
@@ -138,8 +138,8 @@ class TensorParallelTest {
     void gradientsEqualFiniteDifferences() {
         LocalWorld.run(2, world -> {
             TinyTransformer model = new TinyTransformer(Options.of(torch.ScalarType.Double));
-            Map<String, ShardedTensor> parameters =
-                    TensorParallel.parallelize(model, axis(world.group()), true, TinyTransformer.plan(2));
+            TensorParallel.parallelize(model, axis(world.group()), true, TinyTransformer.plan(2));
+            Map<String, ShardedTensor> parameters = Parameters.of(model);
             loss(model, 0).backward();
             double step = 1e-6;
             for (String name : List.of("tokens.weight", "joint.qkv.weight", "joint.down.weight", "grouped.key.bias")) {
@@ -168,27 +168,18 @@ class TensorParallelTest {
         TinyTransformer serial = new TinyTransformer(options);
         loss(serial, 0).backward();
         Map<String, Tensor> expected = ModuleTensors.parameters(serial);
-        double norm = GradientClipping.clipByGlobalNorm(expected.values(), 0.1);
+        double norm = Gradients.clip(Parameters.of(expected).values(), 0.1).value();
         LocalWorld.run(2, world -> {
             MeshAxis axis = axis(world.group());
             TinyTransformer model = new TinyTransformer(options);
-            Map<String, ShardedTensor> parameters =
-                    TensorParallel.parallelize(model, axis, true, TinyTransformer.plan(2));
+            TensorParallel.parallelize(model, axis, true, TinyTransformer.plan(2));
+            Map<String, ShardedTensor> parameters = Parameters.of(model);
             loss(model, 0).backward();
-            assertThat(GradientClipping.clipByGlobalNorm(
-                            parameters.values().stream()
-                                    .map(ShardedTensor::local)
-                                    .toList(),
-                            0.1))
-                    .isCloseTo(norm, within(1e-12));
+            assertThat(Gradients.clip(parameters.values(), 0.1).value()).isCloseTo(norm, within(1e-12));
             parameters.forEach((name, parameter) -> {
-                ShardedTensor gradient = new ShardedTensor(
-                        name,
-                        parameter.globalShape(),
-                        parameter.placements(),
-                        parameter.local().grad());
+                ShardedTensor gradient = parameter.withLocal(parameter.gradient());
                 assertThat(ParallelTraining.difference(
-                                gradient.whole(axis),
+                                gradient.whole(),
                                 Objects.requireNonNull(expected.get(name)).grad()))
                         .as(name)
                         .isLessThan(1e-12);

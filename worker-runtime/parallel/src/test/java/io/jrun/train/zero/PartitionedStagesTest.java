@@ -11,15 +11,15 @@ import io.jrun.train.Libtorch;
 import io.jrun.train.autograd.AutogradBridge;
 import io.jrun.train.checkpoint.sharded.CheckpointManager;
 import io.jrun.train.checkpoint.sharded.Retention;
-import io.jrun.train.checkpoint.sharded.ShardedState;
 import io.jrun.train.checkpoint.sharded.StateDict;
 import io.jrun.train.mesh.DeviceMesh;
 import io.jrun.train.mesh.MeshAxis;
-import io.jrun.train.mesh.Replicate;
+import io.jrun.train.mesh.ParameterNotes;
+import io.jrun.train.mesh.Parameters;
 import io.jrun.train.mesh.Shard;
 import io.jrun.train.mesh.ShardedTensor;
 import io.jrun.train.optim.FusedAdamW;
-import io.jrun.train.optim.GradientClipping;
+import io.jrun.train.optim.Gradients;
 import io.jrun.train.optim.LearningRateSchedule;
 import io.jrun.train.optim.ParameterGroup;
 import io.jrun.train.pipeline.PipelineLayer;
@@ -41,7 +41,6 @@ import java.util.TreeMap;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.BinaryOperator;
 import java.util.function.Consumer;
-import java.util.function.Supplier;
 import org.bytedeco.javacpp.PointerScope;
 import org.bytedeco.pytorch.Scalar;
 import org.bytedeco.pytorch.Tensor;
@@ -94,19 +93,6 @@ class PartitionedStagesTest {
             }
         }
 
-        /** All parameters are whole on each rank, along all axes but the one that shares states. */
-        ShardedState state() {
-            Map<String, ShardedTensor> whole = new LinkedHashMap<>();
-            parameters.forEach((name, tensor) -> whole.put(
-                    name,
-                    new ShardedTensor(
-                            name,
-                            Arrays.stream(TensorMemory.sizes(tensor)).boxed().toList(),
-                            Map.of(),
-                            tensor)));
-            return new ShardedState(whole, List.of());
-        }
-
         long elements() {
             return parameters.values().stream().mapToLong(Tensor::numel).sum();
         }
@@ -120,10 +106,10 @@ class PartitionedStagesTest {
         return Collections.nCopies(count, torch.ones(2, width));
     }
 
-    private static PartitionedStages stages(int stage, DeviceMesh mesh, ShardedState state) {
+    private static PartitionedStages stages(int stage, DeviceMesh mesh) {
         return stage == 1
-                ? PartitionedStages.stageOne(mesh.group("shard"), state)
-                : PartitionedStages.stageTwo(mesh.group("shard"), state);
+                ? PartitionedStages.stageOne(mesh.group("shard"))
+                : PartitionedStages.stageTwo(mesh.group("shard"));
     }
 
     /** The reduction belongs to the last call of a step: the gradients of both calls are then means. */
@@ -148,14 +134,14 @@ class PartitionedStagesTest {
         Net net = Net.of(8);
         ProcessGroup alone = mesh.world().group().newGroup(List.of(mesh.world().rank()));
         try (PointerScope _ = new PointerScope();
-                PartitionedStages stages = stages(stage, mesh, net.state());
+                PartitionedStages stages = stages(stage, mesh);
                 PipelineParallel model = new PipelineParallel(
                         net.layers(),
                         PartitionedStagesTest::mean,
                         alone,
                         PipelineOptions.of(ScheduleKind.GPIPE, 1, 1, 2).withReplicas(stages))) {
             passes.accept(model);
-            return model.clipByGlobalNorm(1e9);
+            return Gradients.clip(model.parameters().values(), 1e9).value();
         }
     }
 
@@ -181,7 +167,7 @@ class PartitionedStagesTest {
         run(6, world -> {
             Net net = Net.of(width);
             try (DeviceMesh mesh = DeviceMesh.of(world, "pp", 2, "shard", 3);
-                    PartitionedStages stages = stages(stage, mesh, net.state());
+                    PartitionedStages stages = stages(stage, mesh);
                     PipelineParallel model = pipeline(net, PartitionedStagesTest::mean, mesh, 2, stages);
                     ZeroOptimizer optimizer = optimizer(stages)) {
                 StateDict state = new StateDict();
@@ -190,12 +176,10 @@ class PartitionedStagesTest {
                         .filter(entry -> entry.name().endsWith(".exp_avg_sq"))
                         .mapToLong(entry -> entry.local().numel())
                         .sum();
-                long own = model.parameters().values().stream()
-                        .mapToLong(Tensor::numel)
-                        .sum();
+                Map<String, Tensor> here = Parameters.here(model.parameters());
+                long own = here.values().stream().mapToLong(Tensor::numel).sum();
                 // Parameters and parts are whole cache lines of 16 elements.
-                assertThat(held)
-                        .isCloseTo(own / 3, within(16L * (2 + model.parameters().size())));
+                assertThat(held).isCloseTo(own / 3, within(16L * (2 + here.size())));
                 all.addAndGet(held);
             }
         });
@@ -228,15 +212,18 @@ class PartitionedStagesTest {
             x = layer.forward().apply(x);
         }
         x.sub(torch.ones(2, width)).mean().backward();
-        double norm = GradientClipping.globalNorm(serial.parameters().values());
+        double norm =
+                Gradients.norm(Parameters.of(serial.parameters()).values()).value();
         run(4, world -> {
             Net net = Net.of(width);
             try (DeviceMesh mesh = DeviceMesh.of(world, "pp", 2, "shard", 2);
-                    PartitionedStages stages = stages(stage, mesh, net.state());
+                    PartitionedStages stages = stages(stage, mesh);
                     PipelineParallel model = pipeline(net, PartitionedStagesTest::mean, mesh, 2, stages)) {
                 double _ = model.step(batch(2, width), batch(2, width));
-                assertThat(model.clipByGlobalNorm(norm / 2)).isCloseTo(norm, within(1e-6 * norm));
-                assertThat(model.clipByGlobalNorm(norm)).isCloseTo(norm / 2, within(1e-5 * norm));
+                assertThat(Gradients.clip(model.parameters().values(), norm / 2).value())
+                        .isCloseTo(norm, within(1e-6 * norm));
+                assertThat(Gradients.clip(model.parameters().values(), norm).value())
+                        .isCloseTo(norm / 2, within(1e-5 * norm));
             }
         });
     }
@@ -251,7 +238,7 @@ class PartitionedStagesTest {
             Tensor late = Objects.requireNonNull(net.parameters().get("matrix2"));
             List<Boolean> isKept = new ArrayList<>();
             try (DeviceMesh mesh = DeviceMesh.of(world, "pp", 1, "shard", 2);
-                    PartitionedStages stages = stages(stage, mesh, net.state());
+                    PartitionedStages stages = stages(stage, mesh);
                     PipelineParallel model = pipeline(net, PartitionedStagesTest::mean, mesh, 2, stages);
                     var _ = AutogradBridge.instance()
                             .watch(
@@ -275,11 +262,10 @@ class PartitionedStagesTest {
             BinaryOperator<Tensor> infinite =
                     (x, target) -> x.sub(target).mul(new Scalar(0.0)).sqrt().sum();
             try (DeviceMesh mesh = DeviceMesh.of(world, "pp", 1, "shard", 2);
-                    PartitionedStages stages = stages(2, mesh, net.state());
+                    PartitionedStages stages = stages(2, mesh);
                     PipelineParallel model = pipeline(net, infinite, mesh, 1, stages)) {
-                Map<String, Supplier<Tensor>> gradients = new LinkedHashMap<>();
-                net.parameters().keySet().forEach(name -> gradients.put(name, () -> model.gradient(name)));
-                NonFiniteGuard guard = NonFiniteGuard.afterPasses(NonFinitePolicy.SKIP, gradients, world.group());
+                NonFiniteGuard guard =
+                        NonFiniteGuard.afterPasses(NonFinitePolicy.SKIP, model.parameters(), world.group());
                 assertThat(model.step(batch(1, 33), batch(1, 33))).isZero();
                 assertThat(guard.mayStep(1)).isFalse();
                 assertThat(guard.lastSkipped()).startsWith("rank 0, step 1: the gradient of '");
@@ -297,17 +283,12 @@ class PartitionedStagesTest {
         run(4, world -> {
             try (DeviceMesh mesh = DeviceMesh.of(world, "shard", 2, "tp", 2);
                     CheckpointManager manager = manager(world)) {
-                MeshAxis axis = new MeshAxis("tp", mesh.group("tp"));
-                Map<String, ShardedTensor> parts = new LinkedHashMap<>();
+                MeshAxis axis = mesh.axis("tp");
                 Map<String, Tensor> locals = new LinkedHashMap<>();
                 matrixAndVector().forEach((name, whole) -> {
-                    ShardedTensor part = ShardedTensor.distribute(
-                            name, whole, whole.dim() == 2 ? new Shard(0) : new Replicate(), axis);
-                    parts.put(name, part);
-                    locals.put(name, part.local().requires_grad_(true));
+                    locals.put(name, whole.dim() == 2 ? rows(name, whole, axis) : whole);
                 });
-                try (PartitionedStages stages =
-                        PartitionedStages.stageOne(mesh.group("shard"), new ShardedState(parts, axis))) {
+                try (PartitionedStages stages = PartitionedStages.stageOne(mesh.group("shard"))) {
                     var _ = stages.takeOver(Map.of(0, List.of(new PipelineLayer("all", locals, x -> x))), _ -> false);
                     try (ZeroOptimizer optimizer = optimizer(stages)) {
                         locals.forEach((_, tensor) -> tensor.mutable_grad().copy_(tensor.detach()));
@@ -330,6 +311,13 @@ class PartitionedStagesTest {
                                 .isTrue());
             }
         });
+    }
+
+    private static Tensor rows(String name, Tensor whole, MeshAxis axis) {
+        ShardedTensor part = ShardedTensor.distribute(name, whole, new Shard(0), axis);
+        Tensor rows = part.local().requires_grad_(true);
+        ParameterNotes.setPlaced(part, rows);
+        return rows;
     }
 
     private static Map<String, Tensor> matrixAndVector() {

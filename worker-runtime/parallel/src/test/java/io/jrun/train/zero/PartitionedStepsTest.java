@@ -7,7 +7,6 @@ import io.jrun.comm.World;
 import io.jrun.comm.local.LocalWorld;
 import io.jrun.train.Libtorch;
 import io.jrun.train.autograd.AutogradBridge;
-import io.jrun.train.checkpoint.sharded.ShardedState;
 import io.jrun.train.mesh.ShardedTensor;
 import io.jrun.train.pipeline.PipelineLayer;
 import java.util.List;
@@ -29,11 +28,8 @@ class PartitionedStepsTest {
     }
 
     private static PartitionedStages stages(int stage, World world, Tensor vector) {
-        ShardedState state = new ShardedState(
-                Map.of("vector", new ShardedTensor("vector", List.of(ELEMENTS), Map.of(), vector)), List.of());
-        PartitionedStages stages = stage == 1
-                ? PartitionedStages.stageOne(world.group(), state)
-                : PartitionedStages.stageTwo(world.group(), state);
+        PartitionedStages stages =
+                stage == 1 ? PartitionedStages.stageOne(world.group()) : PartitionedStages.stageTwo(world.group());
         var _ = stages.takeOver(
                 Map.of(0, List.of(new PipelineLayer("all", Map.of("vector", vector), x -> x))), _ -> false);
         return stages;
@@ -57,7 +53,7 @@ class PartitionedStepsTest {
                 stages.zeroGradients();
                 stages.backward(() -> backward(vector), true);
                 stages.await();
-                assertThat(stages.gradient(vector).equal(torch.ones(ELEMENTS / 2)))
+                assertThat(ShardedTensor.of("vector", vector).gradient().equal(torch.ones(ELEMENTS / 2)))
                         .isTrue();
             }
         });

@@ -1,12 +1,10 @@
 package io.jrun.train.checkpoint.sharded;
 
 import io.jrun.train.checkpoint.CheckpointException;
-import io.jrun.train.mesh.MeshAxis;
 import io.jrun.train.mesh.ShardedTensor;
 import io.jrun.train.mesh.TensorBox;
 import io.jrun.train.tensor.TensorMemory;
 import java.util.LinkedHashMap;
-import java.util.List;
 import java.util.Map;
 import org.bytedeco.pytorch.MemoryFormatOptional;
 import org.bytedeco.pytorch.Tensor;
@@ -15,27 +13,20 @@ import org.bytedeco.pytorch.global.torch;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The parameters of which each rank of some axes holds a part, and optimizer states with the same parts. A checkpoint
+ * The parameters of a model, and optimizer states with the same parts. A checkpoint
  * has the whole tensors, so any number of ranks can load the checkpoint. No rank holds a whole tensor, and the methods
  * send nothing.
  *
- * @param parameters this rank's parts by the names of the parameters
- * @param axes the axes of the parts, in the order in which the tensors are divided
+ * @param parameters by their names
  */
-public record ShardedState(Map<String, ShardedTensor> parameters, List<MeshAxis> axes) {
+public record ShardedState(Map<String, ShardedTensor> parameters) {
     public ShardedState {
         parameters = new LinkedHashMap<>(parameters);
-        axes = List.copyOf(axes);
-    }
-
-    /** Parts along one axis. */
-    public ShardedState(Map<String, ShardedTensor> parameters, MeshAxis axis) {
-        this(parameters, List.of(axis));
     }
 
     /** Adds the parameters, with names that begin with {@code prefix}. */
     public void putParameters(StateDict into, String prefix) {
-        parameters.forEach((name, parameter) -> into.putPart(prefix + name, parameter, order()));
+        parameters.forEach((name, parameter) -> into.putPart(prefix + name, parameter));
     }
 
     /**
@@ -56,10 +47,7 @@ public record ShardedState(Map<String, ShardedTensor> parameters, List<MeshAxis>
         if (parameter == null) {
             throw new CheckpointException("optimizer state '" + name + "' belongs to no parameter of this model");
         }
-        into.putPart(
-                prefix + name,
-                new ShardedTensor(parameter.name(), parameter.globalShape(), parameter.placements(), local),
-                order());
+        into.putPart(prefix + name, parameter.withLocal(local));
     }
 
     /**
@@ -74,13 +62,9 @@ public record ShardedState(Map<String, ShardedTensor> parameters, List<MeshAxis>
         if (part == null) {
             throw new IllegalArgumentException("this rank holds no parameter '" + parameter + "'");
         }
-        for (TensorBox box : part.boxes(piece, order())) {
+        for (TensorBox box : part.boxes(piece)) {
             into.put(new StateEntry(name, part.globalShape(), box.offsets(), box.local()));
         }
-    }
-
-    private MeshAxis[] order() {
-        return axes.toArray(MeshAxis[]::new);
     }
 
     /** The names of states have one dot more than the names of parameters. */
@@ -109,7 +93,7 @@ public record ShardedState(Map<String, ShardedTensor> parameters, List<MeshAxis>
             String name = full.substring(prefix.length());
             ShardedTensor parameter = parameter(name);
             boolean isElsewhere = parameter == null && name.contains(".");
-            boolean isEmpty = parameter != null && parameter.local().numel() == 0;
+            boolean isEmpty = parameter != null && !parameter.isHere();
             if (isElsewhere || isEmpty) {
                 return;
             }

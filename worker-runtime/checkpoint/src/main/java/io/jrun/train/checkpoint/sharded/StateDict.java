@@ -1,7 +1,6 @@
 package io.jrun.train.checkpoint.sharded;
 
-import io.jrun.train.mesh.MeshAxis;
-import io.jrun.train.mesh.ParameterAxes;
+import io.jrun.train.mesh.AxisPlacement;
 import io.jrun.train.mesh.Partial;
 import io.jrun.train.mesh.ShardedTensor;
 import io.jrun.train.mesh.TensorBox;
@@ -37,10 +36,10 @@ public final class StateDict {
     /**
      * Adds a tensor that this rank holds in full. Ranks that add the same name hold equal values.
      *
-     * @throws IllegalArgumentException if the tensor is a part of a parameter, see {@link ParameterAxes}
+     * @throws IllegalArgumentException if the tensor is a part of a parameter, see {@link ShardedTensor#of}
      */
     public StateDict put(String name, Tensor tensor) {
-        ParameterAxes.divided(tensor).stream().findFirst().ifPresent(axis -> {
+        ShardedTensor.of(name, tensor).divided().stream().findFirst().ifPresent(axis -> {
             throw new IllegalArgumentException("tensor '" + name + "' is part " + axis.coordinate() + " of "
                     + axis.size() + " along the axis '" + axis.name()
                     + "', so it cannot be saved as a whole tensor. Use ShardedState, or put a ShardedTensor.");
@@ -58,20 +57,22 @@ public final class StateDict {
      * Adds this rank's part of a tensor of a mesh.
      *
      * @param prefix put before the tensor's own name
-     * @throws IllegalArgumentException if the tensor is partial along the axis: its value is not known before it is
+     * @throws IllegalArgumentException if the tensor is partial along an axis: its value is not known before it is
      *     reduced
      */
-    public StateDict put(String prefix, ShardedTensor tensor, MeshAxis axis) {
-        if (tensor.placement(axis.name()) instanceof Partial) {
-            throw new IllegalArgumentException("tensor '" + tensor.name() + "' is partial on the axis " + axis.name()
-                    + ". Reduce it before it is saved.");
-        }
-        return putPart(prefix + tensor.name(), tensor, axis);
+    public StateDict put(String prefix, ShardedTensor tensor) {
+        return putPart(prefix + tensor.name(), tensor);
     }
 
     /** Adds this rank's part of a tensor under a name. */
-    StateDict putPart(String name, ShardedTensor tensor, MeshAxis... axes) {
-        for (TensorBox box : tensor.boxes(axes)) {
+    StateDict putPart(String name, ShardedTensor tensor) {
+        for (AxisPlacement each : tensor.placements()) {
+            if (each.placement() instanceof Partial) {
+                throw new IllegalArgumentException("tensor '" + tensor.name() + "' is partial on the axis "
+                        + each.axis().name() + ". Reduce it before it is saved.");
+            }
+        }
+        for (TensorBox box : tensor.boxes()) {
             put(new StateEntry(name, tensor.globalShape(), box.offsets(), box.local()));
         }
         return this;

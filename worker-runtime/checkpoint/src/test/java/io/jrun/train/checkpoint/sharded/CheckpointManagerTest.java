@@ -289,7 +289,7 @@ class CheckpointManagerTest {
     private static StateDict part(World world, double value) {
         MeshAxis axis = new MeshAxis("dp", world.group());
         return new StateDict()
-                .put("", ShardedTensor.distribute("w", filled(value), new Shard(0), axis), axis)
+                .put("", ShardedTensor.distribute("w", filled(value), new Shard(0), axis))
                 .putText("value", Double.toString(value));
     }
 

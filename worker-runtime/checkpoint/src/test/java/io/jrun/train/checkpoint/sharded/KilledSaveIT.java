@@ -107,7 +107,7 @@ class KilledSaveIT {
                 StateDict state = new StateDict().putText("value", Double.toString(value));
                 Tensor whole = torch.full(SHAPE, new Scalar(value), new TensorOptions(torch.ScalarType.Float));
                 for (String name : List.of("a", "b")) {
-                    state.put("", ShardedTensor.distribute(name, whole, new Shard(0), axis), axis);
+                    state.put("", ShardedTensor.distribute(name, whole, new Shard(0), axis));
                 }
                 manager.save(step, state.put("replicated", whole));
             }

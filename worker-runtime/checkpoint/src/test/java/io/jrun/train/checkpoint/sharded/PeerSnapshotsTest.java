@@ -76,7 +76,7 @@ class PeerSnapshotsTest {
                 .view(5, 3)
                 .add(new Scalar(step));
         return new StateDict()
-                .put("", ShardedTensor.distribute("w", whole, new Shard(0), axis), axis)
+                .put("", ShardedTensor.distribute("w", whole, new Shard(0), axis))
                 .put("replicated", TensorMemory.own(whole.clone()))
                 .putText("step", Double.toString(step));
     }

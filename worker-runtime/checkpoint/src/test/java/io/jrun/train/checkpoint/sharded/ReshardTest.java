@@ -102,7 +102,7 @@ class ReshardTest {
             if (zeroed) {
                 part.local().zero_();
             }
-            state.put("", part, axis);
+            state.put("", part);
         });
         return state.putText("note", "saved by " + world.size());
     }

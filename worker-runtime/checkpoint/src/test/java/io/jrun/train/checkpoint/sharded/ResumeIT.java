@@ -9,6 +9,7 @@ import io.jrun.train.TinyGpt;
 import io.jrun.train.checkpoint.ModelState;
 import io.jrun.train.checkpoint.OptimizerState;
 import io.jrun.train.checkpoint.Safetensors;
+import io.jrun.train.mesh.Parameters;
 import io.jrun.train.optim.OneCycle;
 import io.jrun.train.precision.LossScaler;
 import io.jrun.train.precision.ScalePolicy;
@@ -145,7 +146,7 @@ class ResumeIT {
                 Tensor loss = torch.cross_entropy_loss(logits.view(-1, TinyGpt.VOCABULARY), tokens.view(-1));
                 scaler.scale(loss).backward();
                 optimizer.param_groups().get(0).options().set_lr(schedule.at(step));
-                scaler.step(parameters.values(), optimizer::step);
+                scaler.step(Parameters.of(parameters).values(), optimizer::step);
                 step++;
             }
         }

@@ -46,7 +46,7 @@ class TorchReadsCheckpointIT {
                         state.put(name, tensor);
                     } else {
                         int dimension = name.startsWith("columns") ? 1 : 0;
-                        state.put("", ShardedTensor.distribute(name, tensor, new Shard(dimension), axis), axis);
+                        state.put("", ShardedTensor.distribute(name, tensor, new Shard(dimension), axis));
                     }
                 });
                 manager.save(1, state);

@@ -3,9 +3,10 @@ package io.jrun.train.ddp.hook;
 import io.jrun.comm.ProcessGroup;
 import io.jrun.comm.ReduceOp;
 import io.jrun.train.mesh.GradientGroup;
+import io.jrun.train.mesh.Parameters;
+import io.jrun.train.mesh.ShardedTensor;
 import io.jrun.train.tensor.TensorCollectives;
-import java.util.Collection;
-import org.bytedeco.pytorch.Tensor;
+import java.util.Map;
 
 /**
  * Replaces the parameters of all ranks by their mean every few steps. torch's {@code PeriodicModelAverager}. Confined
@@ -40,10 +41,10 @@ public final class PeriodicModelAverager {
      * Counts a step, and averages the parameters if the step ends a period. All ranks call the method after each
      * optimizer step. Collective in the steps that average.
      */
-    public void stepDone(Collection<Tensor> parameters) {
+    public void stepDone(Map<String, ShardedTensor> parameters) {
         if (steps >= warmupSteps && (steps - warmupSteps) % period == 0) {
             new GradientGroup("PeriodicModelAverager", group).requireFitsHere(parameters);
-            parameters.forEach(parameter -> collectives.allReduce(parameter, ReduceOp.AVG));
+            Parameters.here(parameters).values().forEach(local -> collectives.allReduce(local, ReduceOp.AVG));
         }
         steps++;
     }

@@ -17,6 +17,8 @@ import io.jrun.train.ddp.DdpOptions;
 import io.jrun.train.ddp.DistributedDataParallel;
 import io.jrun.train.ddp.GradientBucket;
 import io.jrun.train.ddp.Step;
+import io.jrun.train.mesh.Parameters;
+import io.jrun.train.mesh.ShardedTensor;
 import io.jrun.train.optim.FlatOptimizer;
 import io.jrun.train.optim.FusedAdamW;
 import io.jrun.train.optim.LearningRateSchedule;
@@ -271,7 +273,7 @@ class CommunicationHookTest {
                         try (NoGradGuard _ = new NoGradGuard()) {
                             weight.sub_(weight.grad().mul(new Scalar(0.1)));
                         }
-                        averager.stepDone(List.of(weight));
+                        averager.stepDone(Map.of("weight", ShardedTensor.of("weight", weight)));
                         seen[current] = weight.data_ptr_double().get(2);
                     }
                 }
@@ -307,7 +309,7 @@ class CommunicationHookTest {
             DdpOptions options = DdpOptions.DEFAULT.withBuckets(2000, 10_000);
             try (var model = new DistributedDataParallel<>(module, world.group(), options);
                     FlatOptimizer optimizer = new FlatOptimizer(
-                            parameters,
+                            Parameters.of(parameters),
                             FusedAdamW.DEFAULT,
                             ParameterGroup.decayMatrices(0.1),
                             LearningRateSchedule.linear(0.01, 0.1, 1, 4),

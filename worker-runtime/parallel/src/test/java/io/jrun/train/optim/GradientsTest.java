@@ -7,6 +7,8 @@ import io.jrun.train.Libtorch;
 import io.jrun.train.TinyGpt;
 import io.jrun.train.ddp.DistributedDataParallel;
 import io.jrun.train.ddp.Step;
+import io.jrun.train.mesh.Parameters;
+import io.jrun.train.mesh.ShardedTensor;
 import io.jrun.train.tensor.ModuleTensors;
 import io.jrun.train.tensor.TensorMemory;
 import java.lang.foreign.MemorySegment;
@@ -25,7 +27,7 @@ import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 
 /** Clipping against libtorch's, and the join of flat optimizers with DDP. */
-class GradientClippingTest {
+class GradientsTest {
     @BeforeAll
     static void load() {
         Libtorch.setThreads(1);
@@ -48,17 +50,19 @@ class GradientClippingTest {
     @Test
     void equalsLibtorchsClipping() {
         for (double maximum : new double[] {0.1, 1e6}) {
-            Collection<Tensor> ours = ModuleTensors.parameters(model(3)).values();
+            Map<String, Tensor> ours = ModuleTensors.parameters(model(3));
             Collection<Tensor> theirs = ModuleTensors.parameters(model(3)).values();
             double expected = torch.clip_grad_norm_(new TensorVector(theirs.toArray(Tensor[]::new)), maximum);
-            assertThat(GradientClipping.globalNorm(ours)).isCloseTo(expected, Offset.offset(1e-5));
-            assertThat(GradientClipping.clipByGlobalNorm(ours, maximum)).isCloseTo(expected, Offset.offset(1e-5));
-            List<float[]> a = gradients(ours);
+            assertThat(Gradients.norm(Parameters.of(ours).values()).value()).isCloseTo(expected, Offset.offset(1e-5));
+            assertThat(Gradients.clip(Parameters.of(ours).values(), maximum).value())
+                    .isCloseTo(expected, Offset.offset(1e-5));
+            List<float[]> a = gradients(ours.values());
             List<float[]> b = gradients(theirs);
             for (int i = 0; i < a.size(); i++) {
                 assertThat(a.get(i)).containsExactly(b.get(i), Offset.offset(1e-7f));
             }
-            assertThat(GradientClipping.globalNorm(ours)).isCloseTo(Math.min(expected, maximum), Offset.offset(1e-5));
+            assertThat(Gradients.norm(Parameters.of(ours).values()).value())
+                    .isCloseTo(Math.min(expected, maximum), Offset.offset(1e-5));
         }
     }
 
@@ -67,15 +71,16 @@ class GradientClippingTest {
     void aTinyNormIsScaledByTheFactorOfTorch() {
         Tensor parameter = torch.zeros(1).set_requires_grad(true);
         parameter.mutable_grad().put(torch.full(new long[] {1}, new Scalar(1e-6)));
-        assertThat(GradientClipping.clipByGlobalNorm(List.of(parameter), 1e-6)).isCloseTo(1e-6, Offset.offset(1e-9));
+        assertThat(Gradients.clip(List.of(ShardedTensor.of("p", parameter)), 1e-6)
+                        .value())
+                .isCloseTo(1e-6, Offset.offset(1e-9));
         assertThat(parameter.grad().item_float()).isCloseTo(5e-7f, Offset.offset(1e-9f));
     }
 
     @Test
     void gradientsThatAreNotFiniteShowInTheNorm() {
-        Collection<Tensor> parameters =
-                ModuleTensors.parameters(model(Double.POSITIVE_INFINITY)).values();
-        assertThat(GradientClipping.clipByGlobalNorm(parameters, 1)).isNaN();
+        Map<String, ShardedTensor> parameters = Parameters.of(model(Double.POSITIVE_INFINITY));
+        assertThat(Gradients.clip(parameters.values(), 1).value()).isNaN();
     }
 
     /**
@@ -97,7 +102,7 @@ class GradientClippingTest {
                             step.backward(loss(module, current, world.rank()));
                         }
                         step.backward(loss(module, 100 + current, world.rank()));
-                        GradientClipping.clipByGlobalNorm(parameters.values(), 0.05);
+                        Gradients.clip(Parameters.of(parameters).values(), 0.05).value();
                         optimizer.step();
                     }
                     MemorySegment memory = model.gradientMemory().getFirst();
@@ -126,7 +131,7 @@ class GradientClippingTest {
                     loss(module, current, rank).div(new Scalar(2)).backward();
                     loss(module, 100 + current, rank).div(new Scalar(2)).backward();
                 }
-                GradientClipping.clipByGlobalNorm(parameters.values(), 0.05);
+                Gradients.clip(Parameters.of(parameters).values(), 0.05).value();
                 optimizer.step();
             }
         }
@@ -135,7 +140,7 @@ class GradientClippingTest {
 
     private static FlatOptimizer optimizer(Map<String, Tensor> parameters, List<MemorySegment> memory) {
         return new FlatOptimizer(
-                parameters,
+                Parameters.of(parameters),
                 new FusedSgd(0.9, true),
                 ParameterGroup.decayMatrices(0.01),
                 LearningRateSchedule.constant(0.5),

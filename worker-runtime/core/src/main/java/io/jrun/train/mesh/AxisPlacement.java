@@ -1,0 +1,14 @@
+package io.jrun.train.mesh;
+
+/**
+ * The distribution of a tensor along one axis of a mesh.
+ *
+ * @param axis the ranks
+ * @param placement what each of the ranks holds
+ */
+public record AxisPlacement(MeshAxis axis, TensorPlacement placement) {
+    /** Whether each of several ranks holds another part. */
+    boolean divides() {
+        return placement instanceof Shard && axis.size() > 1;
+    }
+}
