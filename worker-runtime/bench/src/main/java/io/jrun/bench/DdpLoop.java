@@ -3,6 +3,7 @@ package io.jrun.bench;
 import io.jrun.comm.ProcessGroup;
 import io.jrun.train.ddp.DistributedDataParallel;
 import io.jrun.train.mesh.Parameters;
+import io.jrun.train.optim.ParameterOptimizer;
 import java.util.List;
 import org.bytedeco.pytorch.Tensor;
 
@@ -10,7 +11,7 @@ import org.bytedeco.pytorch.Tensor;
 final class DdpLoop implements TrainingLoop {
     private final DistributedDataParallel<BenchGpt> model;
     private final BenchPrecision precision;
-    private final BenchOptimizer.Running optimizer;
+    private final ParameterOptimizer optimizer;
 
     DdpLoop(BenchGpt module, ProcessGroup group, BenchOptimizer optimizer, BenchPrecision precision) {
         this.model = new DistributedDataParallel<>(module, group);

@@ -5,6 +5,7 @@ import io.jrun.train.fsdp.CommunicationSpan;
 import io.jrun.train.fsdp.FsdpOptions;
 import io.jrun.train.fsdp.FullyShardedDataParallel;
 import io.jrun.train.mesh.Parameters;
+import io.jrun.train.optim.ParameterOptimizer;
 import org.bytedeco.pytorch.Tensor;
 
 /** Trains with jrun's FSDP; each block is a unit. */
@@ -12,7 +13,7 @@ final class FsdpLoop implements TrainingLoop {
     private final FullyShardedDataParallel parallel;
     private final BenchGpt model;
     private final BenchPrecision precision;
-    private final BenchOptimizer.Running optimizer;
+    private final ParameterOptimizer optimizer;
 
     /** {@code model} has its first values. */
     FsdpLoop(BenchGpt model, ProcessGroup group, BenchOptimizer optimizer, BenchPrecision precision) {

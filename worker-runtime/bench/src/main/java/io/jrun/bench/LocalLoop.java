@@ -1,6 +1,7 @@
 package io.jrun.bench;
 
 import io.jrun.train.mesh.Parameters;
+import io.jrun.train.optim.ParameterOptimizer;
 import java.util.List;
 import org.bytedeco.javacpp.PointerScope;
 import org.bytedeco.pytorch.Tensor;
@@ -9,7 +10,7 @@ import org.bytedeco.pytorch.Tensor;
 final class LocalLoop implements TrainingLoop {
     private final BenchGpt model;
     private final BenchPrecision precision;
-    private final BenchOptimizer.Running optimizer;
+    private final ParameterOptimizer optimizer;
 
     LocalLoop(BenchGpt model, BenchOptimizer optimizer, BenchPrecision precision) {
         this.model = model;

@@ -2,6 +2,7 @@ package io.jrun.bench;
 
 import io.jrun.comm.World;
 import io.jrun.train.mesh.Parameters;
+import io.jrun.train.optim.ParameterOptimizer;
 import io.jrun.train.pipeline.ActionSpan;
 import io.jrun.train.pipeline.MicroBatches;
 import io.jrun.train.pipeline.PipelineOptions;
@@ -19,7 +20,7 @@ final class PipelineLoop implements TrainingLoop {
     private static final int MICRO_BATCHES = 8;
 
     private final PipelineParallel model;
-    private final BenchOptimizer.Running optimizer;
+    private final ParameterOptimizer optimizer;
 
     PipelineLoop(BenchGpt module, World world, BenchOptimizer optimizer, BenchPrecision precision) {
         PipelineOptions options =

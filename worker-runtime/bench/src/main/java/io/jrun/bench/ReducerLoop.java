@@ -3,6 +3,7 @@ package io.jrun.bench;
 import io.jrun.comm.World;
 import io.jrun.train.gloo.GlooRendezvous;
 import io.jrun.train.mesh.Parameters;
+import io.jrun.train.optim.ParameterOptimizer;
 import java.time.Duration;
 import java.util.Collections;
 import java.util.List;
@@ -34,7 +35,7 @@ final class ReducerLoop implements TrainingLoop {
 
     private final BenchGpt model;
     private final BenchPrecision precision;
-    private final BenchOptimizer.Running optimizer;
+    private final ParameterOptimizer optimizer;
     private final Reducer reducer;
     private final List<Tensor> parameters;
 

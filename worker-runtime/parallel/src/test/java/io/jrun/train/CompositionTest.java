@@ -308,7 +308,7 @@ class CompositionTest {
                 List<Double> norms = new ArrayList<>();
                 for (int step = 0; step < MAXIMA.size(); step++) {
                     try (var scope = wrapped.step()) {
-                        wrapped.zeroGradients();
+                        optimizer.zeroGradients();
                         scope.backward(loss(step));
                         norms.add(Gradients.clip(Parameters.of(model).values(), MAXIMA.get(step))
                                 .value());

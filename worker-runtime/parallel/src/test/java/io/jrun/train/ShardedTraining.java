@@ -201,7 +201,7 @@ public final class ShardedTraining {
                         LearningRateSchedule.constant(0.05))) {
             for (int step = 0; step < STEPS; step++) {
                 try (var scope = model.step()) {
-                    model.zeroGradients();
+                    optimizer.zeroGradients();
                     scope.backward(net.loss(seed(world, step, 0), 3));
                     optimizer.step();
                 }

@@ -91,7 +91,7 @@ public enum StackTraining {
                         measure.run();
                     }
                     try (var step = model.step()) {
-                        model.zeroGradients();
+                        optimizer.zeroGradients();
                         step.backward(stack.loss());
                         optimizer.step();
                     }
@@ -165,7 +165,7 @@ public enum StackTraining {
                 if (i == steps - 1) {
                     measure.run();
                 }
-                stages.zeroGradients();
+                optimizer.zeroGradients();
                 double _ = model.step(batch, batch);
                 optimizer.step();
             }

@@ -35,7 +35,7 @@ import org.jspecify.annotations.Nullable;
  * <p>One thread at a time. Steps do not wait for a device; {@link #state} does. With DDP: step after the synchronised
  * backward pass; close this object before the group.
  */
-public final class FlatOptimizer implements AutoCloseable {
+public final class FlatOptimizer implements ParameterOptimizer {
     private static final String STEP = "step";
     private static final String MASTER = "master";
 
@@ -109,24 +109,19 @@ public final class FlatOptimizer implements AutoCloseable {
         return schedule.at(steps);
     }
 
-    /** The number of steps, without steps that the program has left out. */
+    @Override
     public long steps() {
         return steps;
     }
 
-    /** Updates every parameter that has a gradient. */
+    @Override
     public void step() {
         update(parameters.keySet());
         endStep();
     }
 
-    /**
-     * Updates every parameter that has a gradient, unless the device finds {@code skip} to be 1. The host does not know
-     * the decision of a GPU: the schedule advances also after a skipped step. The states of the parameters do not.
-     *
-     * @param skip a float32 tensor of one element on the device of the parameters, such as the result of
-     *     {@code DeviceLossScaler.unscale}
-     */
+    /** The host does not know the decision of a GPU: the schedule advances also after a skipped step, the states do not. */
+    @Override
     public void step(Tensor skip) {
         if (!TensorMemory.device(skip).isCpu()) {
             update(parameters.keySet(), skip);
@@ -162,6 +157,7 @@ public final class FlatOptimizer implements AutoCloseable {
     }
 
     /** Sets all gradients to zero in place. */
+    @Override
     public void zeroGradients() {
         try (PointerScope _ = new PointerScope();
                 NoGradGuard _ = new NoGradGuard()) {

@@ -60,7 +60,7 @@ final class DdpModel implements TrainedModel {
 
     private CommunicationHook withUpdate(CommunicationHook hook, UpdateOptions update) {
         return update.isInHook() && optimizer instanceof GptOptimizer.Flat flat
-                ? new OptimizerHook(hook, bucket -> flat.update(bucket.names()))
+                ? new OptimizerHook(hook, bucket -> flat.optimizer().update(bucket.names()))
                 : hook;
     }
 

@@ -4,53 +4,48 @@ import io.jrun.train.checkpoint.OptimizerState;
 import io.jrun.train.checkpoint.sharded.SavedCheckpoint;
 import io.jrun.train.checkpoint.sharded.ShardedState;
 import io.jrun.train.checkpoint.sharded.StateDict;
-import io.jrun.train.mesh.Parameters;
 import io.jrun.train.mesh.ShardedTensor;
 import io.jrun.train.optim.FlatOptimizer;
 import io.jrun.train.optim.LearningRateSchedule;
-import io.jrun.train.tensor.DeviceWaits;
+import io.jrun.train.optim.LibtorchOptimizer;
+import io.jrun.train.optim.ParameterOptimizer;
 import java.lang.foreign.MemorySegment;
 import java.util.Collection;
 import java.util.List;
 import java.util.Map;
-import org.bytedeco.pytorch.AdamW;
-import org.bytedeco.pytorch.AdamWOptions;
-import org.bytedeco.pytorch.Optimizer;
-import org.bytedeco.pytorch.OptimizerOptions;
-import org.bytedeco.pytorch.SGD;
-import org.bytedeco.pytorch.SGDOptions;
 import org.bytedeco.pytorch.Tensor;
-import org.bytedeco.pytorch.TensorVector;
 
-/** An optimizer of libtorch, or jrun's optimizer over flat memory. */
+/** The optimizer of the options, with its states in checkpoints. */
 sealed interface GptOptimizer extends AutoCloseable
         permits GptOptimizer.OfLibtorch, GptOptimizer.Flat, ZeroStates, OffloadedStates {
-    /** The C++ library of the presets has the elements of a tuple in reverse order in memory. */
-    long FIRST_BETA = 1;
+    /** The optimizer, whose schedule is {@link #schedule}. */
+    ParameterOptimizer optimizer();
+
+    /** The learning rate and the momentum of the present step. */
+    ScheduleOfStep schedule();
 
     /** Drops or zeroes the gradients. */
-    void clear();
+    default void clear() {
+        optimizer().zeroGradients();
+    }
 
     /**
      * Sets the learning rate and the momentum of a step.
      *
      * @param step number of steps before this one, skipped steps included
      */
-    void setRate(LearningRateSchedule schedule, long step);
+    default void setRate(LearningRateSchedule given, long step) {
+        schedule().set(given, step);
+    }
 
     /** Updates the parameters. */
-    void step();
+    default void step() {
+        optimizer().step();
+    }
 
-    /**
-     * Updates the parameters, unless the device finds {@code skip} to be 1. An optimizer without a kernel that reads
-     * {@code skip} waits for the device.
-     *
-     * @param skip a float32 tensor of one element on the device of the parameters
-     */
+    /** Updates the parameters, see {@link ParameterOptimizer#step(Tensor)}. */
     default void step(Tensor skip) {
-        if (DeviceWaits.number(skip) == 0) {
-            step();
-        }
+        optimizer().step(skip);
     }
 
     /**
@@ -87,7 +82,9 @@ sealed interface GptOptimizer extends AutoCloseable
     }
 
     @Override
-    void close();
+    default void close() {
+        optimizer().close();
+    }
 
     /**
      * The optimizer that the options ask for.
@@ -96,31 +93,16 @@ sealed interface GptOptimizer extends AutoCloseable
      * @param gradients memory of the gradients, each padded to whole cache lines
      */
     static GptOptimizer of(UpdateOptions update, Map<String, ShardedTensor> parameters, List<MemorySegment> gradients) {
-        return switch (update.optimizer()) {
-            case SGD -> ofLibtorch(update, Parameters.here(parameters), false);
-            case ADAMW -> ofLibtorch(update, Parameters.here(parameters), true);
-            case FUSED, FUSED_SGD -> new Flat(update, parameters, gradients);
-        };
-    }
-
-    private static GptOptimizer ofLibtorch(UpdateOptions update, Map<String, Tensor> here, boolean isAdamW) {
-        return new OfLibtorch(here, isAdamW ? adamW(update, here) : sgd(update, here), isAdamW);
-    }
-
-    private static SGD sgd(UpdateOptions update, Map<String, Tensor> parameters) {
-        SGDOptions options = new SGDOptions(1);
-        options.momentum().put(update.numbers().momentum());
-        options.weight_decay().put(update.numbers().weightDecay());
-        return new SGD(vector(parameters), options);
-    }
-
-    private static AdamW adamW(UpdateOptions update, Map<String, Tensor> parameters) {
-        OptimizerNumbers numbers = update.numbers();
-        AdamWOptions options = new AdamWOptions(1);
-        options.betas().put(FIRST_BETA, numbers.beta1()).put(1 - FIRST_BETA, numbers.beta2());
-        options.eps().put(numbers.epsilon());
-        options.weight_decay().put(numbers.weightDecay());
-        return new AdamW(vector(parameters), options);
+        ScheduleOfStep schedule = new ScheduleOfStep();
+        return update.optimizer().isFlat()
+                ? new Flat(
+                        new FlatOptimizer(parameters, update.rule(), update.groups(), schedule, gradients),
+                        schedule,
+                        update.isInHook())
+                : new OfLibtorch(
+                        new LibtorchOptimizer(
+                                parameters, update.rule(), update.numbers().weightDecay(), schedule),
+                        schedule);
     }
 
     private static Collection<Tensor> put(
@@ -129,79 +111,29 @@ sealed interface GptOptimizer extends AutoCloseable
         return copies.values();
     }
 
-    private static TensorVector vector(Map<String, Tensor> parameters) {
-        return new TensorVector(parameters.values().toArray(Tensor[]::new));
-    }
-
-    /** An optimizer of libtorch: a kernel call for each operation and parameter. */
-    record OfLibtorch(Map<String, Tensor> parameters, Optimizer optimizer, boolean isAdamW) implements GptOptimizer {
-        @Override
-        public void clear() {
-            optimizer.zero_grad();
-        }
-
-        @Override
-        public void setRate(LearningRateSchedule schedule, long step) {
-            OptimizerOptions options = optimizer.param_groups().get(0).options();
-            options.set_lr(schedule.at(step));
-            schedule.momentumAt(step).ifPresent(momentum -> setMomentum(options, momentum));
-        }
-
-        private void setMomentum(OptimizerOptions options, double momentum) {
-            if (isAdamW) {
-                new AdamWOptions(options).betas().put(FIRST_BETA, momentum);
-            } else {
-                new SGDOptions(options).momentum().put(momentum);
-            }
-        }
-
-        @Override
-        public void step() {
-            optimizer.step();
-        }
-
+    /** An optimizer of libtorch. */
+    record OfLibtorch(LibtorchOptimizer optimizer, ScheduleOfStep schedule) implements GptOptimizer {
         @Override
         public Collection<Tensor> put(StateDict into, String prefix, ShardedState parts) {
-            return GptOptimizer.put(into, prefix, parts, OptimizerState.of(optimizer, parameters));
+            return GptOptimizer.put(
+                    into, prefix, parts, OptimizerState.of(optimizer.libtorch(), optimizer.parameters()));
         }
 
         @Override
         public void load(SavedCheckpoint saved, String prefix, ShardedState parts) {
             Map<String, Tensor> state = parts.readOptimizer(saved, prefix);
-            OptimizerState.load(optimizer, parameters, state);
+            OptimizerState.load(optimizer.libtorch(), optimizer.parameters(), state);
+            optimizer.setSteps(saved.step());
             state.values().forEach(Tensor::close);
         }
-
-        @Override
-        public void close() {}
     }
 
-    /** AdamW or SGD with one kernel call for all parameters of a group. */
-    final class Flat implements GptOptimizer {
-        private final ScheduleOfStep schedule = new ScheduleOfStep();
-        private final FlatOptimizer optimizer;
-        private final boolean isInHook;
-
-        private Flat(UpdateOptions update, Map<String, ShardedTensor> parameters, List<MemorySegment> gradients) {
-            optimizer = new FlatOptimizer(parameters, update.rule(), update.groups(), schedule, gradients);
-            isInHook = update.isInHook();
-        }
-
-        @Override
-        public void clear() {
-            optimizer.zeroGradients();
-        }
-
-        @Override
-        public void setRate(LearningRateSchedule given, long step) {
-            schedule.set(given, step);
-        }
-
-        /** Updates the parameters of a bucket, with {@code --update-in-hook}. */
-        void update(Collection<String> names) {
-            optimizer.update(names);
-        }
-
+    /**
+     * AdamW or SGD with one kernel call for all parameters of a group.
+     *
+     * @param isInHook whether {@link FlatOptimizer#update} is called for each bucket
+     */
+    record Flat(FlatOptimizer optimizer, ScheduleOfStep schedule, boolean isInHook) implements GptOptimizer {
         @Override
         public void step() {
             if (isInHook) {
@@ -209,11 +141,6 @@ sealed interface GptOptimizer extends AutoCloseable
             } else {
                 optimizer.step();
             }
-        }
-
-        @Override
-        public void step(Tensor skip) {
-            optimizer.step(skip);
         }
 
         @Override
@@ -226,11 +153,6 @@ sealed interface GptOptimizer extends AutoCloseable
             Map<String, Tensor> state = parts.readOptimizer(saved, prefix);
             optimizer.load(state, saved.step());
             state.values().forEach(Tensor::close);
-        }
-
-        @Override
-        public void close() {
-            optimizer.close();
         }
     }
 }

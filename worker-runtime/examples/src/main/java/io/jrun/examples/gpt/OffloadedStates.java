@@ -5,7 +5,6 @@ import io.jrun.train.checkpoint.sharded.SavedCheckpoint;
 import io.jrun.train.checkpoint.sharded.ShardedState;
 import io.jrun.train.checkpoint.sharded.StateDict;
 import io.jrun.train.offload.OffloadedOptimizer;
-import io.jrun.train.optim.LearningRateSchedule;
 import java.nio.file.Path;
 import java.util.Collection;
 import org.bytedeco.pytorch.Tensor;
@@ -22,21 +21,6 @@ record OffloadedStates(OffloadedOptimizer optimizer, ScheduleOfStep schedule) im
     }
 
     @Override
-    public void clear() {
-        optimizer.zeroGradients();
-    }
-
-    @Override
-    public void setRate(LearningRateSchedule given, long step) {
-        schedule.set(given, step);
-    }
-
-    @Override
-    public void step() {
-        optimizer.step();
-    }
-
-    @Override
     public Collection<Tensor> put(StateDict into, String prefix, ShardedState parameters) {
         throw new IllegalStateException("the states are in files, not in a checkpoint");
     }
@@ -49,10 +33,5 @@ record OffloadedStates(OffloadedOptimizer optimizer, ScheduleOfStep schedule) im
     @Override
     public long stepsDone() {
         return optimizer.steps();
-    }
-
-    @Override
-    public void close() {
-        optimizer.close();
     }
 }

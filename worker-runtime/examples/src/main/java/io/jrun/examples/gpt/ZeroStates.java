@@ -7,7 +7,6 @@ import io.jrun.train.checkpoint.sharded.ShardedState;
 import io.jrun.train.checkpoint.sharded.StateDict;
 import io.jrun.train.ddp.DistributedDataParallel;
 import io.jrun.train.mesh.ShardedTensor;
-import io.jrun.train.optim.LearningRateSchedule;
 import io.jrun.train.zero.PartitionedStages;
 import io.jrun.train.zero.ZeroDataParallel;
 import io.jrun.train.zero.ZeroOptimizer;
@@ -18,47 +17,23 @@ import java.util.Map;
 import org.bytedeco.pytorch.Tensor;
 
 /** An optimizer over flat memory whose states are spread over the ranks. */
-record ZeroStates(ZeroOptimizer optimizer, ScheduleOfStep schedule, Runnable clearing) implements GptOptimizer {
+record ZeroStates(ZeroOptimizer optimizer, ScheduleOfStep schedule) implements GptOptimizer {
     /** The states beside gradients that each rank holds whole. */
     static ZeroStates stageOne(UpdateOptions update, DistributedDataParallel<LanguageModel> model, ProcessGroup group) {
         ScheduleOfStep schedule = new ScheduleOfStep();
-        return new ZeroStates(
-                ZeroOptimizer.stageOne(model, group, update.rule(), update.groups(), schedule),
-                schedule,
-                () -> model.module().zero_grad(true));
+        return new ZeroStates(ZeroOptimizer.stageOne(model, group, update.rule(), update.groups(), schedule), schedule);
     }
 
     /** The states beside gradients that are spread too. */
     static ZeroStates stageTwo(UpdateOptions update, ZeroDataParallel<LanguageModel> model) {
         ScheduleOfStep schedule = new ScheduleOfStep();
-        return new ZeroStates(
-                ZeroOptimizer.stageTwo(model, update.rule(), update.groups(), schedule),
-                schedule,
-                model::zeroGradients);
+        return new ZeroStates(ZeroOptimizer.stageTwo(model, update.rule(), update.groups(), schedule), schedule);
     }
 
     /** The states on a mesh. */
     static ZeroStates ofStages(UpdateOptions update, PartitionedStages stages) {
         ScheduleOfStep schedule = new ScheduleOfStep();
-        return new ZeroStates(
-                ZeroOptimizer.ofStages(stages, update.rule(), update.groups(), schedule),
-                schedule,
-                stages::zeroGradients);
-    }
-
-    @Override
-    public void clear() {
-        clearing.run();
-    }
-
-    @Override
-    public void setRate(LearningRateSchedule given, long step) {
-        schedule.set(given, step);
-    }
-
-    @Override
-    public void step() {
-        optimizer.step();
+        return new ZeroStates(ZeroOptimizer.ofStages(stages, update.rule(), update.groups(), schedule), schedule);
     }
 
     /** Parameters without gradients, and buffers, have no parts. */
@@ -86,10 +61,5 @@ record ZeroStates(ZeroOptimizer optimizer, ScheduleOfStep schedule, Runnable cle
     @Override
     public void load(SavedCheckpoint saved, String prefix, ShardedState parameters) {
         optimizer.loadStates(saved, prefix);
-    }
-
-    @Override
-    public void close() {
-        optimizer.close();
     }
 }

@@ -88,7 +88,7 @@ class LoraWrappersTest {
                         var optimizer = ZeroOptimizer.stageTwo(wrapped, FusedAdamW.DEFAULT, GROUPS, SCHEDULE)) {
                     for (int i = 0; i < STEPS; i++) {
                         try (var step = wrapped.step()) {
-                            wrapped.zeroGradients();
+                            optimizer.zeroGradients();
                             step.backward(loss(model, world.rank(), 1));
                             optimizer.step();
                         }

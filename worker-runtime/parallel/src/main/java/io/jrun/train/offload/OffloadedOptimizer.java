@@ -11,6 +11,7 @@ import io.jrun.train.fsdp.ShardTransfer;
 import io.jrun.train.optim.FlatUpdate;
 import io.jrun.train.optim.LearningRateSchedule;
 import io.jrun.train.optim.ParameterGroup;
+import io.jrun.train.optim.ParameterOptimizer;
 import io.jrun.train.optim.UpdateRule;
 import io.jrun.train.storage.AtomicFile;
 import java.io.IOException;
@@ -41,7 +42,7 @@ import org.bytedeco.pytorch.global.torch;
  *
  * <p>Confined to the training thread. Parameters are of float32 or float64.
  */
-public final class OffloadedOptimizer implements ShardOffload, AutoCloseable {
+public final class OffloadedOptimizer implements ShardOffload, ParameterOptimizer {
     private static final String COMMITTED = "committed-step";
     /** The file of {@link #COMMITTED} has one number. */
     private static final int MAX_COMMIT_BYTES = 64;
@@ -98,6 +99,7 @@ public final class OffloadedOptimizer implements ShardOffload, AutoCloseable {
     }
 
     /** Steps made, those of earlier processes on the same files included. */
+    @Override
     public long steps() {
         return steps;
     }
@@ -162,6 +164,7 @@ public final class OffloadedOptimizer implements ShardOffload, AutoCloseable {
     }
 
     /** Drops the gradients that no step has used. */
+    @Override
     public void zeroGradients() {
         units.forEach(OffloadedUnit::dropGradients);
         gradientFactor = 1;
@@ -173,6 +176,7 @@ public final class OffloadedOptimizer implements ShardOffload, AutoCloseable {
     }
 
     /** Updates all units. Afterwards the files have the step as a whole. */
+    @Override
     public void step() {
         FileTask<OffloadedUnit.Loaded> next = read(0);
         FileTask<OffloadedUnit> written = null;

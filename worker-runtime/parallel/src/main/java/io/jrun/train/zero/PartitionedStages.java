@@ -59,7 +59,7 @@ public final class PartitionedStages implements StageReplicas, AutoCloseable {
     }
 
     /** Sets the gradients to zero. */
-    public void zeroGradients() {
+    void zeroGradients() {
         reductions().gradients().clear();
     }
 

@@ -61,7 +61,7 @@ public final class ZeroDataParallel<M extends Module> implements AutoCloseable {
     }
 
     /** Sets the gradients of this rank's parts to zero. */
-    public void zeroGradients() {
+    void zeroGradients() {
         gradients.buckets().clear();
     }
 

@@ -9,6 +9,7 @@ import io.jrun.train.ddp.DistributedDataParallel;
 import io.jrun.train.optim.FlatUpdate;
 import io.jrun.train.optim.LearningRateSchedule;
 import io.jrun.train.optim.ParameterGroup;
+import io.jrun.train.optim.ParameterOptimizer;
 import io.jrun.train.optim.UpdateRule;
 import io.jrun.train.tensor.TensorCollectives;
 import java.util.ArrayList;
@@ -33,12 +34,13 @@ import org.bytedeco.pytorch.global.torch;
  * a gradient of zeros. Confined to the
  * training thread; {@link #step} is collective.
  */
-public final class ZeroOptimizer implements AutoCloseable {
+public final class ZeroOptimizer implements ParameterOptimizer {
     private static final String STEP = ".step";
 
     private final ProcessGroup group;
     private final TensorCollectives collectives;
     private final PartGradients gradients;
+    private final Runnable zeroing;
     private final ShardedState parameters;
     private final FlatUpdate update;
     private final List<BucketStates> buckets;
@@ -47,7 +49,12 @@ public final class ZeroOptimizer implements AutoCloseable {
     private boolean isExchanging;
 
     private ZeroOptimizer(
-            PartGradients gradients, UpdateRule rule, List<ParameterGroup> groups, LearningRateSchedule schedule) {
+            PartGradients gradients,
+            Runnable zeroing,
+            UpdateRule rule,
+            List<ParameterGroup> groups,
+            LearningRateSchedule schedule) {
+        this.zeroing = zeroing;
         this.group = gradients.group();
         this.parameters = BucketPartition.parametersOf(gradients.partitions());
         this.collectives = new TensorCollectives(group);
@@ -75,7 +82,8 @@ public final class ZeroOptimizer implements AutoCloseable {
             LearningRateSchedule schedule) {
         ReduceScatterHook hook = new ReduceScatterHook(model, group);
         model.registerHook(hook);
-        return new ZeroOptimizer(new PartGradients(hook, group), rule, groups, schedule);
+        return new ZeroOptimizer(
+                new PartGradients(hook, group), () -> model.module().zero_grad(true), rule, groups, schedule);
     }
 
     /** Stage 2. */
@@ -85,7 +93,7 @@ public final class ZeroOptimizer implements AutoCloseable {
             List<ParameterGroup> groups,
             LearningRateSchedule schedule) {
         PartGradients gradients = new PartGradients(model.gradients().buckets(), model.group());
-        return new ZeroOptimizer(gradients, rule, groups, schedule);
+        return new ZeroOptimizer(gradients, model::zeroGradients, rule, groups, schedule);
     }
 
     /**
@@ -95,7 +103,7 @@ public final class ZeroOptimizer implements AutoCloseable {
      */
     public static ZeroOptimizer ofStages(
             PartitionedStages stages, UpdateRule rule, List<ParameterGroup> groups, LearningRateSchedule schedule) {
-        return new ZeroOptimizer(stages.gradients(), rule, groups, schedule);
+        return new ZeroOptimizer(stages.gradients(), stages::zeroGradients, rule, groups, schedule);
     }
 
     /** The names of the parameters that this optimizer updates, on this rank or on another. */
@@ -105,7 +113,7 @@ public final class ZeroOptimizer implements AutoCloseable {
                 .collect(Collectors.toSet());
     }
 
-    /** Steps made. */
+    @Override
     public long steps() {
         return steps;
     }
@@ -114,6 +122,7 @@ public final class ZeroOptimizer implements AutoCloseable {
      * Updates this rank's parts, and gathers the others. If a failure interrupts the exchange, this rank has its parts
      * of the updated parameters, see {@link #hasPartsOnly}.
      */
+    @Override
     public void step() {
         isUpdating = true;
         List<FlatUpdate.Piece> pieces = new ArrayList<>();
@@ -129,6 +138,11 @@ public final class ZeroOptimizer implements AutoCloseable {
             buckets.forEach(bucket -> bucket.gather(collectives));
         }
         isExchanging = false;
+    }
+
+    @Override
+    public void zeroGradients() {
+        zeroing.run();
     }
 
     /** The mean gradients of this rank's parts, after a backward pass. */

@@ -1,0 +1,105 @@
+package io.jrun.train.optim;
+
+import io.jrun.train.Libtorch;
+import io.jrun.train.mesh.Parameters;
+import io.jrun.train.mesh.ShardedTensor;
+import java.util.Collections;
+import java.util.Map;
+import org.bytedeco.pytorch.AdamW;
+import org.bytedeco.pytorch.AdamWOptions;
+import org.bytedeco.pytorch.Optimizer;
+import org.bytedeco.pytorch.OptimizerOptions;
+import org.bytedeco.pytorch.SGD;
+import org.bytedeco.pytorch.SGDOptions;
+import org.bytedeco.pytorch.Tensor;
+import org.bytedeco.pytorch.TensorVector;
+
+/** AdamW or SGD of libtorch, with a learning rate for each step: a kernel call for each operation and parameter. */
+public final class LibtorchOptimizer implements ParameterOptimizer {
+    /** The C++ library of the presets has the elements of a tuple in reverse order in memory. */
+    private static final long FIRST_BETA = 1;
+
+    private final Map<String, Tensor> parameters;
+    private final UpdateRule rule;
+    private final LearningRateSchedule schedule;
+    private final Optimizer optimizer;
+    private long steps;
+
+    /**
+     * An optimizer before its first step.
+     *
+     * @param parameters parameters by name; the optimizer updates the elements of this rank
+     * @param rule the numbers of the arithmetic
+     * @param schedule the learning rate of each step, and the momentum if the schedule has one
+     */
+    public LibtorchOptimizer(
+            Map<String, ShardedTensor> parameters, UpdateRule rule, double weightDecay, LearningRateSchedule schedule) {
+        Libtorch.load();
+        this.parameters = Collections.unmodifiableMap(Parameters.here(parameters));
+        this.rule = rule;
+        this.schedule = schedule;
+        TensorVector tensors = new TensorVector(this.parameters.values().toArray(Tensor[]::new));
+        optimizer = switch (rule) {
+            case FusedAdamW(double beta1, double beta2, double epsilon) -> {
+                AdamWOptions options = new AdamWOptions(1);
+                options.betas().put(FIRST_BETA, beta1).put(1 - FIRST_BETA, beta2);
+                options.eps().put(epsilon);
+                options.weight_decay().put(weightDecay);
+                yield new AdamW(tensors, options);
+            }
+            case FusedSgd(double momentum, boolean isNesterov) -> {
+                SGDOptions options = new SGDOptions(1);
+                options.momentum().put(momentum);
+                options.nesterov().put(isNesterov);
+                options.weight_decay().put(weightDecay);
+                yield new SGD(tensors, options);
+            }
+        };
+    }
+
+    /** libtorch's own object, for its states. */
+    public Optimizer libtorch() {
+        return optimizer;
+    }
+
+    /** The tensors that libtorch's object updates, by name. */
+    public Map<String, Tensor> parameters() {
+        return parameters;
+    }
+
+    @Override
+    public void zeroGradients() {
+        optimizer.zero_grad();
+    }
+
+    @Override
+    public void step() {
+        OptimizerOptions options = optimizer.param_groups().get(0).options();
+        options.set_lr(schedule.at(steps));
+        schedule.momentumAt(steps).ifPresent(momentum -> setMomentum(options, momentum));
+        optimizer.step();
+        steps++;
+    }
+
+    private void setMomentum(OptimizerOptions options, double momentum) {
+        switch (rule) {
+            case FusedAdamW _ -> new AdamWOptions(options).betas().put(FIRST_BETA, momentum);
+            case FusedSgd _ -> new SGDOptions(options).momentum().put(momentum);
+        }
+    }
+
+    @Override
+    public long steps() {
+        return steps;
+    }
+
+    /** Sets the number of steps of a loaded state: the schedule goes on from there. */
+    public void setSteps(long done) {
+        steps = done;
+    }
+
+    @Override
+    public void close() {
+        optimizer.close();
+    }
+}
