@@ -4,6 +4,7 @@ import io.jrun.comm.ProcessGroup;
 import io.jrun.train.fsdp.CommunicationSpan;
 import io.jrun.train.fsdp.FsdpOptions;
 import io.jrun.train.fsdp.FullyShardedDataParallel;
+import io.jrun.train.mesh.MeshAxis;
 import io.jrun.train.mesh.Parameters;
 import io.jrun.train.optim.ParameterOptimizer;
 import org.bytedeco.pytorch.Tensor;
@@ -17,7 +18,7 @@ final class FsdpLoop implements TrainingLoop {
 
     /** {@code model} has its first values. */
     FsdpLoop(BenchGpt model, ProcessGroup group, BenchOptimizer optimizer, BenchPrecision precision) {
-        this.parallel = new FullyShardedDataParallel(group, FsdpOptions.DEFAULT);
+        this.parallel = new FullyShardedDataParallel(new MeshAxis("shard", group), FsdpOptions.DEFAULT);
         this.model = model;
         model.wrapBlocks(parallel);
         parallel.shardRest(model);

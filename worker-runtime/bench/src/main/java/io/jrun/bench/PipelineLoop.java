@@ -1,6 +1,7 @@
 package io.jrun.bench;
 
 import io.jrun.comm.World;
+import io.jrun.train.mesh.MeshAxis;
 import io.jrun.train.mesh.Parameters;
 import io.jrun.train.optim.ParameterOptimizer;
 import io.jrun.train.pipeline.ActionSpan;
@@ -28,7 +29,7 @@ final class PipelineLoop implements TrainingLoop {
         this.model = new PipelineParallel(
                 module.layers(),
                 BenchPrecision::crossEntropy,
-                world.group(),
+                new MeshAxis("pp", world.group()),
                 precision == BenchPrecision.bf16 ? options.withAutocast(Autocast::cpuBfloat16) : options);
         this.optimizer = optimizer.start(model.parameters(), List.of());
     }

@@ -194,7 +194,7 @@ class GradientsOnMeshesTest {
             LanguageModel model = model(sizes, "rank" + world.rank());
             TensorParallel.parallelize(model, mesh.axis("tp"), sizes.isSequence(), model.tensorParallelPlan());
             ContextParallel context =
-                    ContextParallel.apply(model, mesh.axis("cp"), mesh.group("cp"), ContextParallel.Exchange.RING);
+                    ContextParallel.apply(model, mesh.axis("cp"), mesh.axis("cp"), ContextParallel.Exchange.RING);
             PipelineOptions options =
                     PipelineOptions.of(ScheduleKind.ONE_FORWARD_ONE_BACKWARD, sizes.pp(), 1, MICRO_BATCHES);
             int first = (mesh.coordinate("dp") * sizes.shard() + mesh.coordinate("shard")) * MICRO_BATCHES;
@@ -207,17 +207,14 @@ class GradientsOnMeshesTest {
             return switch (sizes.states()) {
                 case COPIES -> {
                     try (PipelineParallel pipeline =
-                                    pipeline(model, mesh, options.withReplicas(mesh.group("dp", "shard", "cp")));
+                                    pipeline(model, mesh, options.withReplicas(mesh.axis("dp", "shard", "cp")));
                             FlatOptimizer optimizer = flat(pipeline.parameters(), List.of())) {
                         yield step(pipeline, inputs, targets, maximum, optimizer::step);
                     }
                 }
                 case FSDP -> {
                     var fsdp = new FullyShardedDataParallel(
-                            mesh.group("dp", "shard", "cp"),
-                            mesh.group("shard", "cp"),
-                            mesh.group("dp"),
-                            FsdpOptions.DEFAULT);
+                            mesh.axis("shard", "cp"), mesh.axis("dp"), FsdpOptions.DEFAULT);
                     try (PipelineParallel pipeline =
                                     pipeline(model, mesh, options.withReplicas(new ShardedStages(fsdp)));
                             FlatOptimizer optimizer = flat(pipeline.parameters(), fsdp.gradientMemory());
@@ -227,8 +224,8 @@ class GradientsOnMeshesTest {
                 }
                 case ZERO_1, ZERO_2 -> {
                     try (PartitionedStages stages = sizes.states() == States.ZERO_1
-                                    ? PartitionedStages.stageOne(mesh.group("shard", "cp"))
-                                    : PartitionedStages.stageTwo(mesh.group("shard", "cp"));
+                                    ? PartitionedStages.stageOne(mesh.axis("shard", "cp"))
+                                    : PartitionedStages.stageTwo(mesh.axis("shard", "cp"));
                             PipelineParallel pipeline = pipeline(model, mesh, options.withReplicas(stages));
                             ZeroOptimizer optimizer = ZeroOptimizer.ofStages(
                                     stages, FusedSgd.PLAIN, ParameterGroup.all(0), LearningRateSchedule.constant(1))) {
@@ -240,7 +237,7 @@ class GradientsOnMeshesTest {
     }
 
     private static PipelineParallel pipeline(LanguageModel model, DeviceMesh mesh, PipelineOptions options) {
-        return new PipelineParallel(model.pipelineLayers(), model::logitsLoss, mesh.group("pp"), options);
+        return new PipelineParallel(model.pipelineLayers(), model::logitsLoss, mesh.axis("pp"), options);
     }
 
     private static Result step(

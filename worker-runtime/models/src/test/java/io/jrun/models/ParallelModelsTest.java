@@ -93,8 +93,8 @@ class ParallelModelsTest {
     private static void compare(World world, DeviceMesh mesh, LanguageModel model, Map<String, Tensor> serial) {
         MeshAxis tensorAxis = mesh.axis("tp");
         MeshAxis contextAxis = mesh.axis("cp");
-        ContextParallel context =
-                ContextParallel.apply(model, contextAxis, contextAxis.group(), ContextParallel.Exchange.RING);
+        ContextParallel context = ContextParallel.apply(
+                model, contextAxis, new MeshAxis("cp", contextAxis.group()), ContextParallel.Exchange.RING);
         TensorParallel.parallelize(model, tensorAxis, true, model.tensorParallelPlan());
         Map<String, ShardedTensor> parameters = Parameters.of(model);
         try (DistributedDataParallel<LanguageModel> ddp = new DistributedDataParallel<>(model, contextAxis.group())) {

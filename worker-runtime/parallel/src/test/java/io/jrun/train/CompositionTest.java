@@ -163,7 +163,7 @@ class CompositionTest {
             assertThatThrownBy(() -> new StateDict().putAll("model.", ModuleTensors.parameters(model)))
                     .hasMessageContaining("'model.tokens.weight' is part ")
                     .hasMessageContaining(" of 2 along the axis 'tp'");
-            var fsdp = new FullyShardedDataParallel(world.group(), FsdpOptions.DEFAULT);
+            var fsdp = new FullyShardedDataParallel(new MeshAxis("shard", world.group()), FsdpOptions.DEFAULT);
             fsdp.shardRest(model);
             assertThatThrownBy(fsdp::step).hasMessageStartingWith(part + "FullyShardedDataParallel " + all);
         });
@@ -176,7 +176,8 @@ class CompositionTest {
             DeviceMesh mesh = DeviceMesh.of(world, "dp", 2, "cp", 2);
             TinyTransformer model = new TinyTransformer(OPTIONS);
             try (var wrapped = new DistributedDataParallel<>(model, mesh.group("dp"))) {
-                ContextParallel.apply(model, mesh.axis("cp"), world.group(), ContextParallel.Exchange.RING);
+                ContextParallel.apply(
+                        model, mesh.axis("cp"), new MeshAxis("cp", world.group()), ContextParallel.Exchange.RING);
                 assertThatThrownBy(wrapped::step)
                         .hasMessageContaining(
                                 "the gradients of parameter 'tokens.weight' differ along the axis 'cp'" + " (ranks ")
@@ -197,7 +198,7 @@ class CompositionTest {
                         .close();
                 Gradients.clip(Parameters.of(parameters).values(), 1).value();
             }
-            var fsdp = new FullyShardedDataParallel(world.group(), FsdpOptions.DEFAULT);
+            var fsdp = new FullyShardedDataParallel(new MeshAxis("shard", world.group()), FsdpOptions.DEFAULT);
             fsdp.shardRest(model);
             assertThatThrownBy(() -> Gradients.norm(Parameters.of(model).values()))
                     .hasMessageContaining("Pass FullyShardedDataParallel.parameters()");
@@ -223,10 +224,10 @@ class CompositionTest {
             texts = TEXTS / (2L * copies);
             boolean isContext = shared == Shared.CP;
             averaged = isContext ? mesh.group("dp", "shard", "cp") : mesh.group("dp", "shard");
-            ProcessGroup shards = isContext ? mesh.group("shard", "cp") : mesh.group("shard");
+            MeshAxis shards = isContext ? mesh.axis("shard", "cp") : mesh.axis("shard");
             fsdp = switch (data) {
                 case FSDP -> new FullyShardedDataParallel(shards, FsdpOptions.DEFAULT);
-                case HYBRID -> new FullyShardedDataParallel(averaged, shards, mesh.group("dp"), FsdpOptions.DEFAULT);
+                case HYBRID -> new FullyShardedDataParallel(shards, mesh.axis("dp"), FsdpOptions.DEFAULT);
                 default -> null;
             };
             tensorAxis =
@@ -236,7 +237,8 @@ class CompositionTest {
             tensor.shareRest(model);
             places = Parameters.of(model);
             ownTokens = isContext
-                    ? ContextParallel.apply(model, mesh.axis("cp"), averaged, ContextParallel.Exchange.RING)::tokens
+                    ? ContextParallel.apply(
+                            model, mesh.axis("cp"), new MeshAxis("cp", averaged), ContextParallel.Exchange.RING)::tokens
                     : x -> x;
         }
 

@@ -7,6 +7,7 @@ import io.jrun.train.ddp.DdpOptions;
 import io.jrun.train.ddp.DistributedDataParallel;
 import io.jrun.train.fsdp.FsdpOptions;
 import io.jrun.train.fsdp.FullyShardedDataParallel;
+import io.jrun.train.mesh.MeshAxis;
 import io.jrun.train.mesh.Parameters;
 import io.jrun.train.mesh.ShardedTensor;
 import io.jrun.train.module.ModuleWrapper;
@@ -117,7 +118,7 @@ public final class ShardedTraining {
     }
 
     public static Map<String, float[]> fsdp(World world, FsdpOptions options, ModuleWrapper inner, int passes) {
-        return fsdp(world, new FullyShardedDataParallel(world.group(), options), inner, passes);
+        return fsdp(world, new FullyShardedDataParallel(new MeshAxis("shard", world.group()), options), inner, passes);
     }
 
     public static Map<String, float[]> fsdp(
@@ -157,7 +158,8 @@ public final class ShardedTraining {
                 FusedAdamW.DEFAULT,
                 ParameterGroup.decayMatrices(0.1),
                 LearningRateSchedule.constant(0.05))) {
-            var fsdp = new FullyShardedDataParallel(world.group(), FsdpOptions.DEFAULT, optimizer);
+            var fsdp =
+                    new FullyShardedDataParallel(new MeshAxis("shard", world.group()), FsdpOptions.DEFAULT, optimizer);
             UnevenNet net = new UnevenNet(fsdp.around(inner));
             fsdp.shardRest(net);
             for (int step = (int) optimizer.steps(); step < steps; step++) {

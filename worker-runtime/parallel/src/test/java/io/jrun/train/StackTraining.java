@@ -1,12 +1,12 @@
 package io.jrun.train;
 
-import io.jrun.comm.ProcessGroup;
 import io.jrun.comm.World;
 import io.jrun.train.ddp.DdpOptions;
 import io.jrun.train.ddp.DistributedDataParallel;
 import io.jrun.train.fsdp.FsdpOptions;
 import io.jrun.train.fsdp.FullyShardedDataParallel;
 import io.jrun.train.mesh.DeviceMesh;
+import io.jrun.train.mesh.MeshAxis;
 import io.jrun.train.mesh.Parameters;
 import io.jrun.train.module.ModuleWrapper;
 import io.jrun.train.optim.FlatOptimizer;
@@ -115,7 +115,7 @@ public enum StackTraining {
     FSDP {
         @Override
         public void train(World world, int layers, long width, int steps, Runnable measure) {
-            var fsdp = new FullyShardedDataParallel(world.group(), FsdpOptions.DEFAULT);
+            var fsdp = new FullyShardedDataParallel(new MeshAxis("shard", world.group()), FsdpOptions.DEFAULT);
             LinearStack stack = new LinearStack(layers, width, fsdp);
             try (FlatOptimizer optimizer = new FlatOptimizer(
                     fsdp.parameters(),
@@ -141,7 +141,7 @@ public enum StackTraining {
     /** A pipeline of one rank, which several ranks have. */
     private static void trainStages(
             World world,
-            Function<ProcessGroup, PartitionedStages> kind,
+            Function<MeshAxis, PartitionedStages> kind,
             int count,
             long width,
             int steps,
@@ -153,11 +153,11 @@ public enum StackTraining {
         });
         List<Tensor> batch = List.of(TensorMemory.own(torch.ones(1, width)));
         try (DeviceMesh mesh = DeviceMesh.of(world, "pp", 1, "shard", world.size());
-                PartitionedStages stages = kind.apply(mesh.group("shard"));
+                PartitionedStages stages = kind.apply(mesh.axis("shard"));
                 PipelineParallel model = new PipelineParallel(
                         layers,
                         (x, _) -> x.sum(),
-                        mesh.group("pp"),
+                        mesh.axis("pp"),
                         PipelineOptions.of(ScheduleKind.GPIPE, 1, 1, 1).withReplicas(stages));
                 ZeroOptimizer optimizer = ZeroOptimizer.ofStages(
                         stages, FusedAdamW.DEFAULT, ParameterGroup.all(0), LearningRateSchedule.constant(1e-3))) {

@@ -57,7 +57,7 @@ final class SharedLayers {
         Map<String, Tensor> expected = serial();
         MeshAxis axis = new MeshAxis("cp", group);
         Gpt2 model = model(device);
-        ContextParallel context = ContextParallel.apply(model, axis, group, ContextParallel.Exchange.ULYSSES);
+        ContextParallel context = ContextParallel.apply(model, axis, axis, ContextParallel.Exchange.ULYSSES);
         try (DistributedDataParallel<Gpt2> ddp = new DistributedDataParallel<>(model, group)) {
             train(model, (x, y) -> {
                 try (Step step = ddp.step()) {

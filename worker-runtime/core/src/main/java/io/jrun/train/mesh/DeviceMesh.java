@@ -102,7 +102,7 @@ public final class DeviceMesh implements AutoCloseable {
      * @throws CommException as {@link #group}
      */
     public MeshAxis axis(String... names) {
-        return new MeshAxis(String.join(" x ", names), group(names));
+        return MeshAxis.of(this, names);
     }
 
     /** Closes the groups that the mesh has made. The world stays open. */

@@ -14,6 +14,7 @@ import io.jrun.train.elastic.ElasticSampler;
 import io.jrun.train.fsdp.FsdpOptions;
 import io.jrun.train.fsdp.FsdpStep;
 import io.jrun.train.fsdp.FullyShardedDataParallel;
+import io.jrun.train.mesh.MeshAxis;
 import io.jrun.train.mesh.Parameters;
 import io.jrun.train.optim.FlatOptimizer;
 import io.jrun.train.optim.FusedAdamW;
@@ -74,7 +75,8 @@ public final class TrainSharded {
 
     private void train(ElasticRound round) throws InterruptedException {
         World world = round.world();
-        FullyShardedDataParallel parallel = new FullyShardedDataParallel(round.group(), FsdpOptions.DEFAULT);
+        FullyShardedDataParallel parallel =
+                new FullyShardedDataParallel(new MeshAxis("shard", round.group()), FsdpOptions.DEFAULT);
         SpiralNet net = new SpiralNet(1, parallel);
         try (FlatOptimizer optimizer = new FlatOptimizer(
                 parallel.parameters(),

@@ -48,7 +48,7 @@ final class ExpertModel implements TrainedModel {
         built.accept(module);
         layers(module)
                 .forEach(layer -> layer.setLossScale(1.0 / options.recipe().accumulate()));
-        model = new ExpertDataParallel<>(module, experts, data, mesh.group("dp"));
+        model = new ExpertDataParallel<>(module, experts, mesh.axis("dp"));
         optimizer = GptOptimizer.of(options.recipe().update(), Parameters.of(module), model.gradientMemory());
         state = new ShardedState(Parameters.withBuffers(module));
     }

@@ -1,6 +1,5 @@
 package io.jrun.examples.gpt;
 
-import io.jrun.comm.ProcessGroup;
 import io.jrun.models.transformer.LanguageModel;
 import io.jrun.train.checkpoint.sharded.ShardedState;
 import io.jrun.train.fsdp.CommunicationSpan;
@@ -9,6 +8,7 @@ import io.jrun.train.fsdp.FsdpOptions;
 import io.jrun.train.fsdp.FsdpStep;
 import io.jrun.train.fsdp.FullyShardedDataParallel;
 import io.jrun.train.mesh.DeviceMesh;
+import io.jrun.train.mesh.MeshAxis;
 import io.jrun.train.mesh.ShardedTensor;
 import io.jrun.train.metrics.StepMetrics;
 import java.time.Duration;
@@ -35,10 +35,10 @@ final class FsdpModel implements TrainedModel {
     private long endedPassNanos;
 
     FsdpModel(GptOptions options, DeviceMesh mesh, Consumer<LanguageModel> built) {
-        ProcessGroup shards = mesh.group(ParallelOptions.SHARD_AXIS);
+        MeshAxis shards = mesh.axis(ParallelOptions.SHARD_AXIS);
         OffloadedStates files = options.parallel()
                 .offload()
-                .map(folder -> OffloadedStates.open(options.recipe().update(), folder, shards))
+                .map(folder -> OffloadedStates.open(options.recipe().update(), folder, shards.group()))
                 .orElse(null);
         parallel = files == null
                 ? options.parallel().fullySharded(mesh)

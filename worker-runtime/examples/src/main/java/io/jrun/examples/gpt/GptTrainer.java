@@ -43,7 +43,7 @@ final class GptTrainer implements AutoCloseable {
     GptTrainer(GptOptions options, World world, DeviceMesh mesh) {
         this.options = options;
         this.recipe = options.recipe();
-        ProcessGroup group = ParallelOptions.gradientGroup(mesh);
+        ProcessGroup group = ParallelOptions.gradientAxis(mesh).group();
         this.dataRanks = ParallelOptions.dataGroup(mesh).size();
         Device device = options.device().device();
         copies = DeviceCopies.to(device);

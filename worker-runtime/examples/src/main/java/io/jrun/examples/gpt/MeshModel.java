@@ -1,7 +1,6 @@
 package io.jrun.examples.gpt;
 
 import io.jrun.comm.DataType;
-import io.jrun.comm.ProcessGroup;
 import io.jrun.comm.ReduceOp;
 import io.jrun.examples.options.InvalidArgumentException;
 import io.jrun.models.transformer.LanguageModel;
@@ -41,7 +40,7 @@ final class MeshModel implements TrainedModel {
     private final long parameterCount;
     private final MeshAxis contextAxis;
     private final ContextParallel context;
-    private final ProcessGroup stages;
+    private final MeshAxis stages;
     private final boolean isRankZero;
     private final int lossRank;
     private final PipelineParallel pipeline;
@@ -56,10 +55,10 @@ final class MeshModel implements TrainedModel {
         ParallelOptions parallel = options.parallel();
         microBatches = options.recipe().accumulate();
         holding = holding(parallel);
-        MeshAxis tensorAxis = axis(mesh, ParallelOptions.TENSOR_AXIS);
-        contextAxis = axis(mesh, ParallelOptions.CONTEXT_AXIS);
+        MeshAxis tensorAxis = mesh.axis(ParallelOptions.TENSOR_AXIS);
+        contextAxis = mesh.axis(ParallelOptions.CONTEXT_AXIS);
         isRankZero = mesh.world().rank() == 0;
-        stages = mesh.group(ParallelOptions.PIPELINE_AXIS);
+        stages = mesh.axis(ParallelOptions.PIPELINE_AXIS);
         ParallelChecks.checkHeads(options);
         FullyShardedDataParallel sharded = parallel.sharesParameters() ? parallel.fullySharded(mesh) : null;
         TensorParallel tensor = parallel.tensor() == 1
@@ -75,7 +74,7 @@ final class MeshModel implements TrainedModel {
             ModuleWrapper ofStage = new StageLayers(
                     how.cut().orElseThrow(), how.schedule(), stages, 1, sharded == null ? ModuleWrapper.NONE : sharded);
             module = TrainedModel.build(options, tensor == null ? ofStage : ofStage.around(tensor));
-            context = ContextParallel.apply(module, contextAxis, contextAxis.group(), parallel.contextExchange());
+            context = ContextParallel.apply(module, contextAxis, contextAxis, parallel.contextExchange());
             ParallelChecks.checkLength(
                     options, context.split().localLength(options.model().context()));
             if (tensor != null) {
@@ -110,10 +109,6 @@ final class MeshModel implements TrainedModel {
         }
     }
 
-    private static MeshAxis axis(DeviceMesh mesh, String name) {
-        return mesh.axis(name);
-    }
-
     /** Runs the micro-batches of a step. Each gradient is then the mean over all of them and over the copies. */
     double run(Supplier<TokenBatch> batches) {
         List<Tensor> inputs = new ArrayList<>();
@@ -137,7 +132,7 @@ final class MeshModel implements TrainedModel {
 
     /** Whether this rank holds the last stage. */
     boolean computesLoss() {
-        return lossRank == stages.groupRank();
+        return lossRank == stages.coordinate();
     }
 
     @Override

@@ -1,6 +1,5 @@
 package io.jrun.examples.gpt;
 
-import io.jrun.comm.ProcessGroup;
 import io.jrun.train.fsdp.FullyShardedDataParallel;
 import io.jrun.train.fsdp.ShardedStages;
 import io.jrun.train.mesh.DeviceMesh;
@@ -25,9 +24,9 @@ sealed interface MeshStates extends AutoCloseable {
             return new FullySharded(sharded);
         }
         return switch (options.zeroStage()) {
-            case 1 -> new Partitioned(PartitionedStages.stageOne(axis.group()));
-            case 2 -> new Partitioned(PartitionedStages.stageTwo(axis.group()));
-            default -> new Copies(ParallelOptions.gradientGroup(mesh));
+            case 1 -> new Partitioned(PartitionedStages.stageOne(axis));
+            case 2 -> new Partitioned(PartitionedStages.stageTwo(axis));
+            default -> new Copies(ParallelOptions.gradientAxis(mesh));
         };
     }
 
@@ -46,10 +45,10 @@ sealed interface MeshStates extends AutoCloseable {
     default void close() {}
 
     /** Each rank has the whole states of its stages. */
-    record Copies(ProcessGroup group) implements MeshStates {
+    record Copies(MeshAxis axis) implements MeshStates {
         @Override
         public PipelineOptions addTo(PipelineOptions pipeline) {
-            return pipeline.withReplicas(group);
+            return pipeline.withReplicas(axis);
         }
 
         @Override

@@ -179,9 +179,8 @@ record ParallelOptions(
     /** The sharing of all states, along the axes of a mesh. */
     FullyShardedDataParallel fullySharded(DeviceMesh mesh) {
         return new FullyShardedDataParallel(
-                gradientGroup(mesh),
-                shardAxis(mesh).group(),
-                mesh.group(COPY_AXIS),
+                shardAxis(mesh),
+                mesh.axis(COPY_AXIS),
                 FsdpOptions.DEFAULT.withReshardAfterForward(reshardAfterForward));
     }
 
@@ -191,14 +190,16 @@ record ParallelOptions(
     }
 
     /** The ranks over which the mean of the loss and of the gradients is taken. */
-    static ProcessGroup gradientGroup(DeviceMesh mesh) {
-        return mesh.shape().size(CONTEXT_AXIS) == 1 ? dataGroup(mesh) : mesh.group(COPY_AXIS, SHARD_AXIS, CONTEXT_AXIS);
+    static MeshAxis gradientAxis(DeviceMesh mesh) {
+        return mesh.shape().size(CONTEXT_AXIS) == 1
+                ? mesh.axis(COPY_AXIS, SHARD_AXIS)
+                : mesh.axis(COPY_AXIS, SHARD_AXIS, CONTEXT_AXIS);
     }
 
     /** The axis along which the states are shared: the ranks that share a sequence share the states too. */
     static MeshAxis shardAxis(DeviceMesh mesh) {
         boolean hasContext = mesh.shape().size(CONTEXT_AXIS) > 1;
-        return new MeshAxis(SHARD_AXIS, hasContext ? mesh.group(SHARD_AXIS, CONTEXT_AXIS) : mesh.group(SHARD_AXIS));
+        return hasContext ? mesh.axis(SHARD_AXIS, CONTEXT_AXIS) : mesh.axis(SHARD_AXIS);
     }
 
     /**

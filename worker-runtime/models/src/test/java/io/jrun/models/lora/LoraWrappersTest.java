@@ -11,6 +11,7 @@ import io.jrun.train.ddp.DdpOptions;
 import io.jrun.train.ddp.DistributedDataParallel;
 import io.jrun.train.fsdp.FsdpOptions;
 import io.jrun.train.fsdp.FullyShardedDataParallel;
+import io.jrun.train.mesh.MeshAxis;
 import io.jrun.train.mesh.Parameters;
 import io.jrun.train.optim.FlatOptimizer;
 import io.jrun.train.optim.FusedAdamW;
@@ -100,7 +101,7 @@ class LoraWrappersTest {
         FSDP {
             @Override
             Map<String, Tensor> train(World world, LanguageModel model) {
-                var fsdp = new FullyShardedDataParallel(world.group(), FsdpOptions.DEFAULT);
+                var fsdp = new FullyShardedDataParallel(new MeshAxis("shard", world.group()), FsdpOptions.DEFAULT);
                 fsdp.shardRest(model);
                 try (var optimizer = new FlatOptimizer(
                         fsdp.parameters(), FusedAdamW.DEFAULT, GROUPS, SCHEDULE, fsdp.gradientMemory())) {

@@ -1,6 +1,5 @@
 package io.jrun.train.context;
 
-import io.jrun.comm.ProcessGroup;
 import io.jrun.train.layer.AttentionLayer;
 import io.jrun.train.layer.AttentionOperation;
 import io.jrun.train.layer.CompositeModule;
@@ -42,10 +41,9 @@ public final class ContextParallel {
      *
      * @param model a model of the layers of {@code io.jrun.train.layer}
      * @param axis the ranks that share each sequence
-     * @param gradientGroup the ranks over which gradients are averaged: those of the context and of the data axes
+     * @param averaged the ranks over which gradients are averaged: those of the context and of the data axes
      */
-    public static ContextParallel apply(
-            CompositeModule model, MeshAxis axis, ProcessGroup gradientGroup, Exchange exchange) {
+    public static ContextParallel apply(CompositeModule model, MeshAxis axis, MeshAxis averaged, Exchange exchange) {
         SequenceSplit split = new SequenceSplit(axis.size(), axis.size() > 1 && exchange != Exchange.ULYSSES);
         ContextParallel parallel = new ContextParallel(axis, split);
         if (axis.size() == 1) {
@@ -59,7 +57,7 @@ public final class ContextParallel {
         };
         model.descendants(AttentionLayer.class).values().forEach(layer -> layer.setOperation(attention));
         model.descendants(SequencePositions.class).values().forEach(layer -> layer.setRule(parallel::positions));
-        model.descendants(TokenLoss.class).values().forEach(layer -> layer.countTokensOf(gradientGroup));
+        model.descendants(TokenLoss.class).values().forEach(layer -> layer.countTokensOf(averaged.group()));
         return parallel;
     }
 

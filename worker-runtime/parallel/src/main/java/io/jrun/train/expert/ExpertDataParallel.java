@@ -5,6 +5,7 @@ import io.jrun.train.ddp.AllReduceHook;
 import io.jrun.train.ddp.DdpOptions;
 import io.jrun.train.ddp.DistributedDataParallel;
 import io.jrun.train.layer.CompositeModule;
+import io.jrun.train.mesh.MeshAxis;
 import io.jrun.train.tensor.ModuleTensors;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
@@ -28,20 +29,16 @@ public final class ExpertDataParallel<M extends CompositeModule> implements Auto
      * Wraps a module. Collective.
      *
      * @param module its experts are shared by {@code parallel}
-     * @param data the ranks that train on different samples
-     * @param replicas the ranks of {@code data} that have the same experts as this rank
+     * @param replicas the ranks that have the same experts as this rank. The ranks of both axes train on different
+     *     samples
      */
-    public ExpertDataParallel(M module, ExpertParallel parallel, ProcessGroup data, ProcessGroup replicas) {
-        int axisSize = parallel.axis().size();
-        if (data.size() != axisSize * replicas.size()) {
-            throw new IllegalArgumentException(data.size() + " data ranks are not " + axisSize
-                    + " expert parallel ranks x " + replicas.size() + " replicas");
-        }
+    public ExpertDataParallel(M module, ExpertParallel parallel, MeshAxis replicas) {
+        ProcessGroup data = replicas.with(parallel.axis()).group();
         Set<String> ofExperts = parallel.expertNames();
         Set<String> others = new LinkedHashSet<>(ModuleTensors.all(module).keySet());
         others.removeAll(ofExperts);
         shared = new DistributedDataParallel<>(module, data, DdpOptions.DEFAULT.withIgnored(ofExperts));
-        experts = new DistributedDataParallel<>(module, replicas, DdpOptions.DEFAULT.withIgnored(others));
+        experts = new DistributedDataParallel<>(module, replicas.group(), DdpOptions.DEFAULT.withIgnored(others));
         int divisor = data.size();
         experts.registerHook((bucket, group) -> AllReduceHook.mean(bucket, divisor, group));
     }

@@ -53,7 +53,7 @@ final class FsdpUnit {
                 precision.parameterType(),
                 memory,
                 offload == null ? null : new UnitOffload(offload, number, name, spans));
-        this.parameters.notePlaces(groups.shards());
+        this.parameters.notePlaces(groups.axis());
         this.fromAll = new UnitGather(name, this.parameters, groups.shards(), memory, spans);
         this.fromNeighbours =
                 neighbours == null ? null : new UnitGather(name, this.parameters, neighbours, memory, spans);

@@ -3,6 +3,7 @@ package io.jrun.train.fsdp;
 import io.jrun.comm.ProcessGroup;
 import io.jrun.train.Libtorch;
 import io.jrun.train.mesh.GradientGroup;
+import io.jrun.train.mesh.MeshAxis;
 import io.jrun.train.mesh.ParameterNotes;
 import io.jrun.train.mesh.ShardedTensor;
 import io.jrun.train.module.ModuleWrapper;
@@ -28,7 +29,7 @@ import org.jspecify.annotations.Nullable;
  * the rows of a parameter that {@code torch.chunk} gives it.
  *
  * <pre>{@code
- * var fsdp = new FullyShardedDataParallel(world.group(), FsdpOptions.DEFAULT);
+ * var fsdp = new FullyShardedDataParallel(mesh.axis("shard"), FsdpOptions.DEFAULT);
  * var net = new Net(fsdp);          // wraps each block as soon as it is built
  * fsdp.shardRest(net);              // the parameters outside all units
  * var optimizer = new FlatOptimizer(fsdp.parameters(), ..., fsdp.gradientMemory());
@@ -61,30 +62,30 @@ public final class FullyShardedDataParallel implements ModuleWrapper {
     private final List<CommunicationSpan> spans = new ArrayList<>();
     private boolean isGroupChecked;
 
-    /** Shards over all ranks of a group. */
-    public FullyShardedDataParallel(ProcessGroup group, FsdpOptions options) {
-        this(FsdpGroups.ofOneCopy(group), options, null);
+    /** Shards over the ranks of an axis. */
+    public FullyShardedDataParallel(MeshAxis shards, FsdpOptions options) {
+        this(FsdpGroups.ofOneCopy(shards), options, null);
     }
 
     /**
-     * As {@link #FullyShardedDataParallel(ProcessGroup, FsdpOptions)}; shards and gradients lie where {@code offload}
+     * As {@link #FullyShardedDataParallel(MeshAxis, FsdpOptions)}; shards and gradients lie where {@code offload}
      * puts them.
      */
-    public FullyShardedDataParallel(ProcessGroup group, FsdpOptions options, ShardOffload offload) {
-        this(FsdpGroups.ofOneCopy(group), options, offload);
+    public FullyShardedDataParallel(MeshAxis shards, FsdpOptions options, ShardOffload offload) {
+        this(FsdpGroups.ofOneCopy(shards), options, offload);
     }
 
     /**
-     * Shards over the ranks of one group and averages gradients over all ranks: torch's hybrid sharding. If {@code all}
-     * is deterministic, one all-reduce over all ranks adds the gradients in the order of the ranks. Otherwise a
-     * reduce-scatter over {@code shards} and an all-reduce over {@code replicas} add the gradients, which sends less.
+     * Shards over the ranks of one axis and averages gradients over the ranks of both axes: torch's hybrid sharding. If
+     * the groups are deterministic, one all-reduce over all ranks adds the gradients in the order of the ranks.
+     * Otherwise a reduce-scatter over {@code shards} and an all-reduce over {@code replicas} add the gradients, which
+     * sends less.
      *
-     * @param all the ranks that train: {@code mesh.group("dp", "shard")}
-     * @param shards the ranks that share one copy of the model: {@code mesh.group("shard")}
-     * @param replicas the ranks that hold the same part of the copies: {@code mesh.group("dp")}
+     * @param shards the ranks that share one copy of the model: {@code mesh.axis("shard")}
+     * @param replicas the ranks that hold the same part of the copies: {@code mesh.axis("dp")}
      */
-    public FullyShardedDataParallel(ProcessGroup all, ProcessGroup shards, ProcessGroup replicas, FsdpOptions options) {
-        this(new FsdpGroups(all, shards, replicas.size() == 1 ? null : replicas), options, null);
+    public FullyShardedDataParallel(MeshAxis shards, MeshAxis replicas, FsdpOptions options) {
+        this(FsdpGroups.of(shards, replicas), options, null);
     }
 
     private FullyShardedDataParallel(FsdpGroups groups, FsdpOptions options, @Nullable ShardOffload offload) {

@@ -1,7 +1,6 @@
 package io.jrun.train.fsdp;
 
 import io.jrun.comm.DataType;
-import io.jrun.comm.ProcessGroup;
 import io.jrun.train.mesh.MeshAxis;
 import io.jrun.train.mesh.ParameterNotes;
 import io.jrun.train.mesh.Shard;
@@ -98,8 +97,7 @@ final class UnitParameters {
     }
 
     /** Notes that the rows are parts of the parameters. */
-    void notePlaces(ProcessGroup sharing) {
-        MeshAxis axis = new MeshAxis("shard", sharing);
+    void notePlaces(MeshAxis axis) {
         for (int i = 0; i < shards.size(); i++) {
             Tensor rows = shards.get(i);
             ParameterNotes.setPlaced(

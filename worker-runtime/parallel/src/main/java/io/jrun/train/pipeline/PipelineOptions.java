@@ -1,6 +1,6 @@
 package io.jrun.train.pipeline;
 
-import io.jrun.comm.ProcessGroup;
+import io.jrun.train.mesh.MeshAxis;
 import io.jrun.train.pipeline.schedule.PipelineSchedule;
 import io.jrun.train.pipeline.schedule.ScheduleCheck;
 import io.jrun.train.pipeline.schedule.ScheduleKind;
@@ -44,9 +44,9 @@ public record PipelineOptions(
         return new PipelineOptions(schedule, Optional.of(newCut), replicas, autocast);
     }
 
-    /** These options with data parallelism: each rank of the group has whole stages. */
-    public PipelineOptions withReplicas(ProcessGroup group) {
-        return withReplicas(new ReplicaGradients(group));
+    /** These options with data parallelism: each rank of the axis has whole stages. */
+    public PipelineOptions withReplicas(MeshAxis axis) {
+        return withReplicas(new ReplicaGradients(axis.group()));
     }
 
     /** These options with another kind of data parallelism. */

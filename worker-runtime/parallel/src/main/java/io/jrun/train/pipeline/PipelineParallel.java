@@ -30,8 +30,8 @@ import org.bytedeco.pytorch.Tensor;
  *
  * <pre>{@code
  * var layers = List.of(PipelineLayer.of("embedding", ...), PipelineLayer.of("block0", ...), ...);
- * var options = PipelineOptions.of(ScheduleKind.ONE_FORWARD_ONE_BACKWARD, group.size(), 1, 8);
- * try (var model = new PipelineParallel(layers, lossFunction, group, options)) {
+ * var options = PipelineOptions.of(ScheduleKind.ONE_FORWARD_ONE_BACKWARD, mesh.axis("pp").size(), 1, 8);
+ * try (var model = new PipelineParallel(layers, lossFunction, mesh.axis("pp"), options)) {
  *     optimizer.zero_grad();
  *     double loss = model.step(inputs, targets);   // lists of 8 micro-batches; the loss is known on all ranks
  *     optimizer.step();
@@ -43,6 +43,7 @@ import org.bytedeco.pytorch.Tensor;
  * thread.
  */
 public final class PipelineParallel implements AutoCloseable {
+    private final MeshAxis axis;
     private final ProcessGroup pipeline;
     private final PipelineSchedule schedule;
     private final List<PipelineLayer> layers;
@@ -60,15 +61,16 @@ public final class PipelineParallel implements AutoCloseable {
      *
      * @param layers the whole model, on every rank
      * @param loss the mean loss of a micro-batch from the model's output and its target; used on the last stage
-     * @param pipeline the ranks that share the layers
+     * @param axis the ranks that share the layers
      * @throws PipelineException if the layers or the options do not fit, or differ between ranks
      * @throws io.jrun.train.pipeline.schedule.ScheduleException if the schedule would not end or is incomplete
      */
     public PipelineParallel(
-            List<PipelineLayer> layers, BinaryOperator<Tensor> loss, ProcessGroup pipeline, PipelineOptions options) {
+            List<PipelineLayer> layers, BinaryOperator<Tensor> loss, MeshAxis axis, PipelineOptions options) {
         Libtorch.load();
         this.layers = List.copyOf(layers);
-        this.pipeline = pipeline;
+        this.axis = axis;
+        this.pipeline = axis.group();
         this.schedule = options.schedule();
         requireRanks();
         ScheduleCheck.requireRunnable(schedule);
@@ -144,7 +146,6 @@ public final class PipelineParallel implements AutoCloseable {
                 });
             }
         }
-        MeshAxis axis = new MeshAxis("pp", pipeline);
         Map<String, ShardedTensor> all = new LinkedHashMap<>();
         tensors.forEach((name, tensor) -> {
             List<Integer> ranks = List.copyOf(Objects.requireNonNull(holders.get(name)));

@@ -1,6 +1,6 @@
 package io.jrun.train.pipeline;
 
-import io.jrun.comm.ProcessGroup;
+import io.jrun.train.mesh.MeshAxis;
 import io.jrun.train.module.ModuleWrapper;
 import io.jrun.train.pipeline.schedule.PipelineSchedule;
 import io.jrun.train.tensor.ModuleTensors;
@@ -30,10 +30,10 @@ public final class StageLayers implements ModuleWrapper {
      * @param first the number of the layer that the first wrapped part becomes; the next parts are the next layers
      * @param own gets the layers of this rank
      */
-    public StageLayers(StageCut cut, PipelineSchedule schedule, ProcessGroup pipeline, int first, ModuleWrapper own) {
+    public StageLayers(StageCut cut, PipelineSchedule schedule, MeshAxis pipeline, int first, ModuleWrapper own) {
         this.cut = cut;
         this.schedule = schedule;
-        this.rank = pipeline.groupRank();
+        this.rank = pipeline.coordinate();
         this.next = first;
         this.own = own;
     }

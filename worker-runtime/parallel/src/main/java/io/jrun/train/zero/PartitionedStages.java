@@ -1,6 +1,7 @@
 package io.jrun.train.zero;
 
 import io.jrun.comm.ProcessGroup;
+import io.jrun.train.mesh.MeshAxis;
 import io.jrun.train.mesh.ShardedTensor;
 import io.jrun.train.pipeline.PipelineLayer;
 import io.jrun.train.pipeline.StageReplicas;
@@ -32,15 +33,15 @@ public final class PartitionedStages implements StageReplicas, AutoCloseable {
     /**
      * Stage 1: the ranks share the states.
      *
-     * @param group the ranks with the same stages
+     * @param axis the ranks with the same stages
      */
-    public static PartitionedStages stageOne(ProcessGroup group) {
-        return new PartitionedStages(group, true);
+    public static PartitionedStages stageOne(MeshAxis axis) {
+        return new PartitionedStages(axis.group(), true);
     }
 
     /** Stage 2: the ranks share the gradients too. */
-    public static PartitionedStages stageTwo(ProcessGroup group) {
-        return new PartitionedStages(group, false);
+    public static PartitionedStages stageTwo(MeshAxis axis) {
+        return new PartitionedStages(axis.group(), false);
     }
 
     PartGradients gradients() {

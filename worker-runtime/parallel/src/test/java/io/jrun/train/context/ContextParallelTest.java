@@ -75,8 +75,8 @@ class ContextParallelTest {
         LocalWorld.run(ranks, world -> {
             CompositeModule model = new CompositeModule();
             AttentionLayer layer = model.add("attention", new AttentionLayer(WIDTH));
-            ContextParallel parallel =
-                    ContextParallel.apply(model, new MeshAxis("cp", world.group()), world.group(), exchange);
+            ContextParallel parallel = ContextParallel.apply(
+                    model, new MeshAxis("cp", world.group()), new MeshAxis("cp", world.group()), exchange);
             Tensor mine = Tensor.create(parallel.split().positions(sequence, world.rank()));
             List<Tensor> parts = whole.stream()
                     .map(tensor -> tensor.detach().index_select(2, mine).set_requires_grad(true))
@@ -108,8 +108,8 @@ class ContextParallelTest {
         LocalWorld.run(4, world -> {
             CompositeModule model = new CompositeModule();
             AttentionLayer layer = model.add("attention", new AttentionLayer(WIDTH));
-            ContextParallel parallel =
-                    ContextParallel.apply(model, new MeshAxis("cp", world.group()), world.group(), Exchange.RING);
+            ContextParallel parallel = ContextParallel.apply(
+                    model, new MeshAxis("cp", world.group()), new MeshAxis("cp", world.group()), Exchange.RING);
             Tensor mine = Tensor.create(parallel.split().positions(SEQUENCE, world.rank()));
             Tensor output = layer.split(layer.attend(
                     narrow.get(0).index_select(2, mine),
@@ -134,8 +134,8 @@ class ContextParallelTest {
         Map<String, Tensor> serial = ParallelTraining.serial(options, true);
         LocalWorld.run(ranks, world -> {
             TinyTransformer module = new TinyTransformer(options);
-            ContextParallel parallel =
-                    ContextParallel.apply(module, new MeshAxis("cp", world.group()), world.group(), exchange);
+            ContextParallel parallel = ContextParallel.apply(
+                    module, new MeshAxis("cp", world.group()), new MeshAxis("cp", world.group()), exchange);
             trainWithDdp(module, world.group(), step -> loss(parallel, module, ParallelTraining.batch(step, true)));
             ParallelTraining.values(module)
                     .forEach((name, tensor) -> assertThat(
@@ -167,7 +167,7 @@ class ContextParallelTest {
                 MeshAxis tensorAxis = mesh.axis("tp");
                 TinyTransformer module = new TinyTransformer(options);
                 ContextParallel context =
-                        ContextParallel.apply(module, mesh.axis("cp"), mesh.group("dp", "cp"), Exchange.RING);
+                        ContextParallel.apply(module, mesh.axis("cp"), mesh.axis("dp", "cp"), Exchange.RING);
                 TensorParallel.parallelize(module, tensorAxis, true, TinyTransformer.plan(2));
                 Map<String, ShardedTensor> parameters = Parameters.of(module);
                 trainWithDdp(module, mesh.group("dp", "cp"), step -> {
@@ -244,7 +244,7 @@ class ContextParallelTest {
     private static void attend(World world, CountingGroup counting, Exchange exchange) {
         CompositeModule model = new CompositeModule();
         AttentionLayer layer = model.add("attention", new AttentionLayer(WIDTH));
-        ContextParallel.apply(model, new MeshAxis("cp", counting.group()), world.group(), exchange);
+        ContextParallel.apply(model, new MeshAxis("cp", counting.group()), new MeshAxis("cp", world.group()), exchange);
         long local = SEQUENCE / world.size();
         Tensor q = random(4, 1, torch.ScalarType.Double)
                 .narrow(2, 0, local)
@@ -294,7 +294,8 @@ class ContextParallelTest {
         LocalWorld.run(2, world -> {
             CompositeModule model = new CompositeModule();
             AttentionLayer layer = model.add("attention", new AttentionLayer(WIDTH));
-            ContextParallel.apply(model, new MeshAxis("cp", world.group()), world.group(), Exchange.ULYSSES);
+            ContextParallel.apply(
+                    model, new MeshAxis("cp", world.group()), new MeshAxis("cp", world.group()), Exchange.ULYSSES);
             Tensor q = random(4, 1, torch.ScalarType.Float);
             Tensor k = random(1, 2, torch.ScalarType.Float);
             assertThatThrownBy(() -> layer.attend(q, k, k, true))

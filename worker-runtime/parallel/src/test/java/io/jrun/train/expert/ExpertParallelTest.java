@@ -108,7 +108,7 @@ class ExpertParallelTest {
         ExpertStack model = new ExpertStack(options, type, isSkewed, wrapper);
         ExpertParallel experts = new ExpertParallel(mesh.axis("ep"));
         experts.share(model);
-        return new ExpertDataParallel<>(model, experts, mesh.world().group(), mesh.group("dp"));
+        return new ExpertDataParallel<>(model, experts, mesh.axis("dp"));
     }
 
     /** With clipping and accumulation. Skewed: all tokens choose expert 0, so other ranks get no rows at first. */

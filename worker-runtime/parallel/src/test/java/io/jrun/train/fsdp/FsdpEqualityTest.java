@@ -15,6 +15,7 @@ import io.jrun.train.ShardedTraining;
 import io.jrun.train.ShardedTraining.Trainer;
 import io.jrun.train.UnevenNet;
 import io.jrun.train.mesh.DeviceMesh;
+import io.jrun.train.mesh.MeshAxis;
 import io.jrun.train.mesh.Parameters;
 import io.jrun.train.module.ModuleWrapper;
 import io.jrun.train.optim.Gradients;
@@ -128,7 +129,8 @@ class FsdpEqualityTest {
         double[] norms = new double[4];
         AtomicReference<Double> ofOneCopy = new AtomicReference<>();
         ShardedTraining.run(4, world -> {
-            double norm = norm(world, new FullyShardedDataParallel(world.group(), FsdpOptions.DEFAULT));
+            double norm = norm(
+                    world, new FullyShardedDataParallel(new MeshAxis("shard", world.group()), FsdpOptions.DEFAULT));
             ofOneCopy.set(norm);
             try (DeviceMesh mesh = mesh(world, 2)) {
                 norms[world.rank()] = norm(world, hybridOf(mesh));
@@ -149,13 +151,13 @@ class FsdpEqualityTest {
     }
 
     @Test
-    void aGroupOfTheWrongSizeIsRefused() {
+    void axesOfNoCommonMeshAreRefused() {
         LocalWorld.run(4, world -> {
             try (DeviceMesh mesh = mesh(world, 2)) {
                 assertThatIllegalArgumentException()
                         .isThrownBy(() -> new FullyShardedDataParallel(
-                                mesh.group("shard"), mesh.group("shard"), mesh.group("dp"), FsdpOptions.DEFAULT))
-                        .withMessageContaining("has 2 ranks, but 2 ranks share each of 2 copies of the model: pass");
+                                mesh.axis("shard"), new MeshAxis("dp", mesh.group("dp")), FsdpOptions.DEFAULT))
+                        .withMessageContaining("the axes 'shard' and 'dp' are not axes of one mesh");
             }
         });
     }
@@ -164,7 +166,7 @@ class FsdpEqualityTest {
     @Test
     void gradientsOfTwoPassesAddUp() {
         LocalWorld.run(2, world -> {
-            var fsdp = new FullyShardedDataParallel(world.group(), FsdpOptions.DEFAULT);
+            var fsdp = new FullyShardedDataParallel(new MeshAxis("shard", world.group()), FsdpOptions.DEFAULT);
             UnevenNet net = new UnevenNet(fsdp);
             fsdp.shardRest(net);
             try (var step = fsdp.step()) {
@@ -186,7 +188,7 @@ class FsdpEqualityTest {
         double norm = Gradients.clip(Parameters.of(parameters).values(), Double.MAX_VALUE)
                 .value();
         LocalWorld.run(3, world -> {
-            var fsdp = new FullyShardedDataParallel(world.group(), FsdpOptions.DEFAULT);
+            var fsdp = new FullyShardedDataParallel(new MeshAxis("shard", world.group()), FsdpOptions.DEFAULT);
             LinearStack stack = new LinearStack(2, width, fsdp);
             assertThat(fsdp.wholeParameters((name, tensor) -> tensor.equal(parameters.get(name))))
                     .hasSize(2)
@@ -213,8 +215,7 @@ class FsdpEqualityTest {
     }
 
     private static FullyShardedDataParallel hybridOf(DeviceMesh mesh) {
-        return new FullyShardedDataParallel(
-                mesh.group("dp", "shard"), mesh.group("shard"), mesh.group("dp"), FsdpOptions.DEFAULT);
+        return new FullyShardedDataParallel(mesh.axis("shard"), mesh.axis("dp"), FsdpOptions.DEFAULT);
     }
 
     private static void assertEqualBits(int ranks, Trainer trainer, int passes) {

@@ -6,6 +6,7 @@ import io.jrun.comm.local.LocalWorld;
 import io.jrun.train.Libtorch;
 import io.jrun.train.LinearStack;
 import io.jrun.train.fsdp.CommunicationSpan.Kind;
+import io.jrun.train.mesh.MeshAxis;
 import io.jrun.train.module.ModuleWrapper;
 import java.util.ArrayList;
 import java.util.List;
@@ -38,7 +39,7 @@ class FsdpOverlapTest {
         LocalWorld.run(2, world -> {
             ConcurrentMap<String, Long> computed = new ConcurrentHashMap<>();
             List<Long> whole = new ArrayList<>();
-            var fsdp = new FullyShardedDataParallel(world.group(), options);
+            var fsdp = new FullyShardedDataParallel(new MeshAxis("shard", world.group()), options);
             ModuleWrapper probe = (name, _, forward) -> x -> {
                 computed.put(name, System.nanoTime());
                 whole.add(fsdp.wholeBytes());

@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.within;
 import io.jrun.comm.World;
 import io.jrun.train.ShardedTraining;
 import io.jrun.train.UnevenNet;
+import io.jrun.train.mesh.MeshAxis;
 import io.jrun.train.mesh.Parameters;
 import io.jrun.train.module.ModuleWrapper;
 import io.jrun.train.optim.FlatOptimizer;
@@ -34,7 +35,7 @@ class FsdpPrecisionTest {
      * halves.
      */
     private static Map<String, float[]> train(World world) {
-        var fsdp = new FullyShardedDataParallel(world.group(), BFLOAT16);
+        var fsdp = new FullyShardedDataParallel(new MeshAxis("shard", world.group()), BFLOAT16);
         UnevenNet net = new UnevenNet(fsdp);
         fsdp.shardRest(net);
         try (FlatOptimizer optimizer = new FlatOptimizer(
@@ -82,7 +83,7 @@ class FsdpPrecisionTest {
             return Map.of();
         });
         ShardedTraining.run(3, world -> {
-            var fsdp = new FullyShardedDataParallel(world.group(), FsdpOptions.DEFAULT);
+            var fsdp = new FullyShardedDataParallel(new MeshAxis("shard", world.group()), FsdpOptions.DEFAULT);
             UnevenNet net = new UnevenNet(fsdp);
             fsdp.shardRest(net);
             try (var step = fsdp.step()) {

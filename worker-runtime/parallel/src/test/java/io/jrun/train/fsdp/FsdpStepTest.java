@@ -8,6 +8,7 @@ import io.jrun.comm.local.LocalWorld;
 import io.jrun.train.Libtorch;
 import io.jrun.train.ShardedTraining;
 import io.jrun.train.UnevenNet;
+import io.jrun.train.mesh.MeshAxis;
 import io.jrun.train.mesh.ShardedTensor;
 import io.jrun.train.tensor.ModuleTensors;
 import java.lang.foreign.MemorySegment;
@@ -32,7 +33,7 @@ class FsdpStepTest {
     @Test
     void aUnitThatComputesOutsideAStepSaysWhatToDo() {
         LocalWorld.run(2, world -> {
-            var fsdp = new FullyShardedDataParallel(world.group(), FsdpOptions.DEFAULT);
+            var fsdp = new FullyShardedDataParallel(new MeshAxis("shard", world.group()), FsdpOptions.DEFAULT);
             UnevenNet net = new UnevenNet(fsdp);
             fsdp.shardRest(net);
             UnaryOperator<Tensor> layer = fsdp.wrap("layer", new LinearImpl(4, 4), x -> x);
@@ -59,7 +60,7 @@ class FsdpStepTest {
     @Test
     void parametersThatAreNotGatheredCannotBeRead() {
         LocalWorld.run(2, world -> {
-            var fsdp = new FullyShardedDataParallel(world.group(), FsdpOptions.DEFAULT);
+            var fsdp = new FullyShardedDataParallel(new MeshAxis("shard", world.group()), FsdpOptions.DEFAULT);
             UnevenNet net = new UnevenNet(fsdp);
             fsdp.shardRest(net);
             Map<String, Tensor> parameters = ModuleTensors.parameters(net);
@@ -92,7 +93,7 @@ class FsdpStepTest {
     @Test
     void frozenParametersHaveNoGradientMemoryAndSendNothing() {
         LocalWorld.run(2, world -> {
-            var fsdp = new FullyShardedDataParallel(world.group(), FsdpOptions.DEFAULT);
+            var fsdp = new FullyShardedDataParallel(new MeshAxis("shard", world.group()), FsdpOptions.DEFAULT);
             UnevenNet net = new UnevenNet(fsdp.around(ShardedTraining.FROZEN_WEIGHT));
             assertThat(fsdp.gradientMemory().stream().mapToLong(MemorySegment::byteSize))
                     .containsExactlyElementsOf(world.rank() == 0 ? List.of(64L, 64L, 64L) : List.of(64L, 64L));
@@ -114,7 +115,7 @@ class FsdpStepTest {
     @Test
     void parametersThatNoPassUsesHaveGradientsOfZeroInEachStep() {
         LocalWorld.run(2, world -> {
-            var fsdp = new FullyShardedDataParallel(world.group(), FsdpOptions.DEFAULT);
+            var fsdp = new FullyShardedDataParallel(new MeshAxis("shard", world.group()), FsdpOptions.DEFAULT);
             LinearImpl linear = new LinearImpl(4, 4);
             UnaryOperator<Tensor> layer = fsdp.wrap("layer", linear, x -> x.matmul(linear.weight()));
             ShardedTensor bias = Objects.requireNonNull(fsdp.parameters().get("layer.bias"));
@@ -130,7 +131,7 @@ class FsdpStepTest {
     @Test
     void aStepThatIsClosedComputesNoGradients() {
         LocalWorld.run(1, world -> {
-            var fsdp = new FullyShardedDataParallel(world.group(), FsdpOptions.DEFAULT);
+            var fsdp = new FullyShardedDataParallel(new MeshAxis("shard", world.group()), FsdpOptions.DEFAULT);
             FsdpStep step = fsdp.step();
             step.close();
             try (PointerScope _ = new PointerScope()) {

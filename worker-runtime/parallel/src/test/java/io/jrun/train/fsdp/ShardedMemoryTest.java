@@ -13,6 +13,7 @@ import io.jrun.train.LinearStack;
 import io.jrun.train.LiveMemory;
 import io.jrun.train.StackTraining;
 import io.jrun.train.mesh.DeviceMesh;
+import io.jrun.train.mesh.MeshAxis;
 import io.jrun.train.module.ModuleWrapper;
 import java.io.IOException;
 import java.io.UncheckedIOException;
@@ -91,8 +92,7 @@ class ShardedMemoryTest {
 
     private static void trainCopies(World world, Runnable measure) {
         try (DeviceMesh mesh = DeviceMesh.of(world, "dp", 2, "shard", 2)) {
-            var fsdp = new FullyShardedDataParallel(
-                    mesh.group("dp", "shard"), mesh.group("shard"), mesh.group("dp"), FsdpOptions.DEFAULT);
+            var fsdp = new FullyShardedDataParallel(mesh.axis("shard"), mesh.axis("dp"), FsdpOptions.DEFAULT);
             LinearStack stack = new LinearStack(LAYERS, WIDTH, fsdp);
             step(fsdp, stack);
             measure.run();
@@ -158,7 +158,7 @@ class ShardedMemoryTest {
             };
         };
         LocalWorld.run(RANKS, world -> {
-            var fsdp = new FullyShardedDataParallel(world.group(), FsdpOptions.DEFAULT);
+            var fsdp = new FullyShardedDataParallel(new MeshAxis("shard", world.group()), FsdpOptions.DEFAULT);
             LinearStack stack = new LinearStack(layers, WIDTH, fsdp.around(probe));
             try (var step = fsdp.step()) {
                 step.backward(stack.loss());

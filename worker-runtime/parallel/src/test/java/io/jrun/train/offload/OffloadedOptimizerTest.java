@@ -13,6 +13,7 @@ import io.jrun.train.LiveMemory;
 import io.jrun.train.ShardedTraining;
 import io.jrun.train.fsdp.FsdpOptions;
 import io.jrun.train.fsdp.FullyShardedDataParallel;
+import io.jrun.train.mesh.MeshAxis;
 import io.jrun.train.module.ModuleWrapper;
 import io.jrun.train.optim.FlatOptimizer;
 import io.jrun.train.optim.FusedAdamW;
@@ -104,7 +105,7 @@ class OffloadedOptimizerTest {
         Libtorch.setThreads(1);
         AtomicReferenceArray<Integer> bits = new AtomicReferenceArray<>(2);
         LocalWorld.run(LocalWorldOptions.ofSize(RANKS).withDeterministic(true), world -> {
-            var fsdp = new FullyShardedDataParallel(world.group(), FsdpOptions.DEFAULT);
+            var fsdp = new FullyShardedDataParallel(new MeshAxis("shard", world.group()), FsdpOptions.DEFAULT);
             LinearStack stack = stack(fsdp);
             try (FlatOptimizer optimizer = new FlatOptimizer(
                     fsdp.parameters(),
@@ -133,7 +134,8 @@ class OffloadedOptimizerTest {
                     FusedAdamW.DEFAULT,
                     ParameterGroup.all(0),
                     LearningRateSchedule.constant(1e-3))) {
-                var fsdp = new FullyShardedDataParallel(world.group(), FsdpOptions.DEFAULT, optimizer);
+                var fsdp = new FullyShardedDataParallel(
+                        new MeshAxis("shard", world.group()), FsdpOptions.DEFAULT, optimizer);
                 ModuleWrapper probe = (_, _, forward) -> {
                     peak.accumulateAndGet(LiveMemory.bytes() - before, Math::max);
                     return x -> {

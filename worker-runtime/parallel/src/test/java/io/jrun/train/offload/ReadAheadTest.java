@@ -14,6 +14,7 @@ import io.jrun.train.fsdp.CommunicationSpan;
 import io.jrun.train.fsdp.CommunicationSpan.Kind;
 import io.jrun.train.fsdp.FsdpOptions;
 import io.jrun.train.fsdp.FullyShardedDataParallel;
+import io.jrun.train.mesh.MeshAxis;
 import io.jrun.train.module.ModuleWrapper;
 import io.jrun.train.optim.FusedAdamW;
 import io.jrun.train.optim.Gradients;
@@ -99,7 +100,7 @@ class ReadAheadTest {
             try (OffloadedOptimizer optimizer = optimizer(world)) {
                 WatchedOffload watched = new WatchedOffload(optimizer);
                 var fsdp = new FullyShardedDataParallel(
-                        world.group(), FsdpOptions.DEFAULT.withPrefetch(prefetch), watched);
+                        new MeshAxis("shard", world.group()), FsdpOptions.DEFAULT.withPrefetch(prefetch), watched);
                 int[] step = {0};
                 LinearStack stack = new LinearStack(
                         LAYERS,
@@ -158,8 +159,8 @@ class ReadAheadTest {
     void aStepAfterAReadIsSeenByTheNextPass() {
         LocalWorld.run(2, world -> {
             try (OffloadedOptimizer optimizer = optimizer(world)) {
-                var fsdp =
-                        new FullyShardedDataParallel(world.group(), FsdpOptions.DEFAULT, new WatchedOffload(optimizer));
+                var fsdp = new FullyShardedDataParallel(
+                        new MeshAxis("shard", world.group()), FsdpOptions.DEFAULT, new WatchedOffload(optimizer));
                 LinearStack stack = new LinearStack(2, WIDTH, fsdp);
                 double before;
                 double after;
@@ -181,8 +182,8 @@ class ReadAheadTest {
     void gradientsOfTwoPassesAddUpInTheFiles() {
         LocalWorld.run(2, world -> {
             try (OffloadedOptimizer optimizer = optimizer(world)) {
-                var fsdp =
-                        new FullyShardedDataParallel(world.group(), FsdpOptions.DEFAULT, new WatchedOffload(optimizer));
+                var fsdp = new FullyShardedDataParallel(
+                        new MeshAxis("shard", world.group()), FsdpOptions.DEFAULT, new WatchedOffload(optimizer));
                 LinearStack stack = new LinearStack(LAYERS, WIDTH, fsdp);
                 try (var scope = fsdp.step()) {
                     scope.backward(stack.loss());
@@ -200,7 +201,8 @@ class ReadAheadTest {
     void aFileThatCannotBeReadFailsTheStepWithItsUnit() {
         LocalWorld.run(2, world -> {
             try (OffloadedOptimizer optimizer = optimizer(world)) {
-                var fsdp = new FullyShardedDataParallel(world.group(), FsdpOptions.DEFAULT, optimizer);
+                var fsdp = new FullyShardedDataParallel(
+                        new MeshAxis("shard", world.group()), FsdpOptions.DEFAULT, optimizer);
                 LinearStack stack = new LinearStack(LAYERS, WIDTH, fsdp);
                 world.group().barrier();
                 if (world.rank() == 1) {

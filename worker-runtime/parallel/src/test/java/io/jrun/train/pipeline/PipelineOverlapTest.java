@@ -86,7 +86,7 @@ class PipelineOverlapTest {
                 PipelineOptions options =
                         PipelineOptions.of(ScheduleKind.INTERLEAVED, 2, 2, 4).withReplicas(replicas);
                 try (PipelineParallel model = new PipelineParallel(
-                        new StagedGpt(false, false).layers(), StagedGpt::loss, mesh.group("pp"), options)) {
+                        new StagedGpt(false, false).layers(), StagedGpt::loss, mesh.axis("pp"), options)) {
                     List<Tensor> batch = Collections.nCopies(4, StagedGpt.batch(1, 2));
                     double _ = model.step(batch, batch);
                     ActionSpan last = model.report().spans().getLast();

@@ -8,6 +8,7 @@ import static org.assertj.core.api.Assertions.within;
 import io.jrun.comm.World;
 import io.jrun.comm.local.LocalWorld;
 import io.jrun.train.Libtorch;
+import io.jrun.train.mesh.MeshAxis;
 import io.jrun.train.mesh.Parameters;
 import io.jrun.train.pipeline.schedule.PipelineSchedule;
 import io.jrun.train.pipeline.schedule.ScheduleException;
@@ -30,7 +31,8 @@ class PipelineParallelTest {
     }
 
     private static PipelineParallel model(World world, PipelineOptions options) {
-        return new PipelineParallel(new StagedGpt(true, false).layers(), StagedGpt::loss, world.group(), options);
+        return new PipelineParallel(
+                new StagedGpt(true, false).layers(), StagedGpt::loss, new MeshAxis("pp", world.group()), options);
     }
 
     /** The loss without gradients, and after it a step: both see the same model. */
@@ -77,7 +79,10 @@ class PipelineParallelTest {
         LocalWorld.run(2, world -> {
             List<PipelineLayer> layers = new StagedGpt(true, false).layers();
             try (PipelineParallel model = new PipelineParallel(
-                    layers, StagedGpt::loss, world.group(), PipelineOptions.of(ScheduleKind.GPIPE, 2, 1, 2))) {
+                    layers,
+                    StagedGpt::loss,
+                    new MeshAxis("pp", world.group()),
+                    PipelineOptions.of(ScheduleKind.GPIPE, 2, 1, 2))) {
                 for (PipelineLayer layer : layers) {
                     layer.parameters().forEach((name, tensor) -> {
                         if (requireNonNull(model.parameters().get(name)).isHere()) {
@@ -121,7 +126,7 @@ class PipelineParallelTest {
                     try (PipelineParallel model = new PipelineParallel(
                             List.of(first, second),
                             (x, _) -> x.sum(),
-                            world.group(),
+                            new MeshAxis("pp", world.group()),
                             PipelineOptions.of(ScheduleKind.GPIPE, 2, 1, 2))) {
                         List<Tensor> batch = Collections.nCopies(2, StagedGpt.batch(1, 2));
                         double _ = model.evaluate(batch, batch);

@@ -167,11 +167,11 @@ record PipelineTraining(int microBatches, int replicas, boolean isTied, boolean 
     }
 
     private PipelineParallel model(DeviceMesh mesh, PipelineOptions options) {
-        PipelineOptions all = replicas > 1 ? options.withReplicas(mesh.group("dp")) : options;
+        PipelineOptions all = replicas > 1 ? options.withReplicas(mesh.axis("dp")) : options;
         return new PipelineParallel(
                 new StagedGpt(isTied, recomputes).layers(),
                 StagedGpt::loss,
-                mesh.group("pp"),
+                mesh.axis("pp"),
                 bf16 ? all.withAutocast(Autocast::cpuBfloat16) : all);
     }
 

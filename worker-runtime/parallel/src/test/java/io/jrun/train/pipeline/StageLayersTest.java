@@ -43,8 +43,7 @@ class StageLayersTest {
     private static CompositeModule build(World world, int blocks, ModuleWrapper probe) {
         try (DeviceMesh mesh = DeviceMesh.of(world, "pp", 2, "tp", 2)) {
             var schedule = ScheduleKind.ONE_FORWARD_ONE_BACKWARD.schedule(2, 1, 2);
-            var stages =
-                    new StageLayers(StageCut.byCount(blocks, 2), schedule, mesh.group("pp"), 0, ModuleWrapper.NONE);
+            var stages = new StageLayers(StageCut.byCount(blocks, 2), schedule, mesh.axis("pp"), 0, ModuleWrapper.NONE);
             var tensor = new TensorParallel(
                     mesh.axis("tp"),
                     false,

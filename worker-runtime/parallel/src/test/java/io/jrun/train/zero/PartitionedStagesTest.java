@@ -108,8 +108,8 @@ class PartitionedStagesTest {
 
     private static PartitionedStages stages(int stage, DeviceMesh mesh) {
         return stage == 1
-                ? PartitionedStages.stageOne(mesh.group("shard"))
-                : PartitionedStages.stageTwo(mesh.group("shard"));
+                ? PartitionedStages.stageOne(mesh.axis("shard"))
+                : PartitionedStages.stageTwo(mesh.axis("shard"));
     }
 
     /** The reduction belongs to the last call of a step: the gradients of both calls are then means. */
@@ -138,7 +138,7 @@ class PartitionedStagesTest {
                 PipelineParallel model = new PipelineParallel(
                         net.layers(),
                         PartitionedStagesTest::mean,
-                        alone,
+                        new MeshAxis("pp", alone),
                         PipelineOptions.of(ScheduleKind.GPIPE, 1, 1, 2).withReplicas(stages))) {
             passes.accept(model);
             return Gradients.clip(model.parameters().values(), 1e9).value();
@@ -192,7 +192,7 @@ class PartitionedStagesTest {
         return new PipelineParallel(
                 net.layers(),
                 loss,
-                mesh.group("pp"),
+                mesh.axis("pp"),
                 PipelineOptions.of(
                                 ScheduleKind.ONE_FORWARD_ONE_BACKWARD,
                                 mesh.group("pp").size(),
@@ -288,7 +288,7 @@ class PartitionedStagesTest {
                 matrixAndVector().forEach((name, whole) -> {
                     locals.put(name, whole.dim() == 2 ? rows(name, whole, axis) : whole);
                 });
-                try (PartitionedStages stages = PartitionedStages.stageOne(mesh.group("shard"))) {
+                try (PartitionedStages stages = PartitionedStages.stageOne(mesh.axis("shard"))) {
                     var _ = stages.takeOver(Map.of(0, List.of(new PipelineLayer("all", locals, x -> x))), _ -> false);
                     try (ZeroOptimizer optimizer = optimizer(stages)) {
                         locals.forEach((_, tensor) -> tensor.mutable_grad().copy_(tensor.detach()));

@@ -7,6 +7,7 @@ import io.jrun.comm.World;
 import io.jrun.comm.local.LocalWorld;
 import io.jrun.train.Libtorch;
 import io.jrun.train.autograd.AutogradBridge;
+import io.jrun.train.mesh.MeshAxis;
 import io.jrun.train.mesh.ShardedTensor;
 import io.jrun.train.pipeline.PipelineLayer;
 import java.util.List;
@@ -28,8 +29,9 @@ class PartitionedStepsTest {
     }
 
     private static PartitionedStages stages(int stage, World world, Tensor vector) {
-        PartitionedStages stages =
-                stage == 1 ? PartitionedStages.stageOne(world.group()) : PartitionedStages.stageTwo(world.group());
+        PartitionedStages stages = stage == 1
+                ? PartitionedStages.stageOne(new MeshAxis("shard", world.group()))
+                : PartitionedStages.stageTwo(new MeshAxis("shard", world.group()));
         var _ = stages.takeOver(
                 Map.of(0, List.of(new PipelineLayer("all", Map.of("vector", vector), x -> x))), _ -> false);
         return stages;
