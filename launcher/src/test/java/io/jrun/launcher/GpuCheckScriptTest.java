@@ -45,7 +45,7 @@ class GpuCheckScriptTest {
         assertThat(run("--all"))
                 .isEqualTo(new Ended(
                         USAGE,
-                        "gpu-check: unknown argument '--all'. Usage: scripts/gpu-check [--json] [--no-times]"
-                                + " [--simulated=N]\n"));
+                        "gpu-check: unknown argument '--all'. Usage: scripts/gpu-check [--json] [--no-times |"
+                                + " --no-checks] [--simulated=N]\n"));
     }
 }

@@ -20,6 +20,10 @@ public enum CommandOption implements CommandLineOption {
     JSON("--json", "", "Print one JSON object instead of text."),
     /** Follows the output. */
     FOLLOW("-f --follow", "", "Follow the output until the job ends."),
+    /** The end of the output only. */
+    TAIL("--tail", "N", "Only the last N lines of each worker's stdout and of its stderr. Default: all lines."),
+    /** The output for errors only. */
+    STDERR("--stderr", "", "Only stderr."),
     /** Stops without the grace period. */
     NOW("--now", "", "Send SIGKILL at once, without the grace period."),
     /** Chooses ranks. */

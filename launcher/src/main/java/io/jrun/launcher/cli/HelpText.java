@@ -87,7 +87,8 @@ public final class HelpText {
                                 + " {rank}).",
                         "",
                         "Options may be written with - or _ inside their names, and with = or a blank before their"
-                                + " values. A TIME is in seconds or has a unit: 500ms, 90s, 10m, 2h.");
+                                + " values. A TIME is in seconds or has a unit: 500ms, 90s, 10m, 2h; or has a"
+                                + " form of Slurm: 1:30:00, 2-12.");
         page.subCommands();
         for (OptionGroup group : OptionGroup.values()) {
             page.group(group.heading(), optionsOf(group));

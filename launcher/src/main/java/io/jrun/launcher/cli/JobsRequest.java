@@ -2,6 +2,7 @@ package io.jrun.launcher.cli;
 
 import io.jrun.launcher.job.UsageException;
 import java.util.Optional;
+import java.util.OptionalInt;
 import java.util.Set;
 
 /**
@@ -10,9 +11,14 @@ import java.util.Set;
  * @param job a run id, its unambiguous beginning, or a log folder; empty for {@code ps}
  * @param options the given switches
  * @param ranks the chosen ranks; empty for all
+ * @param tail the number of lines at the end of each file; empty for all
  */
 public record JobsRequest(
-        SubCommand command, String job, Set<CommandLineOption> options, Optional<Set<Integer>> ranks) {
+        SubCommand command,
+        String job,
+        Set<CommandLineOption> options,
+        Optional<Set<Integer>> ranks,
+        OptionalInt tail) {
     public JobsRequest {
         options = Set.copyOf(options);
     }
@@ -27,7 +33,11 @@ public record JobsRequest(
                 command,
                 line.word(""),
                 line.options().keySet(),
-                line.value(CommandOption.RANK).map(ranks -> OptionValues.ranks(ranks, CommandOption.RANK.longName())));
+                line.value(CommandOption.RANK).map(ranks -> OptionValues.ranks(ranks, CommandOption.RANK.longName())),
+                line.value(CommandOption.TAIL)
+                        .map(lines -> OptionalInt.of(
+                                OptionValues.count(lines, CommandOption.TAIL.longName(), 0, Integer.MAX_VALUE)))
+                        .orElse(OptionalInt.empty()));
     }
 
     /** Whether {@code option} was given. */

@@ -305,11 +305,12 @@ public enum LaunchOption implements CommandLineOption {
                     + "docs/security.md names the cost."),
     ENV(
             "--env",
-            "NAME=VALUE",
+            "NAME[=VALUE]",
             "",
             Kind.OWN_LIST,
             OptionGroup.PROGRAM,
-            "Environment variable of the workers. Repeatable. jrun adds the variables of the job file and of "
+            "Environment variable of the workers; without a value the variable of jrun's own environment, also on "
+                    + "other hosts. Repeatable. jrun adds the variables of the job file and of "
                     + "JRUN_ENV (NAME=VALUE words, quoted as in a shell)."),
     WORKDIR("--workdir", "DIR", "the current folder", Kind.OWN, OptionGroup.PROGRAM, "Working folder of the workers."),
     STAGE(

@@ -26,6 +26,9 @@ final class OptionValues {
     private static final Pattern LEADING_ZEROS = Pattern.compile("-?0+([0-9][0-9.]*)[a-z]*");
 
     /** A time of at most 12 digits. 12 digits of seconds are 30,000 years, more than the limit of a time. */
+    private static final Pattern CLOCK = Pattern.compile("(?:(?<days>[0-9]{1,4})-(?=[0-9])|(?=[0-9]+:))"
+            + "(?<first>[0-9]{1,5})(?::(?<second>[0-5]?[0-9])(?::(?<third>[0-5]?[0-9]))?)?");
+
     private static final Pattern TIME = Pattern.compile("([0-9]{1,12}(?:\\.[0-9]{0,9})?|\\.[0-9]{1,9})(|ms|s|m|h)");
 
     private static final String RANKS = "ranks like 0,2-5";
@@ -74,8 +77,15 @@ final class OptionValues {
         }
     }
 
-    /** Reads a time: seconds, or a number with the unit ms, s, m or h. A time above 0 is at least 1 ms. */
+    /**
+     * Reads a time: seconds, a number with the unit ms, s, m or h, or a form of Slurm with a colon or a dash: MM:SS,
+     * HH:MM:SS, D-HH, D-HH:MM and D-HH:MM:SS. A time above 0 is at least 1 ms.
+     */
     static Duration time(String text, String name) {
+        Matcher clock = CLOCK.matcher(text.strip());
+        if (clock.matches()) {
+            return ofClock(clock);
+        }
         refuseLeadingZeros(text, name);
         Matcher matcher = TIME.matcher(text.strip());
         if (matcher.matches()) {
@@ -90,7 +100,24 @@ final class OptionValues {
                 return Duration.ofMillis(millis > 0 ? Math.max(1, Math.round(millis)) : 0);
             }
         }
-        throw refused(name, text, "seconds, or a number with ms, s, m or h: 90, 90s, 10m, 2h");
+        throw refused(name, text, "seconds, or a number with ms, s, m or h: 90, 90s, 10m, 2h, 1:30:00, 2-12");
+    }
+
+    private static Duration ofClock(Matcher clock) {
+        boolean hasDays = clock.group("days") != null;
+        long first = clockNumber(clock, "first");
+        long second = clockNumber(clock, "second");
+        long third = clockNumber(clock, "third");
+        boolean hasHours = hasDays || clock.group("third") != null;
+        Duration time = hasHours
+                ? Duration.ofHours(first).plusMinutes(second).plusSeconds(third)
+                : Duration.ofMinutes(first).plusSeconds(second);
+        return time.plusDays(clockNumber(clock, "days"));
+    }
+
+    private static long clockNumber(Matcher clock, String part) {
+        String digits = clock.group(part);
+        return digits == null ? 0 : Long.parseLong(digits);
     }
 
     /** Reads a list of ranks: {@code 0,2-5}. */

@@ -63,9 +63,7 @@ public record ParsedCommand(
         List<String> line = new ArrayList<>(List.of("jrun"));
         command.map(SubCommand::word).ifPresent(line::add);
         options.forEach((option, values) -> values.forEach(value -> line.add(
-                option == LaunchOption.ENV
-                        ? "--env=" + value.replaceFirst("(?s)=.*", "") + "=..."
-                        : text(option, value))));
+                option == LaunchOption.ENV ? "--env=" + value.replaceFirst("(?s)=.*", "=...") : text(option, value))));
         line.addAll(words);
         return line;
     }

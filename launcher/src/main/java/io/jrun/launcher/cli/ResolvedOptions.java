@@ -36,7 +36,8 @@ final class ResolvedOptions {
     }
 
     private final Map<LaunchOption, Setting> settings = new EnumMap<>(LaunchOption.class);
-    private final Map<String, String> workerVariables = new HashMap<>();
+    /** A variable without a value has the value of jrun's own environment. */
+    private final Map<String, Optional<String>> workerVariables = new HashMap<>();
 
     /** Sets an option unless a stronger layer has set it. Treats each variable of {@code --env} separately. */
     void add(LaunchOption option, Setting setting) {
@@ -48,13 +49,15 @@ final class ResolvedOptions {
     }
 
     private void addWorkerVariables(Setting setting) {
-        Map<String, String> layer = new HashMap<>();
+        Map<String, Optional<String>> layer = new HashMap<>();
         for (String pair : setting.values()) {
             int equals = pair.indexOf('=');
-            if (equals < 1 || !isName(pair.substring(0, equals))) {
-                throw OptionValues.refused(setting.name(), pair, "NAME=VALUE");
+            String name = equals < 0 ? pair : pair.substring(0, equals);
+            if (name.isEmpty() || !isName(name)) {
+                throw OptionValues.refused(
+                        setting.name(), pair, "NAME=VALUE, or NAME for the value that jrun's environment has");
             }
-            layer.put(pair.substring(0, equals), pair.substring(equals + 1));
+            layer.put(name, equals < 0 ? Optional.empty() : Optional.of(pair.substring(equals + 1)));
         }
         layer.forEach(workerVariables::putIfAbsent);
     }
@@ -66,7 +69,22 @@ final class ResolvedOptions {
 
     /** The variables of {@code --env} from all layers. */
     Map<String, String> workerVariables() {
-        return workerVariables;
+        Map<String, String> variables = new HashMap<>();
+        workerVariables.forEach((name, value) -> variables.put(name, value.orElseThrow()));
+        return variables;
+    }
+
+    /** Gives the variables without a value the value of {@code environment}. */
+    private void takeValues(Map<String, String> environment) {
+        workerVariables.replaceAll((name, value) -> value.or(() -> {
+            String own = environment.get(name);
+            if (own == null) {
+                throw new UsageException(
+                        LaunchOption.ENV.longName() + "=" + name + ": jrun's environment has no variable " + name
+                                + "; give " + LaunchOption.ENV.longName() + "=" + name + "=VALUE.");
+            }
+            return Optional.of(own);
+        }));
     }
 
     Optional<Setting> get(LaunchOption option) {
@@ -135,6 +153,7 @@ final class ResolvedOptions {
                 }
             }
         }
+        takeValues(environment);
     }
 
     /** The values of a variable. JRUN_ENV holds all of {@code --env}: NAME=VALUE words, quoted as for a shell. */

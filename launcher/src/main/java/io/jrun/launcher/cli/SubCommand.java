@@ -33,7 +33,9 @@ public enum SubCommand {
             "log output",
             Operand.JOB,
             CommandOption.FOLLOW,
-            CommandOption.RANK),
+            CommandOption.RANK,
+            CommandOption.TAIL,
+            CommandOption.STDERR),
     /** Shows the console of a detached job. */
     ATTACH("show the console of a job that --detach started, until the job ends", "follow watch", Operand.JOB),
     /** Stops a job. */

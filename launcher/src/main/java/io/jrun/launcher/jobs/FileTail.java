@@ -8,7 +8,7 @@ import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 
 /**
- * Reads a growing file from its beginning: each call reads the bytes that were added since the last call. Confined to
+ * Reads a growing file from its beginning, or from its last lines: each call reads the bytes that were added since the last call. Confined to
  * one thread.
  */
 final class FileTail {
@@ -20,6 +20,38 @@ final class FileTail {
 
     FileTail(Path file) {
         this.file = file;
+    }
+
+    /** A reader that begins with the last lines that the file has now. A line without a newline at the end counts. */
+    static FileTail ofLastLines(Path file, int lines) throws IOException {
+        FileTail tail = new FileTail(file);
+        tail.position = tail.startOfLastLines(lines);
+        return tail;
+    }
+
+    /** Reads backwards, block by block. */
+    private long startOfLastLines(int lines) throws IOException {
+        try (FileChannel channel = FileChannel.open(file)) {
+            long size = channel.size();
+            long newlines = 0; // behind the wanted line; the newline that ends the file is the first
+            long end = lines == 0 ? 0 : size;
+            while (end > 0) {
+                int length = (int) Math.min(BUFFER_BYTES, end);
+                buffer.clear().limit(length);
+                while (buffer.hasRemaining() && channel.read(buffer, end - buffer.remaining()) > 0) {
+                    // until the block is whole
+                }
+                for (int at = length - 1; at >= 0; at--) {
+                    boolean isNewline = buffer.get(at) == '\n';
+                    long behind = end - length + at + 1;
+                    if (isNewline && behind < size && ++newlines == lines) {
+                        return behind;
+                    }
+                }
+                end -= length;
+            }
+            return lines == 0 ? size : 0;
+        }
     }
 
     /** Copies the bytes that were added since the last call. */

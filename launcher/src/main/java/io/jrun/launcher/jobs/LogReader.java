@@ -1,6 +1,8 @@
 package io.jrun.launcher.jobs;
 
 import io.jrun.comm.record.RankRanges;
+import io.jrun.launcher.cli.CommandOption;
+import io.jrun.launcher.cli.JobsRequest;
 import io.jrun.launcher.console.LogMultiplexer;
 import io.jrun.launcher.console.RankPrefix;
 import io.jrun.launcher.console.WorkerPlace;
@@ -16,8 +18,10 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.LinkedHashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.OptionalInt;
 import java.util.Set;
 import java.util.TreeSet;
 import java.util.concurrent.TimeUnit;
@@ -29,14 +33,18 @@ final class LogReader {
 
     private final IndexedJob job;
     private final Optional<Set<Integer>> ranks;
+    private final OptionalInt tail;
+    private final List<String> streams;
     private final LogMultiplexer mux;
     private final Consumer<String> notices;
     private final Map<Path, Lines> files = new LinkedHashMap<>();
 
-    /** @param ranks the ranks to print, empty for all; the lines of a single rank have no prefix */
-    LogReader(IndexedJob job, Optional<Set<Integer>> ranks, OutputStream out, Consumer<String> notices) {
+    /** @param request the ranks and files to print; the lines of a single rank have no prefix */
+    LogReader(IndexedJob job, JobsRequest request, OutputStream out, Consumer<String> notices) {
         this.job = job;
-        this.ranks = ranks;
+        this.ranks = request.ranks();
+        this.tail = request.tail();
+        this.streams = request.has(CommandOption.STDERR) ? List.of("stderr") : List.of("stdout", "stderr");
         this.notices = notices;
         this.mux = new LogMultiplexer(
                 out,
@@ -71,17 +79,22 @@ final class LogReader {
         }
     }
 
-    private void open(JobRecord record) {
+    private void open(JobRecord record) throws IOException {
         for (RecordedWorker worker : record.workers()) {
             if (isShown(worker)) {
-                for (String stream : new String[] {"stdout", "stderr"}) {
+                for (String stream : streams) {
                     Path file = folder(worker).resolve(stream + ".log");
                     if (!files.containsKey(file) && Files.exists(file)) {
-                        files.put(file, new Lines(file, record.restarts(), worker, stream.equals("stderr")));
+                        files.put(file, lines(file, record.restarts(), worker, stream.equals("stderr")));
                     }
                 }
             }
         }
+    }
+
+    private Lines lines(Path file, int attempt, RecordedWorker worker, boolean stderr) throws IOException {
+        FileTail text = tail.isPresent() ? FileTail.ofLastLines(file, tail.getAsInt()) : new FileTail(file);
+        return new Lines(text, attempt, worker, stderr);
     }
 
     private boolean isShown(RecordedWorker worker) {
@@ -120,8 +133,8 @@ final class LogReader {
         private final WorkerPlace place;
         private final ByteArrayOutputStream pending = new ByteArrayOutputStream();
 
-        Lines(Path file, int attempt, RecordedWorker worker, boolean stderr) {
-            this.fileTail = new FileTail(file);
+        Lines(FileTail text, int attempt, RecordedWorker worker, boolean stderr) {
+            this.fileTail = text;
             this.source = new LogMultiplexer.LogSource(attempt, worker.rank(), stderr);
             this.place = new WorkerPlace(worker.host(), worker.localRank());
         }

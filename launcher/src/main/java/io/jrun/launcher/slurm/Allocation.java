@@ -74,7 +74,7 @@ public record Allocation(String jobId, int restarts, List<AllocatedNode> nodes, 
     }
 
     private String describe() {
-        return "Slurm job " + jobId + (restarts > 0 ? ", started again for the " + restarts + ". time" : "") + ", "
+        return "Slurm job " + jobId + (restarts > 0 ? ", restart " + restarts : "") + ", "
                 + (nodes.size() == 1 ? "1 node" : nodes.size() + " nodes");
     }
 }

@@ -12,6 +12,7 @@ import io.jrun.launcher.job.WorkerSettings;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -54,6 +55,12 @@ class JobRequestTest {
                         .orElseThrow()
                         .isOnOneMachine())
                 .isEqualTo(isOnOne);
+    }
+
+    @ParameterizedTest
+    @CsvSource({"90, 90", "1.5m, 90", "1:30, 90", "1:30:00, 5400", "01:00:05, 3605", "2-12, 216000", "1-0:30, 88200"})
+    void aTimeHasAUnitOrAFormOfSlurm(String text, long seconds) {
+        assertThat(requests.job("--timeout=" + text).timeout()).hasValue(Duration.ofSeconds(seconds));
     }
 
     @Test

@@ -35,6 +35,13 @@ class LayersTest {
     }
 
     @Test
+    void aVariableWithoutAValueIsPassedOn() {
+        requests.with("TOKEN", "a=b");
+        requests.with("JRUN_ENV", "TOKEN=other");
+        assertThat(requests.job("--env=TOKEN").workers().environment()).isEqualTo(Map.of("TOKEN", "a=b"));
+    }
+
+    @Test
     void aMeetingWithoutAnIdIsNamedByItsCommandLineAndItsSlurmJob() {
         String byHand = unnamed("a");
         assertThat(unnamed("a")).isEqualTo(byHand).startsWith(RendezvousSettings.UNNAMED);
@@ -78,7 +85,7 @@ class LayersTest {
     void badPairNamesItsLayer() {
         requests.with("JRUN_ENV", "A=1 B");
         assertThatThrownBy(() -> requests.job("--env=C=1"))
-                .hasMessage("--env (from JRUN_ENV): 'B' is not usable; give NAME=VALUE.");
+                .hasMessage("--env=B: jrun's environment has no variable B; give --env=B=VALUE.");
     }
 
     @Test

@@ -86,7 +86,7 @@ class ParsedCommandTest {
     @CsvSource(delimiter = '|', textBlock = """
             ps x          | 'x' is one word too many; usage: jrun ps [-a] [--json].
             version x     | 'x' is one word too many; usage: jrun version.
-            logs --now x  | unknown option '--now'; usage: jrun logs JOB [-f] [--rank=RANKS].
+            logs --now x  | unknown option '--now'; usage: jrun logs JOB [options].
             cancel x y    | 'y' is one word too many; usage: jrun cancel JOB [--now].
             attach        | JOB is missing; usage: jrun attach JOB. 'jrun ps' shows the jobs.
             init          | DIR is missing; usage: jrun init DIR.

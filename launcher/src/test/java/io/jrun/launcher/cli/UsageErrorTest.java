@@ -60,9 +60,9 @@ class UsageErrorTest {
         --shard=1 train.jar              | unknown option '--shard'; 'jrun --help' lists the options.
         -help                            | unknown option '-help'; did you mean '--help'?
         --timeot=9 no-such.jar           | unknown option '--timeot'; did you mean '--timeout'?
-        --timeout=x no-such.jar          | --timeout: 'x' is not usable; give seconds, or a number with ms, s, m or h: 90, 90s, 10m, 2h.
+        --timeout=x no-such.jar          | --timeout: 'x' is not usable; give seconds, or a number with ms, s, m or h: 90, 90s, 10m, 2h, 1:30:00, 2-12.
         --redirects=9 no-such.jar        | --redirects: '9' is not usable; give 0, 1, 2 or 3, or such numbers by local rank: 0:3,11:1. The nodes of an allocation are chosen with --include.
-        --env=A no-such.jar              | --env: 'A' is not usable; give NAME=VALUE.
+        --env=A no-such.jar              | --env=A: jrun's environment has no variable A; give --env=A=VALUE.
         --hosts --help                   | --hosts needs a value, but '--help' follows: --hosts=HOSTS.
         --timeout                        | --timeout needs a value: --timeout=TIME.
         --timeout --json train.jar       | --timeout needs a value, but '--json' follows: --timeout=TIME.
@@ -92,7 +92,7 @@ class UsageErrorTest {
         --bind-to=socket train.jar       | --bind-to: 'socket' is not usable; give core, numa, gpu or none.
         --max-restarts=-1 train.jar      | --max-restarts: '-1' is not usable; give a whole number, at least 0.
         --timeout=0 train.jar            | --timeout: '0' is not usable; give more than 0.
-        --timeout=10d train.jar          | --timeout: '10d' is not usable; give seconds, or a number with ms, s, m or h: 90, 90s, 10m, 2h.
+        --timeout=10d train.jar          | --timeout: '10d' is not usable; give seconds, or a number with ms, s, m or h: 90, 90s, 10m, 2h, 1:30:00, 2-12.
         --run-id= train.jar              | --run-id: '' is not usable; give up to 64 letters, digits, dots, dashes and underscores, a letter or digit first.
         --launch=rsh --launch=ssh train.jar | --launch: 'rsh' is not usable; give auto, local, hosts, ssh or slurm.
         --max-restarts=x --max-restarts=1 train.jar | --max-restarts: 'x' is not usable; give a whole number, at least 0.
@@ -102,7 +102,7 @@ class UsageErrorTest {
         --backend=mvapich train.jar      | --backend: 'mvapich' is not usable; give jrun, jrun-only, gloo or nccl.
         --backend=mpi train.jar          | --backend: mpi works only in ranks that MPI has started: JRUN_BACKEND=mpi mpirun -n 2 java ..., or 'jrun bench --backend mpi'.
         --encrypt --backend=gloo train.jar | --encrypt: gloo sends its data in plain text; use --backend=jrun, or leave --encrypt out.
-        --env=A train.jar                | --env: 'A' is not usable; give NAME=VALUE.
+        --env==A train.jar               | --env: '=A' is not usable; give NAME=VALUE, or NAME for the value that jrun's environment has.
         -r=4 train.jar                   | --redirects: '4' is not usable; give 0, 1, 2 or 3, or such numbers by local rank: 0:3,11:1. The nodes of an allocation are chosen with --include.
         -t=0:9 train.jar                 | --tee: '0:9' is not usable; give 0, 1, 2 or 3, or such numbers by local rank: 0:3,11:1. A time limit is --timeout, of 'jrun submit' also --time.
         --ranks-filter=5-2 train.jar     | --ranks-filter: '5-2' is not usable; give ranks like 0,2-5.
@@ -156,10 +156,10 @@ class UsageErrorTest {
         --master-addr=a/b train.jar      | --master-addr: 'a/b' is not usable; give a host's name (letters, digits, dots, dashes, underscores) or an address.
         --rdzv-endpoint=a/b:1 train.jar  | --rdzv-endpoint: 'a/b:1' is not usable; give a host's name (letters, digits, dots, dashes, underscores) or an address.
         --rdzv-endpoint=a:x train.jar    | --rdzv-endpoint: 'x' is not usable; give a whole number from 0 to 65535.
-        --rdzv-conf=timeout=x train.jar  | --rdzv-conf: timeout: 'x' is not usable; give seconds, or a number with ms, s, m or h: 90, 90s, 10m, 2h.
+        --rdzv-conf=timeout=x train.jar  | --rdzv-conf: timeout: 'x' is not usable; give seconds, or a number with ms, s, m or h: 90, 90s, 10m, 2h, 1:30:00, 2-12.
         --rdzv-conf='timeout=5 train.jar | --rdzv-conf: ''timeout=5' is not usable; give KEY=VALUE with one of close_timeout, heartbeat_timeout, is_host, join_timeout, keep_alive_interval, keep_alive_max_attempt, last_call_timeout, rank, read_timeout, store_type, timeout, use_libuv.
         --rdzv-conf=timeout=1,timeout=2 train.jar | --rdzv-conf: 'timeout=1,timeout=2' is not usable; give each key once, and timeout comes twice.
-        --restart-window=x train.jar     | --restart-window: 'x' is not usable; give seconds, or a number with ms, s, m or h: 90, 90s, 10m, 2h.
+        --restart-window=x train.jar     | --restart-window: 'x' is not usable; give seconds, or a number with ms, s, m or h: 90, 90s, 10m, 2h, 1:30:00, 2-12.
         --log-dir= train.jar             | --log-dir: '' is not usable; give a path.
         --workdir= train.jar             | --workdir: '' is not usable; give a path.
         --main-class=-version train.jar  | --main-class: '-version' is not usable; give the name of a class, as app.Train.
@@ -173,8 +173,8 @@ class UsageErrorTest {
         --master-port=08080 train.jar    | --master-port: '08080' is not usable, since some programs read a leading zero as octal; write it without: 8080.
         --nnodes=01 train.jar            | --nnodes: '01' is not usable, since some programs read a leading zero as octal; write it without: 1.
         --timeout=010m train.jar         | --timeout: '010m' is not usable, since some programs read a leading zero as octal; write it without: 10m.
-        --timeout=NaN train.jar          | --timeout: 'NaN' is not usable; give seconds, or a number with ms, s, m or h: 90, 90s, 10m, 2h.
-        --timeout=1e3 train.jar          | --timeout: '1e3' is not usable; give seconds, or a number with ms, s, m or h: 90, 90s, 10m, 2h.
+        --timeout=NaN train.jar          | --timeout: 'NaN' is not usable; give seconds, or a number with ms, s, m or h: 90, 90s, 10m, 2h, 1:30:00, 2-12.
+        --timeout=1e3 train.jar          | --timeout: '1e3' is not usable; give seconds, or a number with ms, s, m or h: 90, 90s, 10m, 2h, 1:30:00, 2-12.
         --worker-timeout=0.0001 train.jar | --worker-timeout: '0.0001' is not usable; give 0 for never, or 1 s and more.
         -r=0:3,0:1 train.jar             | --redirects: '0:3,0:1' is not usable; give each local rank once, and 0 comes twice.
         -r=-1:3 train.jar                | --redirects: '-1:3' is not usable; give 0, 1, 2 or 3, or such numbers by local rank: 0:3,11:1.
@@ -284,7 +284,7 @@ class UsageErrorTest {
         env: {A: 1, A: 2}                | job.yaml, line 1: key 'A' is given twice, first in line 1. Give it once.
         [[[[[[[[[1]]]]]]]]]              | job.yaml, line 1: more than 8 lists or maps inside each other. Write option names and plain values.
         just words                       | job.yaml: a job file is a map of option names, as 'nproc-per-node: 2'.
-        timeout: never                   | --timeout (from job.yaml, line 1): 'never' is not usable; give seconds, or a number with ms, s, m or h: 90, 90s, 10m, 2h.
+        timeout: never                   | --timeout (from job.yaml, line 1): 'never' is not usable; give seconds, or a number with ms, s, m or h: 90, 90s, 10m, 2h, 1:30:00, 2-12.
         """)
     void refusalOfAJobFileNamesTheKey(String content, String message) throws IOException {
         Files.writeString(folder.resolve("job.yaml"), content);

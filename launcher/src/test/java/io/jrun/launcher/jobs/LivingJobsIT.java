@@ -83,6 +83,11 @@ class LivingJobsIT extends RealJobs {
                 .doesNotContain("hunter2");
         assertThat(jrun("attach", id.substring(0, id.length() - 2)).exitCode()).isEqualTo(3);
         assertThat(jrun("logs", id).sortedOut()).hasSize(4).first().asString().endsWith("begun 0");
+        assertThat(jrun("logs", "--tail=1", "--rank=0", id).out()).isEqualTo("it's over 0\n");
+        assertThat(jrun("logs", "--tail=9", "--rank=0", id).out()).isEqualTo("begun 0\nit's over 0\n");
+        assertThat(jrun("logs", "--stderr", id).out()).isEmpty();
+        assertThat(jrun("logs", "--tail=-1", id).err())
+                .isEqualTo("jrun: --tail: '-1' is not usable; give a whole number, at least 0.\n");
         Result absent = jrun("logs", "--rank=7", id);
         assertThat(absent.exitCode()).isEqualTo(2);
         assertThat(absent.err()).isEqualTo("jrun: logs: " + id + " has no such rank; it has 2 ranks (0-1).\n");

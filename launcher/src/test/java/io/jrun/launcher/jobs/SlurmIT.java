@@ -222,8 +222,7 @@ class SlurmIT extends SlurmJobs {
         cluster.requeue(job);
         String state = cluster.awaitEnd(folder, job);
         assertThat(state).as(TestCluster.output(folder, job)).isEqualTo("COMPLETED");
-        assertThat(TestCluster.output(folder, job))
-                .contains("start 1 on n1", "start 1 on n2", "started again for the 1. time");
+        assertThat(TestCluster.output(folder, job)).contains("start 1 on n1", "start 1 on n2", ", restart 1, ");
     }
 
     @Test

@@ -257,7 +257,7 @@ class AllocationTest {
     @Test
     void jobThatWasStartedAgainSaysSo() {
         assertThat(read("SLURM_RESTART_COUNT", "2").reach("by me", "/opt/jrun").words())
-                .isEqualTo("Slurm job 12, started again for the 2. time, 2 nodes; workers on each: by me");
+                .isEqualTo("Slurm job 12, restart 2, 2 nodes; workers on each: by me");
     }
 
     @Test

@@ -21,14 +21,12 @@ import org.jspecify.annotations.Nullable;
  * Two things are errors that RFC 8259 allows: a key that occurs twice, since readers would disagree on its value, and a
  * string with half a surrogate pair, since UTF-8 has no form of it. Values are Map, List, String, Long, BigInteger,
  * Double, Boolean or null. A whole number without fraction and exponent is a Long, beyond 64 bits a BigInteger:
- * Hugging Face's {@code tokenizer_config.json} has 10^30 for "no limit". {@code -0} is a Double. A byte-order mark at the
- * begin is skipped. Each error names the line and the column, both from 1. Stateless.
+ * Hugging Face's {@code tokenizer_config.json} has 10^30 for "no limit". {@code -0} is a Double. Each error names the
+ * line and the column, both from 1. Stateless.
  */
 public final class JsonReader {
     /** Configurations of models need about five levels. The limit keeps a hostile file from exhausting the stack. */
     private static final int MAX_DEPTH = 16;
-
-    private static final String BYTE_ORDER_MARK = "\uFEFF";
 
     private static final JsonFactory STRICT = JsonFactory.builder()
             .configure(JsonFactory.Feature.CANONICALIZE_FIELD_NAMES, false)
@@ -82,9 +80,8 @@ public final class JsonReader {
     }
 
     private static Map<String, @Nullable Object> read(JsonFactory factory, String text, long firstLine) {
-        String json = text.startsWith(BYTE_ORDER_MARK) ? text.substring(1) : text;
-        try (JsonParser parser = factory.createParser(json)) {
-            return new JsonReader(parser, json, firstLine - 1).document();
+        try (JsonParser parser = factory.createParser(text)) {
+            return new JsonReader(parser, text, firstLine - 1).document();
         } catch (JsonProcessingException e) {
             throw new IllegalArgumentException(
                     place(e.getLocation(), firstLine - 1) + JsonErrorText.of(e.getOriginalMessage()), e);
