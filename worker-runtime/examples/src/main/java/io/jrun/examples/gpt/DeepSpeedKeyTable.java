@@ -7,7 +7,7 @@ import java.util.Map;
 import java.util.Set;
 
 /**
- * The keys of DeepSpeed's configuration that this program knows. docs/parallelism.md has the same table. Source of the
+ * The keys of DeepSpeed's configuration that this program knows. docs/deepspeed.md has the same table. Source of the
  * keys and of their defaults: DeepSpeed's docs/_pages/config-json.md and deepspeed/runtime/zero/config.py.
  */
 final class DeepSpeedKeyTable {
