@@ -9,6 +9,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import org.junit.jupiter.api.Test;
 
 /** scripts/gpu-check on a machine without a GPU. */
@@ -22,10 +23,18 @@ class GpuCheckScriptTest {
     private record Ended(int exitCode, String output) {}
 
     private static Ended run(String... arguments) throws IOException, InterruptedException {
+        return run(Map.of(), arguments);
+    }
+
+    private static Ended run(Map<String, String> variables, String... arguments)
+            throws IOException, InterruptedException {
         List<String> command = new ArrayList<>();
         command.add(SCRIPT.toString());
         command.addAll(List.of(arguments));
-        Process process = new ProcessBuilder(command).redirectErrorStream(true).start();
+        ProcessBuilder builder = new ProcessBuilder(command).redirectErrorStream(true);
+        builder.environment().remove("CUDA_VISIBLE_DEVICES");
+        builder.environment().putAll(variables);
+        Process process = builder.start();
         String output = new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
         return new Ended(process.waitFor(), output);
     }
@@ -38,6 +47,17 @@ class GpuCheckScriptTest {
         assertThat(run("--json"))
                 .isEqualTo(new Ended(
                         NOTHING_CHECKED, "{\"check\":\"gpu\",\"status\":\"SKIPPED\",\"detail\":\"" + why + "\"}\n"));
+    }
+
+    @Test
+    void hiddenGpusAreNotUsed() throws IOException, InterruptedException {
+        for (String hidden : List.of("", "-1", "NoDevFiles", "none")) {
+            assertThat(run(Map.of("CUDA_VISIBLE_DEVICES", hidden)))
+                    .isEqualTo(new Ended(
+                            NOTHING_CHECKED,
+                            "SKIPPED gpu                       CUDA_VISIBLE_DEVICES names no GPU. Nothing was"
+                                    + " checked.\n"));
+        }
     }
 
     @Test

@@ -10,6 +10,7 @@ import io.jrun.launcher.job.UsageException;
 import io.jrun.launcher.maven.MavenFetch;
 import java.io.IOException;
 import java.io.InputStream;
+import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
@@ -19,6 +20,7 @@ import java.util.Map;
 import java.util.function.Consumer;
 import java.util.stream.Stream;
 import java.util.zip.ZipEntry;
+import java.util.zip.ZipException;
 import java.util.zip.ZipFile;
 
 /**
@@ -31,6 +33,9 @@ import java.util.zip.ZipFile;
 public record CudaFiles(CudaArchiveFile archive, boolean isShared) {
     private static final String WHAT = "cuda install";
     private static final String GROUP = "org.bytedeco:";
+    /** The beginning of the names of folders that a stopped download leaves. */
+    private static final String PART = "download";
+
     private static final String LIBRARIES_VERSION = "13.1-9.19-1.5.13";
     private static final String LIBRARIES_FOLDER = "org/bytedeco/cuda/linux-x86_64/";
 
@@ -81,9 +86,12 @@ public record CudaFiles(CudaArchiveFile archive, boolean isShared) {
     public void install(Map<String, String> environment, boolean withLibraries, Consumer<String> notices)
             throws IOException, InterruptedException {
         claim();
-        if (archive.isPresent()) {
+        if (archive.isPresent() && isWhole(archive.jar())) {
             notices.accept("libtorch's CUDA build is in " + archive.jar());
         } else {
+            if (archive.isPresent()) {
+                notices.accept(archive.jar() + " is damaged and is replaced");
+            }
             notices.accept("fetching libtorch's CUDA build into " + folder() + " with Maven, once (458 MB)");
             fetch(
                     environment,
@@ -97,7 +105,7 @@ public record CudaFiles(CudaArchiveFile archive, boolean isShared) {
         } else if (withLibraries) {
             notices.accept("fetching CUDA's own libraries into " + archive.libraries()
                     + " with Maven, once (about 3 GB, " + LIBRARIES.size() + " archives)");
-            Path unpacked = Files.createTempDirectory(folder(), "libraries");
+            Path unpacked = Files.createTempDirectory(folder(), PART);
             try {
                 for (String name : LIBRARIES) {
                     fetch(
@@ -132,6 +140,15 @@ public record CudaFiles(CudaArchiveFile archive, boolean isShared) {
         }
     }
 
+    /** Whether the jar has its end, which names all files inside: a copy that was cut short has none. */
+    private static boolean isWhole(Path jar) throws IOException {
+        try (ZipFile _ = new ZipFile(jar.toFile())) {
+            return true;
+        } catch (ZipException e) {
+            return false;
+        }
+    }
+
     private interface JarAction {
         void accept(Path jar) throws IOException;
     }
@@ -143,17 +160,27 @@ public record CudaFiles(CudaArchiveFile archive, boolean isShared) {
                 WHAT,
                 "Without a network put " + archive.jar().getFileName() + " into " + folder()
                         + ", and CUDA's own libraries into " + archive.libraries() + ".");
-        Path download = Files.createTempDirectory(folder(), "download");
+        Path download = Files.createTempDirectory(folder(), PART);
         try {
             maven.copy(artifact, download, notices);
-            try (Stream<Path> files = Files.list(download)) {
-                for (Path jar :
-                        files.filter(file -> file.toString().endsWith(".jar")).toList()) {
-                    action.accept(jar);
-                }
+            List<Path> jars = list(download, "*.jar");
+            if (jars.isEmpty()) {
+                throw new UsageException(WHAT + ": Maven ended without an error, but brought no jar of " + artifact
+                        + ". Look for a skip of the dependency plugin in Maven's settings.");
+            }
+            for (Path jar : jars) {
+                action.accept(jar);
             }
         } finally {
             FolderDeletion.delete(download);
+        }
+    }
+
+    private static List<Path> list(Path folder, String pattern) throws IOException {
+        try (DirectoryStream<Path> entries = Files.newDirectoryStream(folder, pattern)) {
+            List<Path> found = new ArrayList<>();
+            entries.forEach(found::add);
+            return found;
         }
     }
 
@@ -174,9 +201,15 @@ public record CudaFiles(CudaArchiveFile archive, boolean isShared) {
         }
     }
 
-    /** Removes the files, and the unpacked CUDA build of this node. Returns the removed files and folders. */
+    /**
+     * Removes the files, what stopped downloads have left, and the unpacked CUDA build of this node. Returns the removed
+     * files and folders.
+     */
     public List<Path> remove() throws IOException {
         List<Path> removed = new ArrayList<>(present());
+        if (Files.isDirectory(folder())) {
+            removed.addAll(list(folder(), PART + "*"));
+        }
         Path natives = NativeLibraries.folderOf(UserId.ofThisProcess());
         Path unpacked = natives.resolve(archive.jar().getFileName());
         if (Files.isDirectory(unpacked) && PrivateFolder.exists(natives.resolveSibling(""))) {

@@ -74,6 +74,36 @@ class CudaFilesTest {
     }
 
     @Test
+    void aDamagedJarIsFetchedAgainAndTheRestsOfAStoppedDownloadAreRemoved() throws Exception {
+        maven();
+        CudaFiles files = CudaFiles.ofUser(home, environment);
+        files.install(environment, false, notices::add);
+        Path jar = files.archive().jar();
+        long whole = Files.size(jar);
+        Files.write(jar, new byte[] {'P', 'K', 3, 4});
+
+        files.install(environment, false, notices::add);
+
+        assertThat(notices).contains(jar + " is damaged and is replaced");
+        assertThat(jar).hasSize(whole);
+        Path rest = Files.createDirectory(jar.resolveSibling("download17"));
+        Files.createFile(rest.resolve(JAR + ".tmp"));
+        assertThat(files.remove()).contains(jar, rest);
+        assertThat(rest).doesNotExist();
+        assertThat(files.remove()).isEmpty();
+    }
+
+    @Test
+    void aMavenThatBringsNothingIsAnError() throws Exception {
+        maven("exit 0");
+        CudaFiles files = CudaFiles.ofUser(home, environment);
+
+        assertThatThrownBy(() -> files.install(environment, false, notices::add))
+                .isInstanceOf(UsageException.class)
+                .hasMessageContaining("brought no jar of org.bytedeco:pytorch:");
+    }
+
+    @Test
     void theInstallationHasItsOwnPlaceAndTheLibrariesLieBesideTheJar() throws Exception {
         maven();
         CudaFiles files = CudaFiles.ofInstallation(home);

@@ -17,6 +17,7 @@ import java.util.Optional;
 import java.util.Set;
 import java.util.stream.Stream;
 import java.util.zip.ZipEntry;
+import java.util.zip.ZipException;
 import java.util.zip.ZipFile;
 
 /**
@@ -135,10 +136,15 @@ record CudaArchive(Path jar) {
     }
 
     private IOException failure(Path folder, Exception cause) {
+        String repair = isDamage(cause)
+                ? "The jar is damaged. Run 'jrun cuda install' again, or copy the jar there anew."
+                : "It needs about 880 MB there; free space, or choose another place with"
+                        + " -Dorg.bytedeco.javacpp.cachedir=DIR.";
         return new IOException(
-                "cannot unpack " + jar + " into " + folder + ": " + cause.getMessage()
-                        + ". It needs about 880 MB there; free space, or choose another place with"
-                        + " -Dorg.bytedeco.javacpp.cachedir=DIR.",
-                cause);
+                "cannot unpack " + jar + " into " + folder + ": " + cause.getMessage() + ". " + repair, cause);
+    }
+
+    private static boolean isDamage(Exception cause) {
+        return cause instanceof ZipException || cause.getCause() instanceof ZipException;
     }
 }

@@ -43,20 +43,7 @@ public final class LibtorchReport {
     }
 
     private List<String> lines() {
-        LibtorchBuild build = LibtorchBuild.choose();
-        if (build.cuda().isPresent()) {
-            add(
-                    "ok",
-                    "libtorch",
-                    "",
-                    "workers use the CUDA build, " + build.cuda().get().jar());
-        } else {
-            add(
-                    LibtorchBuild.seesGpu() ? "problem" : "ok",
-                    "libtorch",
-                    "",
-                    "workers use the plain build, for CPUs: " + build.whyPlain());
-        }
+        build();
         if (archive.isPresent() || LibtorchBuild.seesGpu()) {
             driver();
             library("cuda", "libcudart.so.13", "cudaRuntimeGetVersion", LibtorchReport::cudaVersion);
@@ -75,6 +62,24 @@ public final class LibtorchReport {
             }
         }
         return lines;
+    }
+
+    /** A setting that ends a worker, such as JRUN_LIBTORCH=cuda without the build, is a problem in the words of the worker. */
+    private void build() {
+        try {
+            LibtorchBuild build = LibtorchBuild.choose();
+            boolean isPlain = build.cuda().isEmpty();
+            add(
+                    isPlain && LibtorchBuild.seesGpu() ? "problem" : "ok",
+                    "libtorch",
+                    "",
+                    isPlain
+                            ? "workers use the plain build, for CPUs: " + build.whyPlain()
+                            : "workers use the CUDA build, "
+                                    + build.cuda().get().jar());
+        } catch (IllegalArgumentException e) {
+            add("problem", "libtorch", "", "a worker cannot start: " + e.getMessage());
+        }
     }
 
     private void driver() {

@@ -64,4 +64,13 @@ class LibtorchBuildTest {
         Files.createFile(installed);
         assertThat(CudaArchive.find(plain, user)).contains(new CudaArchive(installed));
     }
+
+    @Test
+    void aDamagedJarIsNamedAsSuch() throws IOException {
+        Path jar = Files.writeString(folder.resolve("pytorch-2.10.0-1.5.13-linux-x86_64-gpu.jar"), "half a jar");
+
+        assertThatThrownBy(() -> new CudaArchive(jar).unpack(folder.resolve("cache")))
+                .hasMessageContaining("cannot unpack " + jar)
+                .hasMessageContaining("The jar is damaged. Run 'jrun cuda install' again");
+    }
 }

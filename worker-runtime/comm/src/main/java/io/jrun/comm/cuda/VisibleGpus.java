@@ -7,6 +7,7 @@ import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Map;
+import java.util.Set;
 
 /**
  * The NVIDIA GPUs that a process sees.
@@ -14,8 +15,8 @@ import java.util.Map;
  * @param count number of GPUs
  */
 public record VisibleGpus(int count) {
-    /** Slurm gives this word to a step without GPUs. */
-    private static final String NONE = "NoDevFiles";
+    /** Words for no GPU: NoDevFiles is Slurm's, none and void are the container toolkit's. */
+    private static final Set<String> NOTHING = Set.of("NoDevFiles", "none", "void");
 
     private static final Path DEVICE_FILES = Path.of("/dev");
 
@@ -39,7 +40,7 @@ public record VisibleGpus(int count) {
         int count = 0;
         for (String entry : list.split(",", -1)) {
             String device = entry.strip();
-            if (device.isEmpty() || device.startsWith("-") || device.equals(NONE)) {
+            if (device.isEmpty() || device.startsWith("-") || NOTHING.contains(device)) {
                 break;
             }
             count++;

@@ -27,6 +27,8 @@ class VisibleGpusTest {
                 "'2, -1, 3' | 5 | cuda:0",
                 "-1 | 0 | cpu",
                 "NoDevFiles | 0 | cpu",
+                "none | 0 | cpu",
+                "void | 1 | cpu",
                 "'' | 0 | cpu",
             })
     void aRankHasAGpuOfThoseThatTheVariableNames(String variable, int localRank, String device) {
