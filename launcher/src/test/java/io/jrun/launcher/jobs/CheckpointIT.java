@@ -9,12 +9,13 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Objects;
+import java.util.regex.Pattern;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
 /** The training example is killed, stopped, or asked for a checkpoint, and continues with the same bits. */
 class CheckpointIT extends RealJobs {
-    private static final int STEPS = 20;
+    private static final int STEPS = 40;
 
     /** The parameters of a job without an interruption; empty before the first test. */
     private static byte[] whole = {};
@@ -35,15 +36,16 @@ class CheckpointIT extends RealJobs {
         killed.signal("KILL");
         killed.await();
 
+        // On a busy machine each signal comes some steps later, so the next job may begin later.
         Running stopped = train("resumed", checkpoint(), "--resume");
-        stopped.awaitOutput("step " + (9 + RunSeed.offset(3)) + "/" + STEPS);
+        stopped.awaitMatch(Pattern.compile("step (9|[1-3][0-9])/" + STEPS));
         stopped.signal("TERM");
         Result ended = stopped.await();
         assertThat(ended.exitCode()).as(ended.err()).isEqualTo(143);
         assertThat(ended.out()).contains(" from step ", "checkpoint of step ");
 
         Running asked = train("resumed", checkpoint(), "--resume");
-        asked.awaitOutput("step " + (14 + RunSeed.offset(2)) + "/" + STEPS);
+        asked.awaitMatch(Pattern.compile("step (1[4-9]|[2-4][0-9])/" + STEPS));
         asked.signal("USR1");
         asked.awaitOutput("checkpoint of step ");
         asked.signal("KILL");
@@ -52,7 +54,8 @@ class CheckpointIT extends RealJobs {
         Result last = train("resumed", checkpoint(), "--resume").await();
         assertThat(last.exitCode()).as(last.err()).isZero();
         // On a busy machine the signal may come in the last step.
-        assertThat(last.out()).containsPattern("from step 1[4-9] to 20|the checkpoint has 20 of --steps=20 steps");
+        assertThat(last.out())
+                .containsPattern("from step (1[4-9]|[23][0-9]) to 40|the checkpoint has 40 of --steps=40 steps");
         assertThat(folder.resolve("resumed")).hasBinaryContent(uninterrupted);
 
         Result refused = train("refused", checkpoint(), "--resume=99").await();
@@ -95,7 +98,7 @@ class CheckpointIT extends RealJobs {
 
             Result last = train("resumed", checkpoint, "--resume").await();
             assertThat(last.exitCode()).as(last.err()).isZero();
-            assertThat(last.out()).containsPattern("from step ([1-9]|1[0-9]) to 20");
+            assertThat(last.out()).containsPattern("from step [1-9][0-9]? to 40");
             assertThat(folder.resolve("resumed")).hasBinaryContent(uninterrupted);
         } finally {
             server.destroyForcibly();

@@ -16,6 +16,7 @@ import java.util.Objects;
 import java.util.concurrent.TimeUnit;
 import java.util.function.BooleanSupplier;
 import java.util.function.Supplier;
+import java.util.regex.Pattern;
 
 /** scripts/jrun as its users run it, each test with a home, a folder and job names of its own. */
 final class JRun {
@@ -144,6 +145,12 @@ final class JRun {
         /** Waits until stdout has {@code text}. */
         Running awaitOutput(String text) {
             waitFor(() -> out().contains(text), "output '" + text + "'");
+            return this;
+        }
+
+        /** Waits until stdout has text of a form. */
+        Running awaitMatch(Pattern form) {
+            waitFor(() -> form.matcher(out()).find(), "output '" + form + "'");
             return this;
         }
 
