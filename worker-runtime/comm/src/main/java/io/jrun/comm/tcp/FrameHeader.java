@@ -11,11 +11,12 @@ import java.nio.ByteBuffer;
 
 /**
  * The header of every transfer: round and channel, the fingerprint of the call, the sender, the transfer's position in
- * the call, and the length. The receiver knows all values beforehand and compares them.
+ * the call, and the length. The receiver of a collective's frame knows all values beforehand and compares them. The
+ * receiver of a message learns tag, type and count from the header; the checksum shows a wrong bit.
  *
  * <pre>
- *  0 magic  4 round  8 channel  16 sequence  24 kind, type, op, algorithm  28 root  32 count
- * 40 sender (group rank)  44 step  48 length  56 detail   (big endian)
+ *  0 magic, xor a checksum of all other bytes  4 round  8 channel  16 sequence  24 kind, type, op, algorithm
+ * 28 root  32 count  40 sender (group rank)  44 step  48 length  56 detail   (big endian)
  * </pre>
  *
  * @param root group rank; for messages, of the receiver
@@ -96,15 +97,25 @@ record FrameHeader(
     static void encodeFrame(ByteBuffer target, int sender, int step, long length) {
         target.limit(BYTES).position(BYTES);
         target.putInt(40, sender).putInt(44, step).putLong(48, length);
+        target.putInt(0, MAGIC ^ checksum(target));
+    }
+
+    /** Differs between headers that differ in one bit: each number is multiplied by an odd number only. */
+    private static int checksum(ByteBuffer header) {
+        int checksum = 0;
+        for (int at = Integer.BYTES; at < BYTES; at += Integer.BYTES) {
+            checksum = checksum * 31 + header.getInt(at);
+        }
+        return checksum;
     }
 
     /**
      * Reads {@link #BYTES} bytes from position 0.
      *
-     * @throws HandshakeRefusedException if the bytes are not a header
+     * @throws HandshakeRefusedException if the bytes are not a header, or if a bit is wrong
      */
     static FrameHeader decode(ByteBuffer source) throws HandshakeRefusedException {
-        if (source.getInt(0) != MAGIC) {
+        if (source.getInt(0) != (MAGIC ^ checksum(source))) {
             throw new HandshakeRefusedException("the stream is out of step: a frame must begin here, but none does");
         }
         return new FrameHeader(
