@@ -95,7 +95,7 @@ public final class JobCommands {
             throw new UsageException(
                     "logs: " + job.name() + " has no such rank; it has " + RankRanges.withNoun(known) + ".");
         }
-        new LogReader(job, request, out, notices).read(request.has(CommandOption.FOLLOW));
+        new LogReader(job, request, out, notices).read();
         return 0;
     }
 

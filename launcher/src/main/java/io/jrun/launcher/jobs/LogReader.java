@@ -34,6 +34,7 @@ final class LogReader {
     private final IndexedJob job;
     private final Optional<Set<Integer>> ranks;
     private final OptionalInt tail;
+    private final boolean follows;
     private final List<String> streams;
     private final LogMultiplexer mux;
     private final Consumer<String> notices;
@@ -44,6 +45,7 @@ final class LogReader {
         this.job = job;
         this.ranks = request.ranks();
         this.tail = request.tail();
+        this.follows = request.has(CommandOption.FOLLOW);
         this.streams = request.has(CommandOption.STDERR) ? List.of("stderr") : List.of("stdout", "stderr");
         this.notices = notices;
         this.mux = new LogMultiplexer(
@@ -55,15 +57,14 @@ final class LogReader {
 
     /**
      * Prints the output of the last round's workers, rank after rank, each from the beginning of its process. With
-     * {@code follow} also prints new output until the end of the job.
+     * {@code --follow} also prints new output until the end of the job.
      */
-    void read(boolean follow) throws IOException, InterruptedException {
-        boolean goOn = follow;
+    void read() throws IOException, InterruptedException {
         boolean first = true;
         JobRecordReader reader = new JobRecordReader(job.logs());
         while (true) {
             JobRecord record = reader.read();
-            boolean last = !goOn || record.isOver();
+            boolean last = !follows || record.isOver();
             open(record);
             for (Lines lines : files.values()) {
                 lines.print(last);

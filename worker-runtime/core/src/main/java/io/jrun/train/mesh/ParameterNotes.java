@@ -17,9 +17,9 @@ import org.bytedeco.pytorch.Tensor;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What a parallelism has done to a parameter of a module: along which axes the ranks hold different parts, along which
- * axes their gradients differ and must be averaged, and where the gradient is. A parallelism notes it when it changes a
- * model. {@link ShardedTensor#of} reads the notes by the identity of the tensor. A parameter without a note is equal on
+ * The notes of parallelisms about the parameters of modules. A note has the axes along which the ranks hold different
+ * parts, the axes along which gradients differ and must be averaged, or the place of the gradient. A parallelism makes
+ * the note when the parallelism changes a model. {@link ShardedTensor#of} reads the notes by the identity of the tensor. A parameter without a note is equal on
  * all ranks, and its gradient is in {@code .grad}. Thread-safe.
  */
 public final class ParameterNotes {

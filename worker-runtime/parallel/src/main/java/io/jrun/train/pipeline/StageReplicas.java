@@ -76,6 +76,6 @@ public interface StageReplicas {
     /** Waits until all gradients are reduced, also those for which {@link #start} was not called. */
     void await();
 
-    /** What this rank keeps of a parameter of its stages, with the place of the gradient. */
+    /** The part of a parameter that this rank keeps, with the place of the gradient. */
     ShardedTensor kept(ShardedTensor parameter);
 }
