@@ -38,8 +38,18 @@ class SimulatedGpuIT extends RealJobs {
             import io.jrun.comm.*;
             import io.jrun.comm.cuda.DeviceMemory;
             import java.lang.foreign.*;
+            import java.util.concurrent.*;
 
             void main() throws Exception {
+                // The agent stops rank 0 when rank 1 is lost. The process ends after rank 0 has said what it saw.
+                CountDownLatch said = new CountDownLatch(1);
+                Runtime.getRuntime().addShutdownHook(new Thread(() -> {
+                    try {
+                        said.await(20, TimeUnit.SECONDS);
+                    } catch (InterruptedException stopped) {
+                        Thread.currentThread().interrupt();
+                    }
+                }));
                 try (World world = Distributed.init();
                         ProcessGroup group = world.group()
                                 .split(0, world.rank(), world.group().options().withBackend("nccl"));
@@ -50,6 +60,7 @@ class SimulatedGpuIT extends RealJobs {
                     group.allReduceAsync(memory.buffer(DataType.U8), ReduceOp.SUM).await();
                     memory.copyTo(host);
                     if (System.getenv("TORCHELASTIC_RESTART_COUNT").equals("0")) {
+                        world.group().barrier(); // both ranks have the sum of the first call
                         if (world.rank() == 1) {
                             new ProcessBuilder("kill", "-9", "" + ProcessHandle.current().pid()).start().waitFor();
                         }
@@ -63,6 +74,8 @@ class SimulatedGpuIT extends RealJobs {
                         }
                     }
                     System.out.println("sum " + host.get(ValueLayout.JAVA_BYTE, 999_999));
+                } finally {
+                    said.countDown();
                 }
             }
             """);
