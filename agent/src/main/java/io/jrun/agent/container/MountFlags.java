@@ -15,7 +15,7 @@ public final class MountFlags {
             Pattern.compile(COMMON + "|bind|rbind|" + PROPAGATION + "|nofail|x-create=(?:auto|dir|file|none)");
     private static final Pattern TMPFS = Pattern.compile(COMMON
             + "|" + PROPAGATION
-            + "|huge=(?:never|always|within_size|advise)|size=[0-9]+[kKmMgG%]?|nr_inodes=[0-9]+[kKmMgG]?"
+            + "|huge=(?:never|always|within_size|advise)|size=[0-9]{1,18}[kKmMgG%]?|nr_inodes=[0-9]{1,18}[kKmMgG]?"
             + "|mode=[0-7]{3,4}|x-create=(?:auto|dir)");
     private static final Pattern UMOUNT = Pattern.compile("x-detach");
 

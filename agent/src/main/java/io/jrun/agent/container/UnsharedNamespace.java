@@ -16,6 +16,11 @@ public enum UnsharedNamespace {
         return name().toLowerCase(Locale.ROOT);
     }
 
+    /** The name of the namespace in a sentence. */
+    public String nameInText() {
+        return this == NET ? "network" : name();
+    }
+
     /**
      * Reads the option.
      *
@@ -39,6 +44,6 @@ public enum UnsharedNamespace {
             }
         }
         throw new ContainerFormatException(
-                "'" + word + "' is not a namespace to unshare; the namespaces are net, ipc, uts and pid");
+                "unknown namespace '" + word + "'; the namespaces are net, ipc, uts and pid");
     }
 }

@@ -107,6 +107,7 @@ class ContainerMountTest {
                 "/a:/b:ro++rw | the flag '' is not known",
                 "/a:/b:rslave | the flag 'rslave' is not known",
                 "/a:/b:x-create=link | the flag 'x-create=link' is not known",
+                "tmpfs:/b:size=9999999999999999999 | the flag 'size=9999999999999999999' is not known",
                 "tmpfs:/b:huge=maybe | the flag 'huge=maybe' is not known",
                 "/a:/b:size=1g | the flag 'size=1g' is not known",
                 "tmpfs:/b:x-create=file | is not known for this mount; the flags are size=",

@@ -27,7 +27,7 @@ class ContainerSpecTest {
         assertThat(UnsharedNamespace.parseAll("ipc,net,ipc"))
                 .containsExactly(UnsharedNamespace.IPC, UnsharedNamespace.NET);
         assertThatThrownBy(() -> UnsharedNamespace.parseAll("ipc,user"))
-                .hasMessage("'user' is not a namespace to unshare; the namespaces are net, ipc, uts and pid");
+                .hasMessage("unknown namespace 'user'; the namespaces are net, ipc, uts and pid");
     }
 
     @Test

@@ -185,7 +185,8 @@ class ForeignFolderTest {
             Path made = Files.createDirectories(theirs.resolve(container)).normalize();
             Files.writeString(made.resolve("image"), IMAGE);
             Files.writeString(made.resolve("lock"), "");
-            Files.writeString(made.resolve("running"), ProcessHandle.current().pid() + "\n" + theirs + "\n");
+            String pid = Long.toString(ProcessHandle.current().pid());
+            Files.writeString(Files.createDirectory(made.resolve("running")).resolve(pid), pid + "\n" + theirs + "\n");
         }
         for (Path file : tree(theirs)) {
             Files.setAttribute(file, "unix:uid", OTHER, LinkOption.NOFOLLOW_LINKS);

@@ -85,10 +85,10 @@ public final class BuiltinEngine implements ContainerEngine {
         }
         for (int attempt = 0; attempt < ATTEMPTS; attempt++) {
             Optional<NamespaceHolder> holder = named.isPresent()
-                    ? named.get().join(spec.name().orElseThrow().mode(), tools)
+                    ? named.get().running(spec.name().orElseThrow().mode(), tools)
                     : Optional.empty();
-            if (holder.isEmpty()) {
-                holder = mount(spec, node, tools, account, named);
+            if (holder.isEmpty() || spec.name().orElseThrow().mode() == Mode.NO_EXEC) {
+                holder = mount(spec, node, tools, account, named, holder);
             }
             if (holder.isPresent()) {
                 checkNamespaces(spec, holder.get());
@@ -119,17 +119,31 @@ public final class BuiltinEngine implements ContainerEngine {
         for (UnsharedNamespace each : spec.unshare()) {
             if (each != UnsharedNamespace.PID && !holder.namespaces().contains(each)) {
                 throw new ContainerException("--container-unshare=" + each.word() + ": the container "
-                        + spec.name().orElseThrow().name() + " runs in the node's namespace of " + each.word()
-                        + "; leave the option out, or wait for the job that has made the container");
+                        + spec.name().orElseThrow().name() + " is not in a separate " + each.nameInText()
+                        + " namespace; leave the option out, or wait for the job that has made the container");
             }
         }
     }
 
-    /** Mounts the image; empty if another job has begun to mount the root with the name. */
+    /**
+     * Mounts the image, or the root of a container that runs; empty if another job has begun to mount the root with the
+     * name, or if the container has ended.
+     */
     private static Optional<NamespaceHolder> mount(
-            ContainerSpec spec, NodeRequest node, HostTools tools, Account account, Optional<NamedRoot> named)
+            ContainerSpec spec,
+            NodeRequest node,
+            HostTools tools,
+            Account account,
+            Optional<NamedRoot> named,
+            Optional<NamespaceHolder> running)
             throws ContainerException, InterruptedException {
         LocalImage image = LocalImage.open(path(spec, named), account, node.environment());
+        if (running.isPresent() && image.kind() == NamespaceHolder.Kind.FUSE) {
+            throw new ContainerException(
+                    "--container-name=" + spec.name().orElseThrow().text() + ": another job on this"
+                            + " node uses the container, and squashfuse, which reads the image " + image.path()
+                            + ", ends with this job; wait for the job, or make the container from a folder");
+        }
         try {
             Files.createDirectory(node.scratch());
         } catch (IOException e) {
@@ -149,7 +163,8 @@ public final class BuiltinEngine implements ContainerEngine {
                 account,
                 named,
                 spec.unshare(),
-                SharedMounts.of(spec, account, BuiltinContainers.temporary(node)));
+                SharedMounts.of(spec, account, BuiltinContainers.temporary(node)),
+                running);
     }
 
     private NodeContainers prepare(

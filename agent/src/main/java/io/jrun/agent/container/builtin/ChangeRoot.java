@@ -9,7 +9,8 @@ import java.util.List;
  * Changes the root with unshare(1), which then executes the program. The image needs no tool.
  *
  * <p>The program of an ordinary user runs in a user namespace inside the namespace that owns the mounts, and cannot
- * unmount. Root (the node's root, or the root of --container-remap-root) without a user namespace of its own could
+ * unmount. A second user namespace inside the first maps the user to the user, as /proc/self/uid_map then shows: the
+ * file names the ids of the next outer namespace, and the user is root in the namespace that owns the mounts. Root (the node's root, or the root of --container-remap-root) without a user namespace of its own could
  * leave a changed root. For root the command therefore first moves the container's root over the root of the mount
  * namespace.
  *
@@ -81,7 +82,10 @@ final class ChangeRoot {
         }
         words.add(tools.unshare());
         if (!moves()) {
-            words.addAll(List.of("--user", "--map-user=" + account.uid(), "--map-group=" + account.gid()));
+            List<String> user = List.of("--user", "--map-user=" + account.uid(), "--map-group=" + account.gid());
+            words.addAll(user);
+            words.addAll(List.of("--", tools.unshare()));
+            words.addAll(user);
         }
         words.addAll(List.of("--root=.", "--wd=" + worker.workdir(), "--"));
         words.addAll(worker.command());

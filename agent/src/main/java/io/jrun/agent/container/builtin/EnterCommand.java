@@ -94,12 +94,22 @@ final class EnterCommand {
 
     /** Returns the beginning of a command. The command that follows runs in the namespaces of the image. */
     static List<String> enter(HostTools tools, Account account, NamespaceHolder holder) {
+        return enter(tools, account, holder, holder.namespaces());
+    }
+
+    /** As {@link #enter}, but the command that follows stays in the node's namespaces of net, ipc and uts. */
+    static List<String> enterMounts(HostTools tools, Account account, NamespaceHolder holder) {
+        return enter(tools, account, holder, List.of());
+    }
+
+    private static List<String> enter(
+            HostTools tools, Account account, NamespaceHolder holder, List<UnsharedNamespace> entered) {
         String namespaces = "/proc/" + holder.pid() + "/ns/";
         List<String> words = new ArrayList<>(List.of(tools.nsenter()));
         if (!account.isRoot()) {
             words.addAll(List.of("--preserve-credentials", "--user=" + namespaces + "user"));
         }
-        holder.namespaces().forEach(each -> words.add("--" + each.word() + "=" + namespaces + each.word()));
+        entered.forEach(each -> words.add("--" + each.word() + "=" + namespaces + each.word()));
         words.addAll(List.of("--mount=" + namespaces + "mnt", "--"));
         return words;
     }

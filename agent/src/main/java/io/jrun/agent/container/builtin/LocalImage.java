@@ -11,6 +11,7 @@ import java.nio.file.FileSystemException;
 import java.nio.file.Files;
 import java.nio.file.LinkOption;
 import java.nio.file.Path;
+import java.nio.file.attribute.PosixFileAttributes;
 import java.util.List;
 import java.util.Map;
 
@@ -80,14 +81,19 @@ record LocalImage(Path path, Kind kind, String squashfuse) {
     void checkOwner(String container, Account account) throws ContainerException {
         Path etc = path.resolve("etc");
         try {
-            if (kind == Kind.FOLDER
-                    && Files.isDirectory(etc, LinkOption.NOFOLLOW_LINKS)
-                    && !Files.getAttribute(etc, "unix:uid").equals(account.uid())) {
-                throw new ContainerException(
-                        "--container-name=" + container + ": " + etc + " of the image belongs to user "
-                                + Files.getOwner(etc).getName() + ", so user " + account.user()
-                                + " cannot keep a container of this folder; make a .sqsh file of the folder with 'jrun image"
-                                + " create FILE --rootfs=" + path + "', or copy the folder with 'cp -r'");
+            if (kind != Kind.FOLDER || !Files.isDirectory(etc, LinkOption.NOFOLLOW_LINKS)) {
+                return;
+            }
+            PosixFileAttributes found = Files.readAttributes(etc, PosixFileAttributes.class, LinkOption.NOFOLLOW_LINKS);
+            boolean ofUser = Files.getAttribute(etc, "unix:uid").equals(account.uid());
+            if (!ofUser || !Files.getAttribute(etc, "unix:gid").equals(account.gid())) {
+                throw new ContainerException("--container-name=" + container + ": " + etc + " of the image belongs to "
+                        + (ofUser
+                                ? "group " + found.group().getName()
+                                : "user " + found.owner().getName())
+                        + ", so user " + account.user()
+                        + " cannot keep a container of this folder; make a .sqsh file of the folder with 'jrun image"
+                        + " create FILE --rootfs=" + path + "', or copy the folder with 'cp -r'");
             }
         } catch (IOException e) {
             throw new ContainerException("the image " + path + " cannot be read: " + ContainerException.words(e), e);

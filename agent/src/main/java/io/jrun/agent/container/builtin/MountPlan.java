@@ -150,9 +150,8 @@ final class MountPlan {
             if (mount.has("nofail")) {
                 return;
             }
-            throw new ContainerException("--container-mounts: " + source
-                    + " does not exist on this node, or its user cannot see the path; make the path, or add"
-                    + " the flag nofail");
+            throw new ContainerException("--container-mounts: the source path does not exist on this node, or its user"
+                    + " cannot see the path: " + source + "; make the path, or add the flag nofail");
         }
         boolean directory = Files.isDirectory(source);
         if (mount.has(directory ? "x-create=file" : "x-create=dir")) {

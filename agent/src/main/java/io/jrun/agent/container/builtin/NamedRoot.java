@@ -7,17 +7,22 @@ import io.jrun.agent.container.ContainerSpec;
 import io.jrun.agent.container.NamedContainers;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.DirectoryIteratorException;
+import java.nio.file.DirectoryStream;
 import java.nio.file.FileAlreadyExistsException;
 import java.nio.file.Files;
 import java.nio.file.LinkOption;
 import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.TimeUnit;
 
 /**
  * A writable root with a name. The root stays on the node when the job ends. {@code FOLDER/NAME} holds the layer of the
- * root ({@code upper}, {@code work}), the path of its image ({@code image}), a lock that the job with the mounted root
- * holds, and the process and folder of that job ({@code running}). Confined to one thread.
+ * root ({@code upper}, {@code work}), the path of its image ({@code image}), a lock that all jobs with the mounted root
+ * share, and a file with the process and folder of each such job ({@code running}). Confined to one thread.
  */
 record NamedRoot(String name, NamedContainers containers) {
     private static final long LOCK_SECONDS = 10;
@@ -88,15 +93,14 @@ record NamedRoot(String name, NamedContainers containers) {
         }
     }
 
-    /** Joins the job that has this root mounted; empty if no job has the root mounted. */
-    Optional<NamespaceHolder> join(Mode mode, HostTools tools) throws ContainerException, InterruptedException {
+    /** The job that has this root mounted; empty if no job has the root mounted. */
+    Optional<NamespaceHolder> running(Mode mode, HostTools tools) throws ContainerException, InterruptedException {
         for (long waited = 0; isMounted(tools); waited += WAIT_MILLIS) {
-            if (mode == Mode.NO_EXEC || mode == Mode.CREATE) {
-                throw new ContainerException("--container-name=" + name + ":"
-                        + (mode == Mode.CREATE ? "create" : "no_exec")
-                        + ": another job on this node uses the container; wait for the job, or use " + name + ":exec");
+            if (mode == Mode.CREATE) {
+                throw new ContainerException("--container-name=" + name + ":create: another job on this node uses the"
+                        + " container; wait for the job, or use " + name + ":exec");
             }
-            Optional<NamespaceHolder> running = NamespaceHolder.running(folder().resolve("running"), true);
+            Optional<NamespaceHolder> running = firstRunning();
             if (running.isPresent()) {
                 return running;
             }
@@ -113,14 +117,32 @@ record NamedRoot(String name, NamedContainers containers) {
         return Optional.empty();
     }
 
-    /** Tries a shared lock, which does not stop the same test of another job. */
+    /** The job that has mounted the root, or another job beside it if that job has ended. */
+    private Optional<NamespaceHolder> firstRunning() {
+        Path folder = folder().resolve("running");
+        try (DirectoryStream<Path> files = Files.newDirectoryStream(folder, "[!.]*")) {
+            List<Path> oldest = new ArrayList<>();
+            files.forEach(oldest::add);
+            oldest.sort(Comparator.comparingLong(file -> file.toFile().lastModified()));
+            return oldest.stream()
+                    .flatMap(file -> NamespaceHolder.running(file, true).stream())
+                    .findFirst();
+        } catch (IOException | DirectoryIteratorException e) {
+            return Optional.empty(); // The job is making the folder.
+        }
+    }
+
+    /**
+     * Tries the lock alone, for as long as the test runs. A job that starts in this moment takes the lock as taken, and
+     * tries again.
+     */
     private boolean isMounted(HostTools tools) throws ContainerException, InterruptedException {
         Path lock = folder().resolve("lock");
         try {
             if (!containers.hasFolder(name) || !Files.exists(lock, LinkOption.NOFOLLOW_LINKS)) {
                 return false;
             }
-            Process process = new ProcessBuilder(tools.flock(), "-s", "-n", "-E", "99", lock.toString(), "/bin/true")
+            Process process = new ProcessBuilder(tools.flock(), "-n", "-E", "99", lock.toString(), "/bin/true")
                     .redirectErrorStream(true)
                     .redirectOutput(ProcessBuilder.Redirect.DISCARD)
                     .start();

@@ -32,18 +32,21 @@ final class NamespaceHolder implements AutoCloseable {
         /** A .sqsh file, by the kernel through a loop device. */
         LOOP,
         /** A .sqsh file, by squashfuse. */
-        FUSE
+        FUSE,
+        /** The image and the root of another job's container, by bind mounts. */
+        BESIDE
     }
 
     private static final String SCRIPT = """
             trap '' TERM INT HUP USR1 USR2
             kind=$1 image=$2 base=$3 mount=$4 setpriv=$5 squashfuse=$6 named=$7 flock=$8 xattr=$9
             shift 9
-            ip=$1 shared=$2
+            ip=$1 shared=$2 umount=$3
             [ -z "$ip" ] || "$ip" link set lo up || exit 1
-            if [ "$named" ]; then
-              exec 9>"$named/lock" || exit 1
-              "$flock" -n 9 || { echo taken; exit 1; }
+            if [ "$named" ] && [ "$kind" != BESIDE ]; then
+              exec 8>"$named/making" 9>"$named/lock" || exit 1
+              "$flock" -n 8 && "$flock" -w 1 9 || { echo taken; exit 1; }
+              rm -rf "$named/running" || exit 1
             fi
             "$mount" -n -t tmpfs -o nosuid,nodev,mode=700 jrun "$base" || exit 1
             mkdir "$base/image" "$base/root" "$base/points" "$base/workers" "$base/named" || exit 1
@@ -52,7 +55,7 @@ final class NamespaceHolder implements AutoCloseable {
               LOOP) "$mount" -n -t squashfs -o loop,ro,nosuid,nodev -- "$image" "$base/image" || exit 1 ;;
               FUSE)
                 "$setpriv" --pdeathsig KILL "$squashfuse" -f -o uid=0,gid=0 "$image" "$base/image" \\
-                        </dev/null >/dev/null 9<&- &
+                        </dev/null >/dev/null 8<&- 9<&- &
                 turns=0
                 until mountpoint -q "$base/image"; do
                   kill -0 $! || exit 1
@@ -64,19 +67,42 @@ final class NamespaceHolder implements AutoCloseable {
                   sleep 0.01
                 done
                 ;;
+              BESIDE)
+                "$mount" -n --rbind -- "$image/image" "$base/image" || exit 1
+                "$mount" -n --bind -- "$image/named" "$base/named" || exit 1
+                "$umount" -n -l -- "$image" || exit 1
+                ;;
             esac
             if [ "$named" ]; then
-              layers="lowerdir=$base/image,upperdir=$named/upper,workdir=$named/work"
-              "$mount" -n -t overlay -o "$layers,nosuid,nodev$xattr" jrun "$base/named" || exit 1
-              printf '%s\n%s\n%s' $$ "$base" "$shared" > "$named/running.new" || exit 1
-              mv -f "$named/running.new" "$named/running" || exit 1
+              if [ "$kind" != BESIDE ]; then
+                layers="lowerdir=$base/image,upperdir=$named/upper,workdir=$named/work"
+                "$mount" -n -t overlay -o "$layers,nosuid,nodev$xattr" jrun "$base/named" || exit 1
+                mkdir "$named/running" || exit 1
+                "$flock" -s 9 || exit 1
+                exec 8<&-
+              fi
+              printf '%s\n%s\n%s' $$ "$base" "$shared" > "$named/running/.$$" || exit 1
+              mv -f "$named/running/.$$" "$named/running/$$" || exit 1
             fi
             echo ready
             read -r end
+            [ -z "$named" ] || rm -f "$named/running/$$"
             if [ "$kind" = FUSE ]; then
               kill -s KILL $!
               wait
             fi
+            """;
+
+    /**
+     * Locks the root with a name, before the command enters the namespaces of the other job. A job that mounts the root
+     * needs the lock alone, so the root of the other job stays the only mount of its layer.
+     */
+    private static final String BESIDE = """
+            flock=$1 lock=$2
+            shift 2
+            exec 9>"$lock" || exit 1
+            "$flock" -w 1 -s 9 || { echo taken; exit 1; }
+            exec "$@"
             """;
 
     /** The namespaces that all workers of a job on a node share, so that ranks reach each other at 127.0.0.1. */
@@ -126,7 +152,7 @@ final class NamespaceHolder implements AutoCloseable {
             }
             SharedMounts shared = SharedMounts.read(lines.subList(2, lines.size()));
             return Optional.of(joined(pid, Path.of(lines.get(1)), named, shared))
-                    .filter(found -> Files.isDirectory(found.view(named ? "/named" : "/image")));
+                    .filter(NamespaceHolder::isMounted);
         } catch (IOException | RuntimeException e) {
             return Optional.empty();
         }
@@ -144,14 +170,17 @@ final class NamespaceHolder implements AutoCloseable {
     }
 
     /**
-     * Mounts the image.
+     * Mounts the image. The job that mounts a root with a name holds its lock alone while it mounts; then all jobs with
+     * the root mounted share the lock.
      *
      * @param node its scratch is an empty folder, over which the namespace has a file system of its own; its variables
      *     find the program ip
      * @param named the layer that stays on the node; empty if each worker has a layer of its own
      * @param unshare namespaces that the workers do not share with the node
      * @param shared the mounts that a job which joins the container sees
-     * @return empty if another job holds the lock of {@code named}
+     * @param other a job that has {@code named} mounted: this job gets a container beside the other job's container,
+     *     with the same root; empty if this job mounts the image
+     * @return empty if another job holds the lock of {@code named}, or if {@code other} has ended
      */
     static Optional<NamespaceHolder> start(
             LocalImage image,
@@ -160,19 +189,27 @@ final class NamespaceHolder implements AutoCloseable {
             Account account,
             Optional<NamedRoot> named,
             List<UnsharedNamespace> unshare,
-            SharedMounts shared)
+            SharedMounts shared,
+            Optional<NamespaceHolder> other)
             throws ContainerException, InterruptedException {
         Path base = node.scratch();
         List<UnsharedNamespace> namespaces =
                 OF_ALL_WORKERS.stream().filter(unshare::contains).toList();
-        List<String> command = new ArrayList<>(List.of(tools.setsid(), tools.unshare()));
+        List<String> command = new ArrayList<>(List.of(tools.setsid()));
+        if (other.isPresent()) {
+            command.addAll(List.of("/bin/sh", "-c", BESIDE, "jrun-beside", tools.flock()));
+            command.add(named.orElseThrow().folder().resolve("lock").toString());
+            command.addAll(EnterCommand.enterMounts(tools, account, other.get()));
+        }
+        command.add(tools.unshare());
         namespaces.forEach(each -> command.add("--" + each.word()));
-        if (!account.isRoot()) {
+        if (!account.isRoot() && other.isEmpty()) {
             command.addAll(List.of("--user", "--map-root-user"));
         }
         command.addAll(List.of("--mount", "--propagation", "private", "/bin/sh", "-c", SCRIPT, "jrun-container"));
-        command.addAll(
-                List.of(image.kind().name(), image.path().toString(), base.toString(), tools.mount(), tools.setpriv()));
+        command.addAll(other.map(beside -> List.of(Kind.BESIDE.name(), beside.base()))
+                .orElse(List.of(image.kind().name(), image.path().toString())));
+        command.addAll(List.of(base.toString(), tools.mount(), tools.setpriv()));
         command.addAll(List.of(
                 image.squashfuse(),
                 named.map(root -> root.folder().toString()).orElse(""),
@@ -181,14 +218,15 @@ final class NamespaceHolder implements AutoCloseable {
                 namespaces.contains(UnsharedNamespace.NET)
                         ? HostTools.locate("ip", "iproute2", node.environment())
                         : "",
-                shared.text()));
+                shared.text(),
+                tools.umount()));
         try {
             Process shell =
                     new ProcessBuilder(command).directory(Path.of("/").toFile()).start();
             NamespaceHolder holder =
                     new NamespaceHolder(shell, shell.pid(), base, named.isPresent(), namespaces, Optional.empty());
             try {
-                return holder.isReady(shell, image.path(), account) ? Optional.of(holder) : Optional.empty();
+                return holder.isReady(shell, image.path(), account, other) ? Optional.of(holder) : Optional.empty();
             } catch (InterruptedException e) {
                 holder.close();
                 throw e;
@@ -198,8 +236,8 @@ final class NamespaceHolder implements AutoCloseable {
         }
     }
 
-    /** Waits for the mount. Returns false, and ends the shell, if another job holds the lock. */
-    private boolean isReady(Process shell, Path image, Account account)
+    /** Waits for the mount. Returns false, and ends the shell, if another job holds the lock or has ended. */
+    private boolean isReady(Process shell, Path image, Account account, Optional<NamespaceHolder> other)
             throws ContainerException, InterruptedException {
         Thread collector = Thread.ofVirtual().name("jrun-container-errors").start(() -> collectErrors(shell));
         CompletableFuture<String> line = new CompletableFuture<>();
@@ -216,7 +254,8 @@ final class NamespaceHolder implements AutoCloseable {
                 return true;
             }
             shell.waitFor(CLOSE_SECONDS, TimeUnit.SECONDS);
-            if (answer.equals("taken")) {
+            if (answer.equals("taken")
+                    || other.filter(beside -> !beside.isMounted()).isPresent()) {
                 close();
                 return false;
             }
@@ -226,6 +265,10 @@ final class NamespaceHolder implements AutoCloseable {
         close();
         collector.join(Duration.ofSeconds(1)); // a process that was left behind may hold the pipe for ever
         throw new ContainerException(MountFailure.sentence(image, account, errors()));
+    }
+
+    private boolean isMounted() {
+        return Files.isDirectory(view(named ? "/named" : "/image"));
     }
 
     private void collectErrors(Process shell) {

@@ -22,7 +22,7 @@ final class ProgramCheck {
     static void check(ContainerRoot root, WorkerRequest worker) throws ContainerException {
         if (!Files.isDirectory(root.find(worker.workdir()), LinkOption.NOFOLLOW_LINKS)) {
             throw new ContainerException(
-                    "the working folder " + worker.workdir() + " does not exist inside the container; "
+                    "the working folder " + worker.workdir() + ": No such file or directory inside the container; "
                             + "name another folder with --container-workdir, or mount one with --container-mounts");
         }
         String program = worker.command().getFirst();

@@ -1,6 +1,7 @@
 package io.jrun.agent.container.builtin;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import io.jrun.agent.container.ContainerException;
@@ -8,6 +9,7 @@ import io.jrun.agent.container.ContainerSpec;
 import io.jrun.agent.container.NodeContainers;
 import io.jrun.agent.container.NodeRequest;
 import io.jrun.agent.container.TestContainers;
+import io.jrun.agent.container.UnsharedNamespace;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.attribute.PosixFilePermissions;
@@ -16,6 +18,7 @@ import java.util.List;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
+import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -76,8 +79,71 @@ class NamedRootTest {
         }
     }
 
+    @Test
+    void aSecondContainerBesideARunningOneSharesTheFilesOnly() throws Exception {
+        String network = "readlink /proc/self/ns/net";
+        image = BusyboxImage.squashfs(image, temp.resolve("image.sqsh"));
+        NodeContainers first = start("shared", "tmpfs:/m", List.of(UnsharedNamespace.NET));
+        NodeContainers second = start("shared:no_exec", "tmpfs:/n", List.of());
+        try {
+            String networkOfFirst = TestContainers.output(first, "touch /of-first /tmp/of-first; " + network);
+            assertThat(TestContainers.output(second, "ls /of-first; ls /tmp; touch /of-second; " + network))
+                    .isEqualTo("/of-first\n" + Files.readSymbolicLink(Path.of("/proc/self/ns/net")) + "\n");
+            assertThat(TestContainers.output(second, "mount"))
+                    .contains(" on /n ")
+                    .doesNotContain(" on /m ");
+            assertThat(TestContainers.output(first, "ls /of-second; " + network))
+                    .isEqualTo("/of-second\n" + networkOfFirst);
+        } finally {
+            first.close();
+        }
+        try (NodeContainers third = start("shared:no_exec", "", List.of())) {
+            assertThat(TestContainers.output(second, "ls /of-first /of-second; touch /after"))
+                    .isEqualTo("/of-first\n/of-second\n");
+            try (NodeContainers joined = start("shared:exec", "", List.of())) {
+                assertThat(TestContainers.output(joined, "mount; ls /after")).contains(" on /n ", "/after\n");
+            }
+            second.close();
+            assertThat(TestContainers.output(third, "ls /after")).isEqualTo("/after\n");
+        }
+        assertThatThrownBy(() -> start("shared:exec", "", List.of())).hasMessageContaining("no job on this node");
+        assertThat(temp.resolve("named/shared/running")).isEmptyDirectory();
+        start("shared:no_exec", "", List.of()).close();
+    }
+
+    @Test
+    void anOrdinaryUserHasASecondContainerOfAFolder() throws Exception {
+        assertThat(new ProcessBuilder("chown", "-R", "65534:65534", image.toString())
+                        .start()
+                        .waitFor())
+                .isZero();
+        OtherUser user = new OtherUser(temp, OtherUser.copyOfClasses(temp.resolve("classes")));
+        Path written = temp.resolve("jobs-of-other/named/shared/upper/of-first");
+        String waits = "touch /of-first; until [ -e /of-second ]; do sleep 0.01; done; echo end";
+        try (ExecutorService thread = Executors.newSingleThreadExecutor()) {
+            Future<String> first = thread.submit(() -> user.run(image, waits, "name=shared", "remap"));
+            for (int turns = 0; !Files.exists(written); turns++) {
+                assertThat(turns).isLessThan(2000);
+                Thread.sleep(10);
+            }
+
+            assertThat(user.run(image, "ls /of-first; id -u; touch /of-second", "name=shared:no_exec"))
+                    .isEqualTo("/of-first\n65534\n");
+
+            assertThat(first.get(20, TimeUnit.SECONDS)).isEqualTo("end\n");
+        }
+    }
+
     private NodeContainers start(Path scratch) throws ContainerException, InterruptedException {
-        ContainerSpec spec = TestContainers.spec(image.toString(), "shared", "", List.of());
+        return start(scratch, TestContainers.spec(image.toString(), "shared", "", List.of()));
+    }
+
+    private NodeContainers start(String name, String mounts, List<UnsharedNamespace> unshare) throws Exception {
+        Path scratch = Files.createTempDirectory(temp, "job").resolve("containers");
+        return start(scratch, TestContainers.spec(image.toString(), name, mounts, unshare));
+    }
+
+    private NodeContainers start(Path scratch, ContainerSpec spec) throws ContainerException, InterruptedException {
         return new BuiltinEngine()
                 .start(spec, new NodeRequest(scratch, temp.resolve("named"), List.of(), System.getenv()));
     }

@@ -15,7 +15,7 @@ final class OtherUser {
     private static final String UID = "65534";
 
     private static final String BECOME = """
-            mknod "$1/fuse" c 10 229 && chmod 666 "$1/fuse" && mount --bind "$1/fuse" /dev/fuse || exit 98
+            [ -e "$1/fuse" ] || mknod "$1/fuse" c 10 229 && chmod 666 "$1/fuse" && mount --bind "$1/fuse" /dev/fuse || exit 98
             jobs=$1/jobs-of-other
             mkdir -p "$jobs" && chown %s "$jobs"
             shift
