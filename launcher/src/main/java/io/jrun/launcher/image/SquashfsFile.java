@@ -14,7 +14,10 @@ import java.util.Map;
 import java.util.Objects;
 import java.util.function.Consumer;
 
-/** A .sqsh file that squashfs-tools make or read. The file appears when the file is complete. */
+/**
+ * A .sqsh file that squashfs-tools make or read. The file appears when the file is complete. The compression has level
+ * 9: for the files of a JDK the level 15, mksquashfs' default, needs nine times the CPU time, and the file is 1 % smaller.
+ */
 record SquashfsFile(Path path, Map<String, String> environment) {
     private static final String PART = ".part";
 
@@ -55,6 +58,8 @@ record SquashfsFile(Path path, Map<String, String> environment) {
                             part.toString(),
                             "-comp",
                             "zstd",
+                            "-Xcompression-level",
+                            "9",
                             "-action",
                             NOT_COMPRESSED,
                             "-all-root",
