@@ -3,8 +3,8 @@ package io.jrun.train.precision;
 import java.io.Serial;
 
 /**
- * A loss or a gradient is not finite. The message names the rank, the step and the parameter. All ranks get the same
- * message.
+ * A loss, a gradient or a parameter is not finite. The message names the rank, the step and the parameter. All ranks get
+ * the same message.
  */
 public final class NonFiniteException extends RuntimeException {
     @Serial

@@ -118,11 +118,11 @@ public final class NonFiniteGuard implements AutoCloseable {
      * Whether all elements are finite. A finite sum has finite elements only. A sum of finite elements may overflow, so
      * a sum that is not finite leads to a check of the elements.
      */
-    private static boolean isFinite(Tensor gradient) {
+    static boolean isFinite(Tensor tensor) {
         try (PointerScope _ = new PointerScope();
                 NoGradGuard _ = new NoGradGuard()) {
-            return Double.isFinite(DeviceWaits.number(gradient.sum()))
-                    || DeviceWaits.flag(torch.isfinite(gradient).all());
+            return Double.isFinite(DeviceWaits.number(tensor.sum()))
+                    || DeviceWaits.flag(torch.isfinite(tensor).all());
         }
     }
 

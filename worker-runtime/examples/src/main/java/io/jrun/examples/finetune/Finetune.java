@@ -24,6 +24,8 @@ import io.jrun.train.device.DeviceCopies;
 import io.jrun.train.mesh.Parameters;
 import io.jrun.train.mesh.ReplicaCheck;
 import io.jrun.train.mesh.ReplicaException;
+import io.jrun.train.precision.FiniteParameters;
+import io.jrun.train.precision.NonFiniteException;
 import io.jrun.train.tensor.DeviceTensors;
 import io.jrun.train.token.TokenBatch;
 import io.jrun.train.token.Tokenizer;
@@ -67,7 +69,7 @@ public final class Finetune {
 
     /**
      * Trains, or prints logits. Unusable arguments, models or data end the program with one line and exit code 2. A
-     * model that cannot be saved ends the program with one line and exit code 1.
+     * model that cannot be saved, or has values that are not finite, ends the program with one line and exit code 1.
      */
     public static void main(String[] args) {
         int exitCode = 0;
@@ -82,7 +84,7 @@ public final class Finetune {
             } catch (IllegalArgumentException | DataException e) {
                 RankAgreement.printOnce(world, "finetune: " + e.getMessage());
                 exitCode = EXIT_USAGE;
-            } catch (ReplicaException e) {
+            } catch (NonFiniteException | ReplicaException e) {
                 RankAgreement.printOnce(world, "finetune: " + e.getMessage());
                 exitCode = EXIT_FAILURE;
             } catch (CheckpointException e) {
@@ -268,6 +270,7 @@ public final class Finetune {
                 }
             }
         }
+        FiniteParameters.require(Parameters.of(model), world.group(), options.steps());
         if (world.rank() == 0) {
             options.out().ifPresent(out -> save(options, model, lora, out));
         }

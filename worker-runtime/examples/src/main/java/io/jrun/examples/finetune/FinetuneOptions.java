@@ -133,7 +133,7 @@ record FinetuneOptions(
                 given.number("--steps", 100, 1),
                 given.number("--batch", 4, 1, 1 << 20),
                 given.number("--context", 0, 2, 1 << 24),
-                given.positive("--lr", 1e-4),
+                given.learningRate("--lr", 1e-4),
                 rank,
                 given.positive("--lora-alpha", 2.0 * Math.max(rank, 1)),
                 given.text("--lora-targets").map(names -> List.of(names.split(",", -1))),

@@ -22,6 +22,7 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Locale;
 import java.util.Map;
+import java.util.Optional;
 import java.util.OptionalLong;
 import java.util.function.Consumer;
 import java.util.function.LongConsumer;
@@ -248,9 +249,16 @@ final class Checkpoints implements AutoCloseable {
     /**
      * Saves the state after the last step, if --checkpoint asks. A training that made no step has no new state.
      * Collective.
+     *
+     * @throws io.jrun.train.precision.NonFiniteException if a parameter has a value that is not finite
      */
     void saveLast(long firstStep) {
-        if (manager != null && firstStep < options.steps()) {
+        if (firstStep >= options.steps()) {
+            return;
+        }
+        if (manager == null) {
+            trainer.requireFinite(options.steps());
+        } else {
             save(manager, options.steps(), false);
         }
     }
@@ -267,6 +275,7 @@ final class Checkpoints implements AutoCloseable {
     }
 
     private void save(CheckpointManager to, long step, boolean isAsync) {
+        trainer.requireFinite(step);
         trainer.checkReplicas(step); // Each rank writes a share of the copies.
         try (RankState state = state()) {
             if (isAsync) {
@@ -323,8 +332,7 @@ final class Checkpoints implements AutoCloseable {
                     position = loader.state();
                 }
                 if (e.code() == ErrorCode.ABORTED && lastStep > firstStep && manager != null) {
-                    new SaveBeforeEnd(manager, world.rank(), options.checkpoints(), progress)
-                            .save(trainer.model().holding(), lastStep, this::state);
+                    saveBeforeEnd(manager);
                 }
                 if (e.code() != ErrorCode.ABORTED || !installed.isTerminating()) {
                     throw e;
@@ -333,6 +341,17 @@ final class Checkpoints implements AutoCloseable {
             }
             return true;
         }
+    }
+
+    private void saveBeforeEnd(CheckpointManager to) {
+        Optional<String> bad = trainer.nonFiniteParameter();
+        if (bad.isPresent()) {
+            progress.print("no checkpoint of step " + lastStep + ": the parameter '" + bad.get()
+                    + "' has a value that is not finite");
+            return;
+        }
+        new SaveBeforeEnd(to, world.rank(), options.checkpoints(), progress)
+                .save(trainer.model().holding(), lastStep, this::state);
     }
 
     /**

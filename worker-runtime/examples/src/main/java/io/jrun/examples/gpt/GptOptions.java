@@ -203,7 +203,7 @@ record GptOptions(
                 model,
                 given.number("--steps", tiny ? 40 : 600, 0),
                 given.number("--micro-batch", tiny ? 8 : 16, 1, 1 << 20),
-                given.positive("--lr", tiny ? 5e-3 : 4e-3),
+                given.learningRate("--lr", tiny ? 5e-3 : 4e-3),
                 recipe,
                 parallel,
                 ExpertArguments.ranks(given, model.experts()),

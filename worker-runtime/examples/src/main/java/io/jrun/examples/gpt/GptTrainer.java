@@ -9,12 +9,16 @@ import io.jrun.train.checkpoint.sharded.StateDict;
 import io.jrun.train.device.DeviceCopies;
 import io.jrun.train.mesh.DeviceMesh;
 import io.jrun.train.mesh.ReplicaCheck;
+import io.jrun.train.mesh.ShardedTensor;
 import io.jrun.train.metrics.StepMetrics;
 import io.jrun.train.metrics.StepPhase;
 import io.jrun.train.optim.Gradients;
 import io.jrun.train.precision.Autocast;
+import io.jrun.train.precision.FiniteParameters;
 import io.jrun.train.tensor.DeferredNumber;
 import io.jrun.train.token.TokenBatch;
+import java.util.Map;
+import java.util.Optional;
 import java.util.function.Supplier;
 import org.bytedeco.pytorch.Scalar;
 import org.bytedeco.pytorch.Tensor;
@@ -34,6 +38,7 @@ final class GptTrainer implements AutoCloseable {
     /** The numbers of a model on a device; null on the CPU. */
     private final @Nullable DeviceNumbers numbers;
 
+    private final World world;
     private final @Nullable ReplicaCheck replicas;
     private long checkedStep;
     private double lastLoss;
@@ -42,6 +47,7 @@ final class GptTrainer implements AutoCloseable {
     /** @param mesh has the axes of {@link ParallelOptions} */
     GptTrainer(GptOptions options, World world, DeviceMesh mesh) {
         this.options = options;
+        this.world = world;
         this.recipe = options.recipe();
         ProcessGroup group = ParallelOptions.gradientAxis(mesh).group();
         this.dataRanks = ParallelOptions.dataGroup(mesh).size();
@@ -242,6 +248,24 @@ final class GptTrainer implements AutoCloseable {
             replicas.check(number);
             checkedStep = number;
         }
+    }
+
+    /**
+     * Checks all parameters. Collective over the world. Waits for a device.
+     *
+     * @throws io.jrun.train.precision.NonFiniteException if a parameter has a value that is not finite
+     */
+    void requireFinite(long number) {
+        FiniteParameters.require(parametersInMemory(), world.group(), number);
+    }
+
+    /** Checks the parameters of this rank alone. Returns the name of a parameter with a value that is not finite. */
+    Optional<String> nonFiniteParameter() {
+        return FiniteParameters.firstBad(parametersInMemory());
+    }
+
+    private Map<String, ShardedTensor> parametersInMemory() {
+        return options.parallel().offload().isPresent() ? Map.of() : model.parameters();
     }
 
     /**

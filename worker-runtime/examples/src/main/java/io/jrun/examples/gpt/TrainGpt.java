@@ -16,6 +16,7 @@ import io.jrun.train.data.Remainder;
 import io.jrun.train.mesh.DeviceMesh;
 import io.jrun.train.mesh.ReplicaException;
 import io.jrun.train.offload.OffloadException;
+import io.jrun.train.precision.NonFiniteException;
 import io.jrun.train.token.TokenBatch;
 import io.jrun.train.token.TokenDataset;
 import io.jrun.train.token.Tokenizer;
@@ -41,7 +42,7 @@ public final class TrainGpt {
 
     /**
      * Trains. Unusable arguments, data or checkpoints end the program with one line on stderr and exit code 2. A save
-     * that fails ends the program with one line and exit code 1.
+     * that fails, or a value that is not finite, ends the program with one line and exit code 1.
      */
     public static void main(String[] args) {
         int exitCode = 0;
@@ -51,7 +52,7 @@ public final class TrainGpt {
             } catch (InvalidArgumentException | DataException | OffloadException e) {
                 RankAgreement.printOnce(world, "train: " + e.getMessage());
                 exitCode = EXIT_USAGE;
-            } catch (CheckpointException | ReplicaException e) {
+            } catch (CheckpointException | NonFiniteException | ReplicaException e) {
                 RankAgreement.printOnce(world, "train: " + e.getMessage());
                 exitCode = EXIT_FAILURE;
             }

@@ -16,6 +16,8 @@ import java.util.stream.Collectors;
  * and takes a value has the value behind {@code =}.
  */
 public final class CommandLineArguments {
+    private static final double LARGEST_RATE = 1e30;
+
     private final Map<String, String> values = new HashMap<>();
     private final Map<String, List<String>> allValues = new HashMap<>();
 
@@ -108,6 +110,15 @@ public final class CommandLineArguments {
     /** A number above zero. */
     public double positive(String name, double fallback) {
         return decimal(name, fallback, number -> number > 0, "a number above 0");
+    }
+
+    /** A learning rate. Optimizers divide the rate by numbers below 1, so the largest rate is below that of float32. */
+    public double learningRate(String name, double fallback) {
+        double rate = positive(name, fallback);
+        if (rate > LARGEST_RATE) {
+            throw new InvalidArgumentException(name + " is '" + values.get(name) + "', expected at most 1e30");
+        }
+        return rate;
     }
 
     /** Zero, or a number above zero. */

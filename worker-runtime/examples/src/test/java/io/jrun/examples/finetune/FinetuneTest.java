@@ -57,6 +57,18 @@ class FinetuneTest {
         }
     }
 
+    @Test
+    void weightsThatAreNotFiniteAreNotSaved() throws IOException {
+        Path data = Files.writeString(folder.resolve("text.txt"), TEXT);
+        Path out = folder.resolve("out");
+        List<String> diverges =
+                List.of("--model=" + model(), "--data=" + data, "--steps=4", "--lr=1e30", "--tokenizer=bytes");
+        assertThatThrownBy(() -> run(diverges, "--out=" + out))
+                .hasStackTraceContaining("rank 0, step 4: the parameter '")
+                .hasStackTraceContaining("' has a value that is not finite. The parameters are not saved.");
+        assertThat(out).doesNotExist();
+    }
+
     /** The adapters of one training are trained on by the next one, and added to the weights of the saved model. */
     @Test
     void adaptersAreTrainedOnAndMerged() throws IOException {

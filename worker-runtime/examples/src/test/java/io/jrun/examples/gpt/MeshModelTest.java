@@ -280,7 +280,7 @@ class MeshModelTest {
     /** A learning rate that makes the parameters infinite in the first step. Ranks 2 and 3 have the last stage. */
     @Test
     void stepsThatAreNotFiniteStopTheJobOrAreSkipped() {
-        String diverges = "--tp=2 --pp=2 --accumulate=4 --lr=1e38 --clip=0 --warmup=0 --on-nonfinite=";
+        String diverges = "--tp=2 --pp=2 --accumulate=4 --lr=1e30 --clip=0 --warmup=0 --on-nonfinite=";
         assertThatThrownBy(() -> train("stop", 4, (diverges + "stop").split(" ")))
                 .hasStackTraceContaining("rank 2, step 2: the loss is not finite");
         train("skip", 4, (diverges + "skip").split(" "));

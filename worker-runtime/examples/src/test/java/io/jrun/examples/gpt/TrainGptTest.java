@@ -190,6 +190,7 @@ class TrainGptTest {
                 "--layers=10000 --width=65536 : the parameters, gradients and optimizer states of a model of gpt, 10000 layers, width 65536",
                 "--threads=1000 : --threads is '1000', but this machine has ",
                 "--pp=46341 --tp=46341 --dp=2 : a mesh of {pp=46341, dp=2, shard=1, cp=1, tp=46341} has more ranks than",
+                "--lr=1e31 : --lr is '1e31', expected at most 1e30",
                 "--lr=1e39 : --lr is '1e39', expected a number above 0 and below 3.4e38, the limit of float32",
                 "--experts=10000 --width=8192 : the parameters, gradients and optimizer states of a model of gpt, 2 layers, width 8192",
                 "--micro-batch=1048576 : the outputs of --micro-batch=1048576 sequences of --context=64 need at least 69 GB"
@@ -257,6 +258,21 @@ class TrainGptTest {
             }
         });
         assertThat(folder).isEmptyDirectory();
+    }
+
+    @Test
+    void parametersThatAreNotFiniteAreNotSaved() {
+        Path checkpoints = folder.resolve("c");
+        Path out = folder.resolve("out.safetensors");
+        List<String> diverges = List.of("--tiny", "--micro-batch=2", "--steps=4", "--lr=1e30", "--warmup=0");
+        assertThatThrownBy(() -> train(2, with(diverges, "--out=" + out)))
+                .hasStackTraceContaining("rank 0, step 4: the parameter '")
+                .hasStackTraceContaining("' has a value that is not finite. The parameters are not saved.");
+        assertThatThrownBy(() -> train(2, with(diverges, "--checkpoint=" + checkpoints, "--checkpoint-every=2")))
+                .hasStackTraceContaining("rank 0, step 2: the parameter '");
+        assertThat(out).doesNotExist();
+        assertThat(checkpoints.toFile().list((_, name) -> name.startsWith("step-")))
+                .isEmpty();
     }
 
     @Test
