@@ -5,7 +5,9 @@ import io.jrun.agent.image.FolderDeletion;
 import io.jrun.agent.node.UserId;
 import io.jrun.agent.worker.CudaArchiveFile;
 import io.jrun.agent.worker.NativeLibraries;
+import io.jrun.comm.cuda.CudaBuildJar;
 import io.jrun.comm.file.FileError;
+import io.jrun.comm.file.TemporaryFolder;
 import io.jrun.launcher.job.UsageException;
 import io.jrun.launcher.maven.MavenFetch;
 import java.io.IOException;
@@ -17,10 +19,10 @@ import java.nio.file.StandardCopyOption;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.function.Consumer;
 import java.util.stream.Stream;
 import java.util.zip.ZipEntry;
-import java.util.zip.ZipException;
 import java.util.zip.ZipFile;
 
 /**
@@ -78,7 +80,7 @@ public record CudaFiles(CudaArchiveFile archive, boolean isShared) {
     }
 
     /**
-     * Fetches the files that are missing. Two processes may fetch at the same time: each file appears complete.
+     * Fetches the files that are missing, and removes what stopped downloads have left. Two processes may fetch at the same time: each file appears complete.
      *
      * @param notices receives a line before and after each download, and the progress every five seconds
      * @throws UsageException if the folder cannot be used, or Maven fails; one line
@@ -86,18 +88,32 @@ public record CudaFiles(CudaArchiveFile archive, boolean isShared) {
     public void install(Map<String, String> environment, boolean withLibraries, Consumer<String> notices)
             throws IOException, InterruptedException {
         claim();
-        if (archive.isPresent() && isWhole(archive.jar())) {
+        try (TemporaryFolder downloads = TemporaryFolder.make(folder(), PART)) {
+            install(environment, withLibraries, notices, downloads.path());
+        }
+    }
+
+    private void install(
+            Map<String, String> environment, boolean withLibraries, Consumer<String> notices, Path downloads)
+            throws IOException, InterruptedException {
+        Optional<String> damage =
+                archive.isPresent() ? CudaBuildJar.damage(archive.jar()) : Optional.of("the jar is missing");
+        if (damage.isEmpty()) {
             notices.accept("libtorch's CUDA build is in " + archive.jar());
         } else {
             if (archive.isPresent()) {
-                notices.accept(archive.jar() + " is damaged and is replaced");
+                notices.accept(damage.get() + "; the jar is replaced");
             }
             notices.accept("fetching libtorch's CUDA build into " + folder() + " with Maven, once (458 MB)");
             fetch(
                     environment,
                     GROUP + "pytorch:" + archive.version() + ":jar:linux-x86_64-gpu",
                     notices,
-                    jar -> Files.move(jar, archive.jar(), StandardCopyOption.ATOMIC_MOVE));
+                    downloads,
+                    jar -> {
+                        CudaBuildJar.record(jar, archive.jar());
+                        Files.move(jar, archive.jar(), StandardCopyOption.ATOMIC_MOVE);
+                    });
             notices.accept("fetched " + archive.jar());
         }
         if (withLibraries && Files.isDirectory(archive.libraries())) {
@@ -105,19 +121,16 @@ public record CudaFiles(CudaArchiveFile archive, boolean isShared) {
         } else if (withLibraries) {
             notices.accept("fetching CUDA's own libraries into " + archive.libraries()
                     + " with Maven, once (about 3 GB, " + LIBRARIES.size() + " archives)");
-            Path unpacked = Files.createTempDirectory(folder(), PART);
-            try {
-                for (String name : LIBRARIES) {
-                    fetch(
-                            environment,
-                            GROUP + name + ":" + LIBRARIES_VERSION + ":jar:linux-x86_64",
-                            notices,
-                            jar -> unpack(jar, unpacked));
-                }
-                Files.move(unpacked, archive.libraries(), StandardCopyOption.ATOMIC_MOVE);
-            } finally {
-                FolderDeletion.delete(unpacked);
+            Path unpacked = Files.createDirectory(downloads.resolve("libraries"));
+            for (String name : LIBRARIES) {
+                fetch(
+                        environment,
+                        GROUP + name + ":" + LIBRARIES_VERSION + ":jar:linux-x86_64",
+                        notices,
+                        downloads,
+                        jar -> unpack(jar, unpacked));
             }
+            Files.move(unpacked, archive.libraries(), StandardCopyOption.ATOMIC_MOVE);
             notices.accept("fetched CUDA's own libraries into " + archive.libraries());
         }
     }
@@ -140,27 +153,23 @@ public record CudaFiles(CudaArchiveFile archive, boolean isShared) {
         }
     }
 
-    /** Whether the jar has its end, which names all files inside: a copy that was cut short has none. */
-    private static boolean isWhole(Path jar) throws IOException {
-        try (ZipFile _ = new ZipFile(jar.toFile())) {
-            return true;
-        } catch (ZipException e) {
-            return false;
-        }
-    }
-
     private interface JarAction {
         void accept(Path jar) throws IOException;
     }
 
-    private void fetch(Map<String, String> environment, String artifact, Consumer<String> notices, JarAction action)
+    private void fetch(
+            Map<String, String> environment,
+            String artifact,
+            Consumer<String> notices,
+            Path downloads,
+            JarAction action)
             throws IOException, InterruptedException {
         MavenFetch maven = MavenFetch.of(
                 environment,
                 WHAT,
                 "Without a network put " + archive.jar().getFileName() + " into " + folder()
                         + ", and CUDA's own libraries into " + archive.libraries() + ".");
-        Path download = Files.createTempDirectory(folder(), PART);
+        Path download = Files.createTempDirectory(downloads, "");
         try {
             maven.copy(artifact, download, notices);
             List<Path> jars = list(download, "*.jar");
@@ -207,6 +216,7 @@ public record CudaFiles(CudaArchiveFile archive, boolean isShared) {
      */
     public List<Path> remove() throws IOException {
         List<Path> removed = new ArrayList<>(present());
+        Files.deleteIfExists(CudaBuildJar.recordOf(archive.jar()));
         if (Files.isDirectory(folder())) {
             removed.addAll(list(folder(), PART + "*"));
         }

@@ -3,12 +3,14 @@ package io.jrun.launcher.cuda;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.jrun.comm.cuda.CudaBuildJar;
 import io.jrun.launcher.job.UsageException;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.attribute.PosixFilePermissions;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.stream.Stream;
@@ -42,6 +44,8 @@ class CudaFilesTest {
         Path jar = folder.resolve("library.jar");
         try (ZipOutputStream out = new ZipOutputStream(Files.newOutputStream(jar))) {
             out.putNextEntry(new ZipEntry("org/bytedeco/cuda/linux-x86_64/libcudart.so.13"));
+            out.putNextEntry(new ZipEntry("org/bytedeco/pytorch/linux-x86_64-gpu/libtorch_cuda.so"));
+            out.write(new byte[1000]);
         }
         maven("""
                 for word; do case $word in
@@ -67,10 +71,12 @@ class CudaFilesTest {
         assertThat(files.present()).containsExactly(jar);
         assertThat(notices).hasSize(3).last().asString().contains("is in " + jar);
         try (Stream<Path> all = Files.list(jar.resolveSibling(""))) {
-            assertThat(all).as("no folder of a download stays").containsExactly(jar);
+            assertThat(all)
+                    .as("no folder of a download stays")
+                    .containsExactlyInAnyOrder(jar, CudaBuildJar.recordOf(jar));
         }
         assertThat(files.remove()).contains(jar);
-        assertThat(jar).doesNotExist();
+        assertThat(jar.resolveSibling("")).isEmptyDirectory();
     }
 
     @Test
@@ -79,15 +85,26 @@ class CudaFilesTest {
         CudaFiles files = CudaFiles.ofUser(home, environment);
         files.install(environment, false, notices::add);
         Path jar = files.archive().jar();
-        long whole = Files.size(jar);
-        Files.write(jar, new byte[] {'P', 'K', 3, 4});
+        byte[] whole = Files.readAllBytes(jar);
+        byte[] changed = whole.clone();
+        changed[whole.length / 2] ^= 1;
+        byte[] cut = Arrays.copyOf(whole, whole.length - 1);
+        for (byte[] bytes : List.of(changed, cut)) {
+            Files.write(jar, bytes);
+            Path rest = Files.createDirectory(jar.resolveSibling("download17"));
+            Files.createFile(rest.resolve("lock"));
+            Files.createFile(rest.resolve(JAR + ".tmp"));
 
-        files.install(environment, false, notices::add);
+            files.install(environment, false, notices::add);
 
-        assertThat(notices).contains(jar + " is damaged and is replaced");
-        assertThat(jar).hasSize(whole);
+            assertThat(jar).hasBinaryContent(whole);
+            assertThat(rest).doesNotExist();
+        }
+        assertThat(notices)
+                .contains(
+                        jar + " is damaged: its SHA-256 is not that in " + jar + ".sha256; the jar is replaced",
+                        jar + " is damaged: it was cut short, or is no jar; the jar is replaced");
         Path rest = Files.createDirectory(jar.resolveSibling("download17"));
-        Files.createFile(rest.resolve(JAR + ".tmp"));
         assertThat(files.remove()).contains(jar, rest);
         assertThat(rest).doesNotExist();
         assertThat(files.remove()).isEmpty();

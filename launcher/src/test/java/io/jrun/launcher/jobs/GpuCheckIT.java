@@ -23,6 +23,7 @@ class GpuCheckIT extends RealJobs {
         Map<String, List<String>> found = byStatus(result);
         assertThat(found.getOrDefault("FAIL", List.of())).isEmpty();
         assertThat(result.exitCode()).isZero();
+        assertThat(result.out()).as("no advice for real GPUs").doesNotContain("JRUN_LIBTORCH");
         assertThat(found.get("PASS"))
                 .contains(
                         "nccl-one-rank",

@@ -107,11 +107,19 @@ record LibtorchBuild(Optional<CudaArchive> cuda, String whyPlain) {
         }
         archive.get().publishLibraries();
         List<String> missing = CudaLibraries.here().missing(NEEDED);
+        List<String> relative = CudaLibraries.relativeEntries(environment);
         return missing.isEmpty()
                 ? new LibtorchBuild(archive, "")
                 : plain("libraries of CUDA 13 are missing (" + String.join(", ", missing)
-                        + "). Name their folders with " + CudaLibraries.PATH_VARIABLE
+                        + (relative.isEmpty() ? "" : "; " + notSearched(relative)) + "). Name their folders with "
+                        + CudaLibraries.PATH_VARIABLE
                         + ", or run 'jrun cuda install --with-libraries'");
+    }
+
+    /** What to do about relative entries of JRUN_CUDA_PATH. */
+    static String notSearched(List<String> relative) {
+        return CudaLibraries.PATH_VARIABLE + " has '" + String.join("', '", relative)
+                + "', which jrun does not search: write absolute paths";
     }
 
     private static boolean opensDriver() {

@@ -4,6 +4,7 @@ import static java.lang.foreign.ValueLayout.ADDRESS;
 import static java.lang.foreign.ValueLayout.JAVA_INT;
 import static java.lang.foreign.ValueLayout.JAVA_LONG;
 
+import io.jrun.comm.cuda.CudaBuildJar;
 import io.jrun.comm.cuda.CudaLibraries;
 import java.lang.foreign.Arena;
 import java.lang.foreign.FunctionDescriptor;
@@ -43,7 +44,16 @@ public final class LibtorchReport {
     }
 
     private List<String> lines() {
-        build();
+        Optional<String> damage = archive.flatMap(found -> CudaBuildJar.damage(found.jar()));
+        if (damage.isPresent()) {
+            add("problem", "libtorch", "", damage.get() + "; run 'jrun cuda install' again");
+        } else {
+            build();
+        }
+        List<String> relative = CudaLibraries.relativeEntries(System.getenv());
+        if (!relative.isEmpty()) {
+            add("problem", CudaLibraries.PATH_VARIABLE, "", LibtorchBuild.notSearched(relative));
+        }
         if (archive.isPresent() || LibtorchBuild.seesGpu()) {
             driver();
             library("cuda", "libcudart.so.13", "cudaRuntimeGetVersion", LibtorchReport::cudaVersion);

@@ -3,7 +3,9 @@ package io.jrun.train;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import java.io.IOException;
+import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
@@ -35,8 +37,25 @@ class LibtorchReportTest {
         }
     }
 
+    @Test
+    void aDamagedJarAndRelativeEntriesOfThePathAreProblems() throws Exception {
+        Path jar = Files.write(folder.resolve("gpu.jar"), new byte[] {'P', 'K', 3, 4});
+        assertThat(report("auto", Map.of("JRUN_CUDA_PATH", "lib"), "-D" + CudaArchive.PROPERTY + "=" + jar))
+                .contains(
+                        "problem\tlibtorch\t\t" + jar + " is damaged: it was cut short, or is no jar; run 'jrun cuda"
+                                + " install' again",
+                        "problem\tJRUN_CUDA_PATH\t\tJRUN_CUDA_PATH has 'lib', which jrun does not search: write"
+                                + " absolute paths");
+    }
+
     private List<String> report(String build) throws IOException, InterruptedException {
-        Map<String, String> environment = Map.of(
+        return report(build, Map.of());
+    }
+
+    private List<String> report(String build, Map<String, String> more, String... options)
+            throws IOException, InterruptedException {
+        Map<String, String> environment = new HashMap<>(more);
+        environment.putAll(Map.of(
                 "JRUN_LIBTORCH",
                 build,
                 "CUDA_VISIBLE_DEVICES",
@@ -44,8 +63,8 @@ class LibtorchReportTest {
                 "HOME",
                 folder.toString(),
                 "XDG_CACHE_HOME",
-                folder.toString());
-        return JavaProcess.start(folder, LibtorchReport.class, List.of(), environment)
+                folder.toString()));
+        return JavaProcess.start(folder, LibtorchReport.class, List.of(options), environment)
                 .join()
                 .lines()
                 .filter(line -> !line.startsWith("WARNING"))

@@ -5,6 +5,7 @@ import static java.lang.foreign.ValueLayout.JAVA_BYTE;
 import static java.lang.foreign.ValueLayout.JAVA_INT;
 import static java.lang.foreign.ValueLayout.JAVA_LONG;
 
+import io.jrun.comm.cuda.CudaLibraries;
 import io.jrun.comm.cuda.MissingLibraryException;
 import io.jrun.comm.cuda.NativeLibrary;
 import java.lang.foreign.Arena;
@@ -76,8 +77,8 @@ final class Nccl {
     static Nccl open() {
         NativeLibrary library = NativeLibrary.open(List.of(FILE))
                 .orElseThrow(() -> new MissingLibraryException(FILE
-                        + " is not installed. Install NCCL 2.18 or newer (Debian, Ubuntu: apt install libnccl2 from"
-                        + " NVIDIA's repository), or put its folder on LD_LIBRARY_PATH"));
+                        + " is missing. 'jrun cuda install --with-libraries' brings it, or "
+                        + CudaLibraries.PATH_VARIABLE + " names its folder"));
         Nccl nccl = new Nccl(library);
         int version = nccl.version();
         if (version < OLDEST) {

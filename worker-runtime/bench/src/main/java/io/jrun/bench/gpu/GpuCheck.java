@@ -71,19 +71,19 @@ public final class GpuCheck {
         String all = isShared ? "shared-" : "";
         report.check(all + "device-binding", this::deviceBinding);
         if (!isShared) {
-            report.check("cuda-build", GpuCheck::cudaBuild);
+            report.check("cuda-build", this::cudaBuild);
             report.check("nccl-one-rank", () -> onGroup(NCCL, true, DeviceChecks::registeredMemory));
             report.check("pinned-copies", () -> onGroup(NCCL, true, DeviceChecks::heapMemory));
             report.check("device-buffers", () -> onGroup(NCCL, true, DeviceChecks::deviceMemory));
             report.check("plane-one-rank", () -> onGroup(OWN_PLANE, true, DeviceChecks::deviceMemory));
-            report.check("ddp-cuda-one-rank", () -> onGroup(NCCL, true, GpuCheck::ddp));
+            report.check("ddp-cuda-one-rank", () -> onGroup(NCCL, true, this::ddp));
         }
         report.check(all + "nccl-all-ranks", () -> onGroup(NCCL, false, DeviceChecks::registeredMemory));
         report.check(all + "device-buffers-all", () -> onGroup(NCCL, false, DeviceChecks::deviceMemory));
         report.check(all + "close-right-after", this::closeRightAfter);
         report.check(all + "plane-all-ranks", () -> onGroup(OWN_PLANE, false, DeviceChecks::deviceMemory));
-        report.check(all + "ddp-cuda", () -> onGroup(NCCL, false, GpuCheck::ddp));
-        report.check(all + "ddp-cuda-plane", () -> onGroup(OWN_PLANE, false, GpuCheck::ddp));
+        report.check(all + "ddp-cuda", () -> onGroup(NCCL, false, this::ddp));
+        report.check(all + "ddp-cuda-plane", () -> onGroup(OWN_PLANE, false, this::ddp));
         report.check(all + "tp-cuda", () -> onCuda(NCCL, group -> SharedLayers.tensorParallel(group, Device.cuda(0))));
         report.check(
                 all + "tp-cuda-plane",
@@ -110,10 +110,17 @@ public final class GpuCheck {
         return "GPU " + visible;
     }
 
-    private static String cudaBuild() throws CheckSkippedException {
+    private String cudaBuild() throws CheckSkippedException {
+        requireRealGpus();
         requireCudaBuild();
         require(torch.cuda_is_available(), "libtorch's CUDA build sees no GPU. 'jrun cuda status' shows the driver");
         return "libtorch's CUDA build sees " + torch.cuda_device_count() + " GPU";
+    }
+
+    private void requireRealGpus() throws CheckSkippedException {
+        if (isSimulated) {
+            throw new CheckSkippedException("the GPUs are made up; libtorch computes on real GPUs only");
+        }
     }
 
     /** Loads libtorch. Skips the check in a process with the plain build. */
@@ -190,12 +197,13 @@ public final class GpuCheck {
         });
     }
 
-    private static String ddp(ProcessGroup group) throws CheckSkippedException {
+    private String ddp(ProcessGroup group) throws CheckSkippedException {
         requireCuda(group);
         return CudaTraining.compareWithCpu(group);
     }
 
-    private static void requireCuda(ProcessGroup group) throws CheckSkippedException {
+    private void requireCuda(ProcessGroup group) throws CheckSkippedException {
+        requireRealGpus();
         requireCudaBuild();
         require(torch.cuda_is_available(), "libtorch's CUDA build sees no GPU. 'jrun cuda status' shows the driver");
         DeviceChecks.requireDevice(group, Device.cuda(0));

@@ -97,7 +97,8 @@ public final class Cuda {
         return new Cuda(NativeLibrary.open(FILES)
                 .orElseThrow(() ->
                         new MissingLibraryException("the CUDA runtime is not installed (" + String.join(", ", FILES)
-                                + "). Install CUDA 12 or 13, or put its folder on LD_LIBRARY_PATH")));
+                                + "). 'jrun cuda install --with-libraries' brings it, or " + CudaLibraries.PATH_VARIABLE
+                                + " names its folder")));
     }
 
     /** The number of GPUs that this process sees; 0 without a driver. */

@@ -21,7 +21,7 @@ import java.util.stream.Stream;
  * searched in this order:
  *
  * <ol>
- *   <li>{@code JRUN_CUDA_PATH}, a list like PATH. An entry is a folder of libraries, an installation of CUDA, or a
+ *   <li>{@code JRUN_CUDA_PATH}, a list of absolute paths like PATH. An entry is a folder of libraries, an installation of CUDA, or a
  *       site-packages folder of Python with the {@code nvidia} packages of pip.
  *   <li>The libraries that {@code jrun cuda install --with-libraries} has fetched.
  *   <li>{@code LD_LIBRARY_PATH}.
@@ -87,6 +87,13 @@ public final class CudaLibraries {
     /** The libraries of the list that are in no folder. */
     public List<String> missing(List<String> libraries) {
         return libraries.stream().filter(library -> find(library).isEmpty()).toList();
+    }
+
+    /** The entries of {@code JRUN_CUDA_PATH} that are not searched, because workers have other working folders. */
+    public static List<String> relativeEntries(Map<String, String> environment) {
+        return Arrays.stream(environment.getOrDefault(PATH_VARIABLE, "").split(File.pathSeparator, -1))
+                .filter(entry -> !entry.isEmpty() && !entry.startsWith("/"))
+                .toList();
     }
 
     private static Stream<Path> entries(Map<String, String> environment, String variable) {

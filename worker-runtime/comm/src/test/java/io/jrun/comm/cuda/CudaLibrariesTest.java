@@ -48,6 +48,13 @@ class CudaLibrariesTest {
                 .containsExactly("libcudnn.so.9");
     }
 
+    @Test
+    void relativeEntriesAreNamed() {
+        assertThat(CudaLibraries.relativeEntries(Map.of("JRUN_CUDA_PATH", "/usr/lib:lib:~/cuda:")))
+                .containsExactly("lib", "~/cuda");
+        assertThat(CudaLibraries.relativeEntries(Map.of())).isEmpty();
+    }
+
     private Optional<Path> found(Map<String, String> environment, Optional<Path> fetched) {
         return CudaLibraries.of(environment, folder, fetched).find("libcudart.so.13");
     }
