@@ -144,6 +144,7 @@ final class ResolvedOptions {
     /** Adds the variables JRUN_*, and then PET_* and PYXIS_*, of {@code environment}. */
     void addEnvironment(Map<String, String> environment) {
         ContainerVariables.check(environment);
+        RuntimeVariables.check(environment);
         UnknownOption.refuseFilters(environment);
         for (LaunchOption option : LaunchOption.values()) {
             for (String variable : variables(option, environment)) {

@@ -89,7 +89,7 @@ class WorkerProcessIT {
             delimiter = '|',
             value = {
                 "JRUN_PIECE_BYTES | 1000 | JRUN_PIECE_BYTES is 1000 (expected 4096 or more)",
-                "JRUN_PIECE_BYTES | 4M   | JRUN_PIECE_BYTES is '4M' (expected a number)",
+                "JRUN_PIECE_BYTES | 4M   | JRUN_PIECE_BYTES is '4M' (expected a whole number)",
                 "JRUN_CONNECTIONS | 17   | JRUN_CONNECTIONS is 17 (expected 1..16)"
             })
     void aVariableThatCannotBeUsedIsOneLine(String name, String value, String line) throws Exception {

@@ -104,12 +104,16 @@ record WorkerEnvironment(
             return value;
         }
 
+        private boolean isSet(String name) {
+            return !variables.getOrDefault(name, "").isEmpty();
+        }
+
         int number(String name) {
             String value = text(name);
             try {
                 return Integer.parseInt(value);
             } catch (NumberFormatException e) {
-                throw new CommException(ErrorCode.USAGE, name + " is '" + value + "' (expected a number)", e);
+                throw new CommException(ErrorCode.USAGE, name + " is '" + value + "' (expected a whole number)", e);
             }
         }
 
@@ -135,12 +139,10 @@ record WorkerEnvironment(
 
         TcpOptions tcpOptions() {
             TcpOptions options = TcpOptions.DEFAULT.withSelector(algorithms()).withEncrypted(flag("JRUN_ENCRYPT"));
-            if (variables.containsKey("JRUN_CONNECTIONS")) {
+            if (isSet("JRUN_CONNECTIONS")) {
                 options = options.withConnections(number("JRUN_CONNECTIONS"));
             }
-            return variables.containsKey("JRUN_PIECE_BYTES")
-                    ? options.withPieceBytes(number("JRUN_PIECE_BYTES"))
-                    : options;
+            return isSet("JRUN_PIECE_BYTES") ? options.withPieceBytes(number("JRUN_PIECE_BYTES")) : options;
         }
 
         private boolean flag(String name) {
@@ -182,10 +184,10 @@ record WorkerEnvironment(
             if (options.backend().equals(GroupOptions.OWN_BACKEND) && flag("JRUN_ENCRYPT")) {
                 options = options.withBackend(GroupOptions.OWN_DEVICE_PLANE); // NCCL sends plain text.
             }
-            if (variables.containsKey("JRUN_TIMEOUT_SECONDS")) {
+            if (isSet("JRUN_TIMEOUT_SECONDS")) {
                 options = options.withTimeout(Duration.ofSeconds(number("JRUN_TIMEOUT_SECONDS")));
             }
-            return variables.containsKey("JRUN_LATE_WARNING_SECONDS")
+            return isSet("JRUN_LATE_WARNING_SECONDS")
                     ? options.withLateWarning(Duration.ofSeconds(number("JRUN_LATE_WARNING_SECONDS")))
                     : options;
         }
