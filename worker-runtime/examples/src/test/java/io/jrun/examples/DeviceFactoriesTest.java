@@ -43,9 +43,10 @@ class DeviceFactoriesTest {
                                     "precision",
                                     "token",
                                     "mesh",
+                                    "model",
                                     "device")
                             .map(TRAIN::concat),
-                    Stream.of("io.jrun.models", "io.jrun.examples.gpt", "io.jrun.examples.finetune"))
+                    Stream.of("io.jrun.models", "io.jrun.trainer", "io.jrun.examples.gpt", "io.jrun.examples.finetune"))
             .toArray(String[]::new);
 
     /** libtorch's functions that make a tensor from no other tensor. */

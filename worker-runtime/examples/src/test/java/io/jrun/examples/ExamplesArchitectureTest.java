@@ -21,16 +21,16 @@ class ExamplesArchitectureTest {
                     "io.jrun.comm.file",
                     "io.jrun.comm.spelling",
                     "io.jrun.train..",
+                    "io.jrun.trainer..",
                     "io.jrun.models..",
                     "org.bytedeco..",
                     "java..",
-                    "com.sun.management", // the memory that a control group allows
                     "org.jspecify..");
 
     @ArchTest
     static final ArchRule KMEANS_NEEDS_NO_LIBTORCH = noClasses()
             .that()
-            .resideInAnyPackage("io.jrun.examples.kmeans", "io.jrun.examples.options")
+            .resideInAnyPackage("io.jrun.examples.kmeans", "io.jrun.trainer.arguments")
             .should()
             .dependOnClassesThat()
             .resideInAnyPackage("io.jrun.train..", "io.jrun.models..", "org.bytedeco..");

@@ -237,7 +237,7 @@ class GradientsOnMeshesTest {
     }
 
     private static PipelineParallel pipeline(LanguageModel model, DeviceMesh mesh, PipelineOptions options) {
-        return new PipelineParallel(model.pipelineLayers(), model::logitsLoss, mesh.axis("pp"), options);
+        return new PipelineParallel(model.pipelineLayers(), model::outputLoss, mesh.axis("pp"), options);
     }
 
     private static Result step(

@@ -2,9 +2,9 @@ package io.jrun.examples.elastic;
 
 import io.jrun.comm.Distributed;
 import io.jrun.comm.World;
-import io.jrun.examples.options.CommandLineArguments;
-import io.jrun.examples.options.InvalidArgumentException;
-import io.jrun.examples.options.RankAgreement;
+import io.jrun.trainer.arguments.CommandLineArguments;
+import io.jrun.trainer.arguments.InvalidArgumentException;
+import io.jrun.trainer.arguments.RankAgreement;
 import java.nio.file.Path;
 import java.util.HashMap;
 import java.util.List;

@@ -1,12 +1,12 @@
 package io.jrun.examples.finetune;
 
-import io.jrun.examples.data.DataOptions;
-import io.jrun.examples.device.DeviceOptions;
-import io.jrun.examples.options.CommandLineArguments;
-import io.jrun.examples.options.InvalidArgumentException;
-import io.jrun.models.tokenizer.Tokenizers;
 import io.jrun.train.token.TokenFile;
+import io.jrun.train.token.Tokenizers;
 import io.jrun.train.weights.WeightReaders;
+import io.jrun.trainer.arguments.CommandLineArguments;
+import io.jrun.trainer.arguments.InvalidArgumentException;
+import io.jrun.trainer.data.DataOptions;
+import io.jrun.trainer.device.DeviceOptions;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Arrays;

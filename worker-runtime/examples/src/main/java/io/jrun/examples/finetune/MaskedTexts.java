@@ -79,6 +79,6 @@ record MaskedTexts(Tensor inputs_BS, Tensor places_N, Tensor hidden_N) {
     /** Mean cross entropy in nats of the hidden tokens. */
     Tensor loss(LanguageModel model) {
         Tensor logits_NV = model.forward(inputs_BS).flatten(0, 1).index_select(0, places_N);
-        return model.logitsLoss(logits_NV.unsqueeze(0), hidden_N.unsqueeze(0));
+        return model.outputLoss(logits_NV.unsqueeze(0), hidden_N.unsqueeze(0));
     }
 }

@@ -1,21 +1,18 @@
 package io.jrun.examples.gpt;
 
-import io.jrun.examples.options.CommandLineArguments;
-import io.jrun.examples.options.InvalidArgumentException;
 import io.jrun.models.transformer.ExpertLayers;
 import io.jrun.train.expert.ExpertOptions;
+import io.jrun.trainer.arguments.CommandLineArguments;
+import io.jrun.trainer.arguments.InvalidArgumentException;
 import java.util.List;
+import java.util.stream.Stream;
 
 /** The options of train.jar about experts. */
 final class ExpertArguments {
     static final List<String> VALUED = List.of(
-            "--experts",
-            "--top-k",
-            "--capacity-factor",
-            "--expert-interval",
-            "--balance-loss",
-            "--router-z-loss",
-            "--ep");
+            "--experts", "--top-k", "--capacity-factor", "--expert-interval", "--balance-loss", "--router-z-loss");
+
+    private static final String RANKS = "--ep";
 
     /** Options that share the computation or the states of a model in other ways. */
     private static final List<String> OTHER_SHARING =
@@ -27,7 +24,7 @@ final class ExpertArguments {
     static ExpertLayers layers(CommandLineArguments given, int layers) {
         int experts = given.number("--experts", 0, 1, 10_000);
         if (experts == 0) {
-            VALUED.stream()
+            Stream.concat(VALUED.stream(), Stream.of(RANKS))
                     .filter(given::has)
                     .findFirst()
                     .ifPresent(name -> refuse(true, name + " needs --experts=N: the model has no experts"));
@@ -49,9 +46,9 @@ final class ExpertArguments {
                         given.zeroOrMore("--router-z-loss", 0)));
     }
 
-    /** The ranks that share the experts. Refuses options that do not work with experts. */
-    static int ranks(CommandLineArguments given, ExpertLayers layers) {
-        int ranks = given.number("--ep", 1, 1);
+    /** Refuses options that do not work with experts. */
+    static void check(CommandLineArguments given, ExpertLayers layers) {
+        int ranks = given.number(RANKS, 1, 1);
         if (layers.interval() > 0) {
             int experts = layers.options().experts();
             refuse(
@@ -64,7 +61,6 @@ final class ExpertArguments {
                     .ifPresent(name -> refuse(
                             true, "--experts does not work with " + name + ": a model with experts works with --dp"));
         }
-        return ranks;
     }
 
     private static void refuse(boolean isUnsupported, String message) {

@@ -1,8 +1,6 @@
 package io.jrun.examples.gpt;
 
 import io.jrun.comm.Device;
-import io.jrun.examples.options.CommandLineArguments;
-import io.jrun.examples.options.InvalidArgumentException;
 import io.jrun.models.gpt2.Gpt2;
 import io.jrun.models.gpt2.Gpt2Config;
 import io.jrun.models.llama.Llama;
@@ -13,6 +11,8 @@ import io.jrun.models.transformer.LanguageModel;
 import io.jrun.models.transformer.RotaryEmbedding.Pairs;
 import io.jrun.train.module.ModuleWrapper;
 import io.jrun.train.tensorparallel.ParallelStyle;
+import io.jrun.trainer.arguments.CommandLineArguments;
+import io.jrun.trainer.arguments.InvalidArgumentException;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
@@ -27,7 +27,7 @@ import java.util.Optional;
  * @param vocabulary the number of tokens
  * @param experts the layers with experts
  */
-record GptConfig(
+public record GptConfig(
         ModelKind kind,
         int layers,
         int width,
@@ -37,7 +37,7 @@ record GptConfig(
         boolean isTied,
         int vocabulary,
         ExpertLayers experts) {
-    static final List<String> VALUED = List.of("--model", "--layers", "--width", "--heads", "--key-heads", "--context");
+    static final List<String> VALUED = List.of("--model", "--layers", "--width", "--heads", "--key-heads");
 
     private static final int BYTES = 256;
 
@@ -52,7 +52,8 @@ record GptConfig(
     private static final double EPSILON = 1e-5;
     private static final double ROTARY_BASE = 10_000;
 
-    GptConfig {
+    /** Refuses shapes that cannot be built. */
+    public GptConfig {
         if (width % heads != 0) {
             throw new InvalidArgumentException("--width " + width + " is not a multiple of --heads " + heads);
         }

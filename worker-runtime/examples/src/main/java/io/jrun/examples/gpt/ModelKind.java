@@ -1,7 +1,7 @@
 package io.jrun.examples.gpt;
 
 /** The models that train.jar builds; the names are the words of {@code --model}. */
-enum ModelKind {
+public enum ModelKind {
     /** GPT-2's layers. */
     GPT,
     /** Llama's layers. */

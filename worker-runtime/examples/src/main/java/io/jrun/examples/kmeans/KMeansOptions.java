@@ -1,7 +1,7 @@
 package io.jrun.examples.kmeans;
 
-import io.jrun.examples.options.CommandLineArguments;
-import io.jrun.examples.options.InvalidArgumentException;
+import io.jrun.trainer.arguments.CommandLineArguments;
+import io.jrun.trainer.arguments.InvalidArgumentException;
 import java.util.List;
 import java.util.Optional;
 

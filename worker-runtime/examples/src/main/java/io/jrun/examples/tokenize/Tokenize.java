@@ -1,13 +1,13 @@
 package io.jrun.examples.tokenize;
 
-import io.jrun.examples.data.DataOptions;
-import io.jrun.examples.data.TokenCorpus;
-import io.jrun.examples.options.CommandLineArguments;
-import io.jrun.examples.options.InvalidArgumentException;
 import io.jrun.train.data.DataException;
 import io.jrun.train.token.TextSource;
 import io.jrun.train.token.TokenIngestion;
 import io.jrun.train.token.Tokenizer;
+import io.jrun.trainer.arguments.CommandLineArguments;
+import io.jrun.trainer.arguments.InvalidArgumentException;
+import io.jrun.trainer.data.DataOptions;
+import io.jrun.trainer.data.TokenCorpus;
 import java.io.PrintStream;
 import java.nio.file.Path;
 import java.util.List;

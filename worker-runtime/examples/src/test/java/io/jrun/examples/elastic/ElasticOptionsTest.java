@@ -3,7 +3,7 @@ package io.jrun.examples.elastic;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import io.jrun.examples.options.InvalidArgumentException;
+import io.jrun.trainer.arguments.InvalidArgumentException;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Optional;

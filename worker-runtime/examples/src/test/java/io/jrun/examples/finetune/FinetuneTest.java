@@ -4,13 +4,13 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.jrun.comm.local.LocalWorld;
-import io.jrun.examples.options.InvalidArgumentException;
 import io.jrun.models.ModelFolder;
 import io.jrun.models.lora.Lora;
 import io.jrun.models.transformer.LanguageModel;
 import io.jrun.train.Libtorch;
 import io.jrun.train.json.JsonObject;
 import io.jrun.train.weights.WeightLoader;
+import io.jrun.trainer.arguments.InvalidArgumentException;
 import java.io.IOException;
 import java.io.InputStream;
 import java.nio.file.Files;

@@ -3,9 +3,9 @@ package io.jrun.examples.tokenize;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import io.jrun.examples.options.InvalidArgumentException;
 import io.jrun.train.data.DataException;
 import io.jrun.train.token.TokenFile;
+import io.jrun.trainer.arguments.InvalidArgumentException;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.io.PrintStream;

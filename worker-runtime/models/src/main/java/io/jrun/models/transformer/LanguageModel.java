@@ -1,12 +1,11 @@
 package io.jrun.models.transformer;
 
-import io.jrun.comm.Device;
-import io.jrun.train.layer.CompositeModule;
 import io.jrun.train.layer.LinearLayer;
 import io.jrun.train.layer.TokenLoss;
+import io.jrun.train.model.InitialValues;
+import io.jrun.train.model.TrainableModel;
 import io.jrun.train.pipeline.PipelineLayer;
 import io.jrun.train.tensor.ModuleTensors;
-import io.jrun.train.tensor.TensorMemory;
 import io.jrun.train.tensorparallel.ParallelStyle;
 import io.jrun.train.weights.NameMapping;
 import io.jrun.train.weights.PretrainedModule;
@@ -27,7 +26,7 @@ import org.jspecify.annotations.Nullable;
  * until the program loads or {@link #initialize initialises} the model. Shapes: B texts, S tokens, V vocabulary, D
  * width. Confined to one thread at a time.
  */
-public abstract class LanguageModel extends CompositeModule implements PretrainedModule {
+public abstract class LanguageModel extends TrainableModel implements PretrainedModule {
     /** Deeper than each published model: a larger number in a file is an error of the file. */
     public static final long MAX_LAYERS = 4096;
 
@@ -46,13 +45,8 @@ public abstract class LanguageModel extends CompositeModule implements Pretraine
      *
      * @param tokens_BS token numbers of type Long, from 0 to V - 1; S at most the context of the model
      */
+    @Override
     public abstract Tensor forward(Tensor tokens_BS);
-
-    /** The device of the parameters. */
-    public final Device device() {
-        return TensorMemory.device(
-                ModuleTensors.parameters(this).values().iterator().next());
-    }
 
     /** Whether the output of a position depends only on this position and earlier positions. */
     public abstract boolean isCausal();
@@ -116,6 +110,7 @@ public abstract class LanguageModel extends CompositeModule implements Pretraine
     public abstract Map<String, ParallelStyle> tensorParallelPlan();
 
     /** The model as layers of a pipeline: the embedding, the blocks, the output layer. */
+    @Override
     public abstract List<PipelineLayer> pipelineLayers();
 
     /** A layer of a pipeline that uses the parameters whose names begin with one of {@code prefixes}. */
@@ -162,13 +157,9 @@ public abstract class LanguageModel extends CompositeModule implements Pretraine
         new InitialValues(seed, layers()).fillRest(this);
     }
 
-    /** Mean cross entropy in nats of the next tokens of a causal model; both [B, S]. */
-    public Tensor loss(Tensor tokens_BS, Tensor next_BS) {
-        return logitsLoss(forward(tokens_BS), next_BS);
-    }
-
     /** Mean cross entropy in nats of logits [B, S, V]; of a part of the vocabulary if the layers are parallel. */
-    public final Tensor logitsLoss(Tensor logits_BSV, Tensor next_BS) {
+    @Override
+    public final Tensor outputLoss(Tensor logits_BSV, Tensor next_BS) {
         return loss.mean(logits_BSV, next_BS);
     }
 }

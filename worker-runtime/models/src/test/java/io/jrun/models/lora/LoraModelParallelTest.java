@@ -135,7 +135,7 @@ class LoraModelParallelTest {
                 PipelineOptions.of(kind, 2, stagesPerRank, TEXTS).withCut(cut);
         Map<String, Tensor> own = new TreeMap<>();
         try (PipelineParallel pipeline = new PipelineParallel(
-                model.pipelineLayers(), model::logitsLoss, new MeshAxis("pp", world.group()), options)) {
+                model.pipelineLayers(), model::outputLoss, new MeshAxis("pp", world.group()), options)) {
             List<Tensor> trained = Parameters.here(pipeline.parameters()).values().stream()
                     .filter(Tensor::requires_grad)
                     .toList();

@@ -1,0 +1,114 @@
+package io.jrun.trainer;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatCode;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.jrun.comm.Device;
+import io.jrun.comm.local.LocalWorld;
+import io.jrun.train.device.DeviceRequest;
+import io.jrun.train.device.GpuPeaks.Operands;
+import io.jrun.trainer.arguments.InvalidArgumentException;
+import io.jrun.trainer.device.DeviceOptions;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
+
+class DeviceOptionsTest {
+    private static TrainingArguments parse(String arguments) {
+        return GptArguments.parse(arguments.isEmpty() ? new String[0] : arguments.split(" ", -1))
+                .orElseThrow();
+    }
+
+    private static TrainingArguments onGpu(String arguments) {
+        TrainingArguments given = parse(arguments);
+        return given.withDevice(
+                new DeviceOptions(DeviceRequest.AUTO, given.device().usesTf32(), Device.cuda(0)));
+    }
+
+    @Test
+    void theDefaultIsAutomatic() {
+        assertThat(parse("").device()).isEqualTo(new DeviceOptions(DeviceRequest.AUTO, false, Device.CPU));
+        assertThatThrownBy(() -> parse("--device=gpu"))
+                .isInstanceOf(InvalidArgumentException.class)
+                .hasMessage("--device is 'gpu', expected auto, cpu, cuda or cuda:N");
+    }
+
+    @Test
+    void ranksWithoutGpusUseTheCpuOrFailOnAllRanks() {
+        LocalWorld.run(2, world -> {
+            List<String> notes = new ArrayList<>();
+            assertThat(parse("--device=auto").device().choose(world, notes::add).device())
+                    .isEqualTo(Device.CPU);
+            assertThat(notes).isEmpty();
+            for (String device : List.of("--device=cuda", "--device=cuda:1")) {
+                assertThatThrownBy(() -> parse(device).device().choose(world, notes::add))
+                        .isInstanceOf(InvalidArgumentException.class)
+                        .hasMessageStartingWith("rank 0 on " + world.host() + " sees no GPU.");
+            }
+            assertThatThrownBy(() -> parse("--device=cpu --tf32").device().choose(world, notes::add))
+                    .isInstanceOf(InvalidArgumentException.class)
+                    .hasMessageContaining("give no --tf32");
+        });
+    }
+
+    @ParameterizedTest
+    @CsvSource({
+        "--tp=2, --tp",
+        "--cp=2, --cp",
+        "--pp=2, --pp",
+        "--shard=2, --shard",
+        "--zero=1 --optimizer=fused, --zero",
+        "--experts=2, --experts",
+        "--precision=fp8, --precision=fp8",
+        "--uneven=join, --uneven",
+        "--shard=2 --zero=3 --offload=f --optimizer=fused, '--shard, --offload'",
+    })
+    void whatNeedsHostMemoryIsRefusedOnGpus(String arguments, String named) {
+        assertThatThrownBy(() -> DeviceOptionChecks.check(onGpu(arguments)))
+                .isInstanceOf(InvalidArgumentException.class)
+                .hasMessageStartingWith(named + " work")
+                .hasMessageContaining("give --device=cpu");
+        assertThatCode(() -> DeviceOptionChecks.check(parse(arguments))).doesNotThrowAnyException();
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"", "--precision=bf16 --optimizer=fused --ema=0.9 --recompute=1", "--accumulate=4 --tf32"})
+    void dataParallelTrainingIsForGpus(String arguments) {
+        assertThatCode(() -> DeviceOptionChecks.check(onGpu(arguments))).doesNotThrowAnyException();
+    }
+
+    @ParameterizedTest
+    @CsvSource({
+        "'', F32",
+        "--tf32, TF32",
+        "--precision=bf16 --tf32, BF16",
+        "--precision=f16, F16",
+        "--parameters=bf16 --optimizer=fused, BF16",
+        "--parameters=f16 --optimizer=fused, F16",
+        "--parameters=f64, ",
+    })
+    void thePeakIsOfTheOperandsOfTheProducts(String arguments, Operands expected) {
+        assertThat(PeakOfDevice.operands(onGpu(arguments))).isEqualTo(Optional.ofNullable(expected));
+    }
+
+    @Test
+    void aCardWithoutAKnownPeakHasNoUtilisation() {
+        assertThat(PeakOfDevice.ofGpu("NVIDIA H100 80GB HBM3", Optional.of(Operands.BF16)))
+                .isEqualTo(new PeakOfDevice(989.4e12, Optional.empty()));
+        assertThat(Stream.of("NVIDIA X9000", "Tesla T4")
+                        .map(name -> PeakOfDevice.ofGpu(name, Optional.of(Operands.BF16))))
+                .allSatisfy(peak -> {
+                    assertThat(peak.flops()).isZero();
+                    assertThat(peak.note().orElseThrow())
+                            .startsWith("note: no MFU")
+                            .contains("Give --peak-flops.");
+                });
+        assertThat(PeakOfDevice.of(onGpu("--peak-flops=5e12")).flops()).isEqualTo(5e12);
+    }
+}

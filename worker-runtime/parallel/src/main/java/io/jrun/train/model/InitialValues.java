@@ -1,0 +1,80 @@
+package io.jrun.train.model;
+
+import io.jrun.train.layer.CompositeModule;
+import io.jrun.train.mesh.ShardedInitialization;
+import io.jrun.train.mesh.ShardedTensor;
+import io.jrun.train.module.ModuleWrapper;
+import io.jrun.train.tensor.ModuleTensors;
+import io.jrun.train.tensor.TensorMemory;
+import java.util.HashSet;
+import java.util.Set;
+import java.util.function.UnaryOperator;
+import java.util.regex.Pattern;
+import java.util.stream.Stream;
+import org.bytedeco.pytorch.Module;
+import org.bytedeco.pytorch.NoGradGuard;
+import org.bytedeco.pytorch.Scalar;
+import org.bytedeco.pytorch.Tensor;
+
+/**
+ * The first values of a model: matrices normal with deviation 0.02, biases 0, weights of norms 1. The deviation of a
+ * matrix at the end of a residual branch is smaller by the factor sqrt(2 layers): Radford et al. 2019. The values of a
+ * parameter depend on the seed and on its name only. Each part gets its values as soon as it is built. Layers of libtorch
+ * keep the values that libtorch has given them.
+ */
+public final class InitialValues implements ModuleWrapper {
+    private static final double DEVIATION = 0.02;
+    private static final Pattern END_OF_BRANCH = Pattern.compile(".*\\.(c_proj|o_proj|down_proj)\\.weight");
+
+    private final long seed;
+    private final double branchDeviation;
+    private final Set<Long> filled = new HashSet<>();
+
+    /** Values for one model with this many layers. */
+    public InitialValues(long seed, long layers) {
+        this.seed = seed;
+        this.branchDeviation = DEVIATION / Math.sqrt(2.0 * layers);
+    }
+
+    @Override
+    public UnaryOperator<Tensor> wrap(String name, Module part, UnaryOperator<Tensor> forward) {
+        fill(name + ".", part);
+        return forward;
+    }
+
+    /** Fills the parameters of {@code model} that no part had. */
+    public void fillRest(Module model) {
+        fill("", model);
+    }
+
+    private void fill(String prefix, Module part) {
+        try (NoGradGuard _ = new NoGradGuard()) {
+            ofLibtorch(part).forEach(tensor -> filled.add(TensorMemory.identity(tensor)));
+            ModuleTensors.parameters(part).forEach((name, tensor) -> {
+                if (filled.add(TensorMemory.identity(tensor))) {
+                    fill(prefix + name, tensor);
+                }
+            });
+        }
+    }
+
+    /** The parameters of libtorch's layers in a part. */
+    private static Stream<Tensor> ofLibtorch(Module part) {
+        Stream<Module> layers = part instanceof CompositeModule composite
+                ? Stream.concat(Stream.of(part), composite.descendants().values().stream())
+                : Stream.of(part);
+        return layers.filter(layer -> layer.getClass().getPackage().equals(Module.class.getPackage()))
+                .flatMap(layer -> ModuleTensors.parameters(layer).values().stream());
+    }
+
+    private void fill(String name, Tensor tensor) {
+        boolean isBias = name.endsWith("bias"); // The biases of experts are the rows of a matrix.
+        if (tensor.dim() > 1 && !isBias) {
+            boolean endsBranch = END_OF_BRANCH.matcher(name).matches();
+            ShardedInitialization.normal(
+                    ShardedTensor.of(name, tensor), seed, 0, endsBranch ? branchDeviation : DEVIATION);
+        } else {
+            tensor.fill_(new Scalar(isBias ? 0.0 : 1.0));
+        }
+    }
+}

@@ -1,0 +1,137 @@
+package io.jrun.train.model;
+
+import io.jrun.train.layer.TokenLoss;
+import io.jrun.train.module.ModuleWrapper;
+import io.jrun.train.pipeline.PipelineLayer;
+import io.jrun.train.tensorparallel.ParallelStyle;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.function.BiFunction;
+import java.util.function.Supplier;
+import java.util.function.UnaryOperator;
+import org.bytedeco.pytorch.Module;
+import org.bytedeco.pytorch.Tensor;
+
+/**
+ * A model of one's own: a first layer, equal blocks and a last layer, each from one tensor to one tensor. The
+ * constructor of a subclass names the layers, and {@link #build} builds them one at a time, so that ranks can share
+ * each block before the next block takes memory.
+ *
+ * <pre>{@code
+ * final class OwnModel extends LayeredModel {
+ *     OwnModel(ModelSetup setup) {
+ *         first("embedding", () -> new TokenEmbedding(setup.vocabulary(), 128, setup.device()), TokenEmbedding::forward);
+ *         for (int i = 0; i < 4; i++) {
+ *             block(() -> new Block(setup), Block::forward);
+ *         }
+ *         last("head", () -> new LinearLayer(128, setup.vocabulary(), false, LINEAR, setup.device()), LinearLayer::forward);
+ *     }
+ * }
+ * }</pre>
+ *
+ * <p>The parameters of layer {@code NAME} are named {@code NAME.}, then the name in the layer. The blocks are named
+ * {@code block0}, {@code block1} and so on. Parts may be jrun's layers or libtorch's. jrun's layers can also be shared
+ * along the axes of tensor and context parallelism.
+ */
+public abstract class LayeredModel extends TrainableModel implements ModelDefinition {
+    private static final String BLOCK = "block";
+
+    private final List<NamedLayer<?>> blocks = new ArrayList<>();
+    private final List<PipelineLayer> layers = new ArrayList<>();
+    private final TokenLoss tokenLoss = add("loss", new TokenLoss());
+    private NamedLayer<?> first = new NamedLayer<>("", () -> this, (_, x) -> x);
+    private NamedLayer<?> last = first;
+
+    private record NamedLayer<M extends Module>(String name, Supplier<M> part, BiFunction<M, Tensor, Tensor> forward) {
+        /** Adds the part to the model. Returns its forward pass. */
+        PipelineLayer build(LayeredModel model, ModuleWrapper wrapper) {
+            M built = model.add(name, part.get());
+            UnaryOperator<Tensor> run = wrapper.wrap(name, built, x -> forward.apply(built, x));
+            return PipelineLayer.of(name, built, run);
+        }
+    }
+
+    /** For subclasses. */
+    protected LayeredModel() {}
+
+    /** Names the layer that gets the input of the model. */
+    protected final <M extends Module> void first(
+            String name, Supplier<M> part, BiFunction<M, Tensor, Tensor> forward) {
+        first = new NamedLayer<>(name, part, forward);
+    }
+
+    /** Adds a block. */
+    protected final <M extends Module> void block(Supplier<M> part, BiFunction<M, Tensor, Tensor> forward) {
+        blocks.add(new NamedLayer<>(BLOCK + blocks.size(), part, forward));
+    }
+
+    /** Names the layer that gives the output of the model. */
+    protected final <M extends Module> void last(String name, Supplier<M> part, BiFunction<M, Tensor, Tensor> forward) {
+        last = new NamedLayer<>(name, part, forward);
+    }
+
+    @Override
+    public final int blocks() {
+        return blocks.size();
+    }
+
+    /**
+     * Builds the layers of this object.
+     *
+     * @throws IllegalStateException if the layers are built, or if the first layer, a block or the last layer is missing
+     */
+    @Override
+    public final LayeredModel build(ModuleWrapper wrapper) {
+        if (!layers.isEmpty()) {
+            throw new IllegalStateException(className() + " is built already. Make another object.");
+        }
+        if (first.name().isEmpty() || blocks.isEmpty() || last.name().isEmpty()) {
+            throw new IllegalStateException(className()
+                    + " needs a first layer, at least one block and a last layer: call first, block and last");
+        }
+        layers.add(first.build(this, ModuleWrapper.NONE));
+        blocks.forEach(block -> layers.add(block.build(this, wrapper)));
+        layers.add(last.build(this, ModuleWrapper.NONE));
+        return this;
+    }
+
+    private String className() {
+        return getClass().getSimpleName();
+    }
+
+    @Override
+    public final Tensor forward(Tensor inputs) {
+        Tensor x = inputs;
+        for (PipelineLayer layer : pipelineLayers()) {
+            x = layer.forward().apply(x);
+        }
+        return x;
+    }
+
+    /** The cross entropy of outputs [..., V] for targets [...] of type Long. A subclass may have another loss. */
+    @Override
+    public Tensor outputLoss(Tensor outputs, Tensor targets) {
+        return tokenLoss.mean(outputs, targets);
+    }
+
+    @Override
+    public final List<PipelineLayer> pipelineLayers() {
+        if (layers.isEmpty()) {
+            build(ModuleWrapper.NONE);
+        }
+        return List.copyOf(layers);
+    }
+
+    /** No plan: a subclass names the styles of its layers. */
+    @Override
+    public Map<String, ParallelStyle> tensorParallelPlan() {
+        return Map.of();
+    }
+
+    /** The name of the class and the number of blocks. */
+    @Override
+    public String summary() {
+        return className() + ", " + blocks.size() + " blocks";
+    }
+}

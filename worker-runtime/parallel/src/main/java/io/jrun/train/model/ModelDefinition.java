@@ -1,0 +1,49 @@
+package io.jrun.train.model;
+
+import io.jrun.train.module.ModuleWrapper;
+import io.jrun.train.tensorparallel.ParallelStyle;
+import java.util.Map;
+import java.util.OptionalLong;
+
+/** A model before it is built. Confined to one thread. */
+public interface ModelDefinition {
+    /** The shape in words. A checkpoint of another shape is refused. */
+    String summary();
+
+    /** The number of equal blocks. A pipeline has one layer before the blocks and one behind them. */
+    int blocks();
+
+    /**
+     * Builds the model. Each block goes to {@code blocks} as soon as the block is built, and before the next one is
+     * built.
+     */
+    TrainableModel build(ModuleWrapper blocks);
+
+    /** The plan by which tensor parallel ranks share the layers; empty if they cannot share them. */
+    Map<String, ParallelStyle> tensorParallelPlan();
+
+    /** The size of the hidden state, to count the operations of attention; 0 if the model has no attention. */
+    default long width() {
+        return 0;
+    }
+
+    /** The heads of keys and values, which the exchange {@code ulysses} divides; empty if they are not known. */
+    default OptionalLong keyHeads() {
+        return OptionalLong.empty();
+    }
+
+    /** Bytes of the parameters in float32, within a tenth; 0 if the number is not known. */
+    default double parameterBytes() {
+        return 0;
+    }
+
+    /** Bytes of the largest output of a layer for a token in float32; 0 if the number is not known. */
+    default double outputBytes() {
+        return 0;
+    }
+
+    /** The same model with one block, to measure the time of a block; this model if it has no such form. */
+    default ModelDefinition withOneBlock() {
+        return this;
+    }
+}

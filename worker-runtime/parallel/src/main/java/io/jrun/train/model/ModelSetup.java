@@ -1,0 +1,12 @@
+package io.jrun.train.model;
+
+import io.jrun.comm.Device;
+
+/**
+ * What a training program knows about a model before the model is built.
+ *
+ * @param vocabulary the number of different tokens
+ * @param context the tokens of one text
+ * @param device the device of the parameters
+ */
+public record ModelSetup(int vocabulary, int context, Device device) {}

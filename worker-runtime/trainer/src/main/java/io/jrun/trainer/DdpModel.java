@@ -1,0 +1,192 @@
+package io.jrun.trainer;
+
+import io.jrun.comm.ProcessGroup;
+import io.jrun.train.checkpoint.sharded.ShardedState;
+import io.jrun.train.ddp.BucketSpan;
+import io.jrun.train.ddp.CommunicationHook;
+import io.jrun.train.ddp.DdpReport;
+import io.jrun.train.ddp.DistributedDataParallel;
+import io.jrun.train.ddp.JoinOptions;
+import io.jrun.train.ddp.NoSync;
+import io.jrun.train.ddp.ReductionTimeline;
+import io.jrun.train.ddp.Step;
+import io.jrun.train.ddp.StepTimes;
+import io.jrun.train.ddp.hook.OptimizerHook;
+import io.jrun.train.ddp.hook.PowerSgdHook;
+import io.jrun.train.mesh.DeviceMesh;
+import io.jrun.train.mesh.Parameters;
+import io.jrun.train.metrics.StepMetrics;
+import io.jrun.train.model.TrainableModel;
+import io.jrun.train.module.ModuleWrapper;
+import java.time.Duration;
+import java.util.HashMap;
+import java.util.Locale;
+import java.util.Map;
+import java.util.Optional;
+import java.util.stream.Collectors;
+import org.bytedeco.pytorch.Tensor;
+import org.jspecify.annotations.Nullable;
+
+/** Each rank has the whole model. With stage 1 of ZeRO the ranks share the states of the optimizer. */
+final class DdpModel implements TrainedModel {
+    private final DistributedDataParallel<TrainableModel> model;
+    private final TrainingOptimizer optimizer;
+    private final ShardedState state;
+    private final ExchangeOptions exchange;
+    private final @Nullable PowerSgdHook powerSgd;
+    private final @Nullable LocalSgd localSgd;
+    private final @Nullable Float8Layers float8;
+
+    DdpModel(TrainingArguments options, DeviceMesh mesh, FiniteSteps checks) {
+        ProcessGroup group = ParallelOptions.dataGroup(mesh);
+        TrainableModel module = TrainedModel.build(options, ModuleWrapper.NONE);
+        TrainingRecipe recipe = options.recipe();
+        float8 = recipe.precision() == TrainingRecipe.Precision.FP8 ? new Float8Layers(module) : null;
+        checks.watch(module);
+        exchange = recipe.exchange();
+        model = new DistributedDataParallel<>(module, group, exchange.ddp());
+        int neighbours = exchange.localSgdRanks();
+        localSgd = neighbours == 0 ? null : new LocalSgd(group, neighbours);
+        CommunicationHook hook = localSgd == null ? exchange.communicationHook() : localSgd.hook();
+        powerSgd = hook instanceof PowerSgdHook kept ? kept : null;
+        if (options.parallel().zeroStage() == 1) {
+            optimizer = ZeroStates.stageOne(recipe.update(), model, group);
+        } else {
+            optimizer = TrainingOptimizer.of(recipe.update(), Parameters.of(module), model.gradientMemory());
+            model.registerHook(checks.before(withUpdate(hook, recipe.update())));
+        }
+        state = new ShardedState(Parameters.withBuffers(module));
+    }
+
+    private CommunicationHook withUpdate(CommunicationHook hook, UpdateOptions update) {
+        return update.isInHook() && optimizer instanceof TrainingOptimizer.Flat flat
+                ? new OptimizerHook(hook, bucket -> flat.optimizer().update(bucket.names()))
+                : hook;
+    }
+
+    @Override
+    public TrainableModel module() {
+        return model.module();
+    }
+
+    @Override
+    public TrainingOptimizer optimizer() {
+        return optimizer;
+    }
+
+    @Override
+    public ShardedState state() {
+        return state;
+    }
+
+    @Override
+    public Holding holding() {
+        return powerSgd == null && float8 == null && !(optimizer instanceof ZeroStates) ? Holding.ALL : Holding.PARTS;
+    }
+
+    @Override
+    public Map<String, Tensor> ownState() {
+        Map<String, Tensor> own = new HashMap<>();
+        if (powerSgd != null) {
+            own.putAll(powerSgd.state());
+        }
+        if (float8 != null) {
+            own.putAll(float8.state());
+        }
+        return own;
+    }
+
+    @Override
+    public void loadOwnState(Map<String, Tensor> own) {
+        if (powerSgd != null) {
+            Map<String, Tensor> errors = new HashMap<>(own);
+            errors.keySet().removeIf(Float8Layers::owns);
+            powerSgd.load(errors);
+        }
+        if (float8 != null) {
+            float8.load(own);
+        }
+    }
+
+    @Override
+    public Scope step() {
+        Step step = model.step();
+        return Scope.of(step::close, step::backward);
+    }
+
+    @Override
+    public Pause noSync() {
+        NoSync scope = model.noSync();
+        return scope::close;
+    }
+
+    @Override
+    public void join(JoinOptions how, Runnable update, Runnable training) {
+        model.join(how, update, training::run);
+    }
+
+    @Override
+    public void stepDone() {
+        if (localSgd != null) {
+            localSgd.stepDone(parameters());
+        }
+    }
+
+    @Override
+    public void trainingDone() {
+        if (localSgd != null) {
+            localSgd.average(parameters());
+        }
+    }
+
+    @Override
+    public void recordCommunication(StepMetrics metrics) {
+        ReductionTimeline timeline = model.lastReduction();
+        metrics.recordWaitOfBackward(
+                timeline.lastGradientNanos(),
+                timeline.finishedNanos(),
+                timeline.buckets().stream().mapToLong(BucketSpan::bytes).sum());
+    }
+
+    @Override
+    public Optional<String> summary() {
+        return exchange.reports() ? Optional.of(text(model.report())) : Optional.empty();
+    }
+
+    private static String text(DdpReport report) {
+        StepTimes mean = report.mean();
+        return String.format(
+                Locale.ROOT,
+                "DDP: %d reductions by %s, %d parameters in %d buckets%s; mean of a step: forward %.2f ms, backward"
+                        + " %.2f ms, communication %.2f ms, overlap %.2f ms, exposed %.2f ms; overlap of each bucket in"
+                        + " the last step: %s",
+                report.reductions(),
+                report.hook(),
+                report.parameterTensors(),
+                report.buckets().size(),
+                report.isRebuilt() ? " in the order of the gradients" : "",
+                millis(mean.forward()),
+                millis(mean.backward()),
+                millis(mean.communication()),
+                millis(mean.overlap()),
+                millis(mean.exposed()),
+                report.overlapPerBucket().stream()
+                        .map(part -> String.format(Locale.ROOT, "%.2f", part))
+                        .collect(Collectors.joining(" ")));
+    }
+
+    private static double millis(Duration time) {
+        return time.toNanos() / 1e6;
+    }
+
+    @Override
+    public Duration exposedCommunication() {
+        return model.exposedCommunication();
+    }
+
+    @Override
+    public void close() {
+        optimizer.close();
+        model.close();
+    }
+}

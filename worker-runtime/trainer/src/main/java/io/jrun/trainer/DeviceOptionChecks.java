@@ -1,0 +1,47 @@
+package io.jrun.trainer;
+
+import io.jrun.trainer.TrainingRecipe.Precision;
+import io.jrun.trainer.arguments.InvalidArgumentException;
+import java.util.ArrayList;
+import java.util.List;
+
+/** Refuses options that need host memory when the ranks compute on GPUs. The refusal has one line. */
+final class DeviceOptionChecks {
+    private DeviceOptionChecks() {}
+
+    /** Checks options whose device is chosen. */
+    static void check(TrainingArguments options) {
+        if (options.device().device().isCpu()) {
+            return;
+        }
+        List<String> given = onCpusOnly(options);
+        if (!given.isEmpty()) {
+            throw new InvalidArgumentException(String.join(", ", given)
+                    + (given.size() == 1 ? " works" : " work")
+                    + " on CPUs only so far, and the ranks compute on GPUs: give --device=cpu, or train on GPUs without "
+                    + (given.size() == 1 ? "this option" : "these options"));
+        }
+    }
+
+    private static List<String> onCpusOnly(TrainingArguments options) {
+        ParallelOptions parallel = options.parallel();
+        TrainingRecipe recipe = options.recipe();
+        List<String> given = new ArrayList<>();
+        add(given, parallel.tensor() > 1, "--tp");
+        add(given, parallel.context() > 1, "--cp");
+        add(given, parallel.pipeline() > 1, "--pp");
+        add(given, parallel.shards() > 1, "--shard");
+        add(given, parallel.zeroStage() > 0 && parallel.shards() == 1, "--zero");
+        add(given, parallel.offload().isPresent(), "--offload");
+        add(given, options.model().factory().hasExperts(), "--experts");
+        add(given, recipe.precision() == Precision.FP8, "--precision=fp8");
+        add(given, recipe.exchange().unevenEnd().isPresent(), "--uneven");
+        return given;
+    }
+
+    private static void add(List<String> given, boolean isGiven, String option) {
+        if (isGiven) {
+            given.add(option);
+        }
+    }
+}

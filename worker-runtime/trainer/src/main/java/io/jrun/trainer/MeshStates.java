@@ -1,0 +1,95 @@
+package io.jrun.trainer;
+
+import io.jrun.train.fsdp.FullyShardedDataParallel;
+import io.jrun.train.fsdp.ShardedStages;
+import io.jrun.train.mesh.DeviceMesh;
+import io.jrun.train.mesh.MeshAxis;
+import io.jrun.train.pipeline.PipelineOptions;
+import io.jrun.train.pipeline.PipelineParallel;
+import io.jrun.train.zero.PartitionedStages;
+import java.util.List;
+import org.bytedeco.javacpp.PointerScope;
+import org.jspecify.annotations.Nullable;
+
+/** The states of a model on a mesh: each copy of the model has them whole, or the ranks of an axis share them. */
+sealed interface MeshStates extends AutoCloseable {
+    /**
+     * The kind that the options ask for.
+     *
+     * @param sharded has wrapped the layers of this rank; null if the ranks do not share parameters
+     */
+    static MeshStates of(ParallelOptions options, DeviceMesh mesh, @Nullable FullyShardedDataParallel sharded) {
+        MeshAxis axis = ParallelOptions.shardAxis(mesh);
+        if (sharded != null) {
+            return new FullySharded(sharded);
+        }
+        return switch (options.zeroStage()) {
+            case 1 -> new Partitioned(PartitionedStages.stageOne(axis));
+            case 2 -> new Partitioned(PartitionedStages.stageTwo(axis));
+            default -> new Copies(ParallelOptions.gradientAxis(mesh));
+        };
+    }
+
+    /** Adds the exchange of gradients to the options of a pipeline. */
+    PipelineOptions addTo(PipelineOptions pipeline);
+
+    /** The optimizer of this rank's states, after the pipeline has taken over the layers. */
+    TrainingOptimizer optimizer(UpdateOptions update, PipelineParallel pipeline);
+
+    /** Opens a step. Returns its end, which frees the objects of libtorch that the step has made. */
+    default Runnable openStep() {
+        return new PointerScope()::close;
+    }
+
+    @Override
+    default void close() {}
+
+    /** Each rank has the whole states of its stages. */
+    record Copies(MeshAxis axis) implements MeshStates {
+        @Override
+        public PipelineOptions addTo(PipelineOptions pipeline) {
+            return pipeline.withReplicas(axis);
+        }
+
+        @Override
+        public TrainingOptimizer optimizer(UpdateOptions update, PipelineParallel pipeline) {
+            return TrainingOptimizer.of(update, pipeline.parameters(), List.of());
+        }
+    }
+
+    /** Stages 1 and 2 of ZeRO. */
+    record Partitioned(PartitionedStages stages) implements MeshStates {
+        @Override
+        public PipelineOptions addTo(PipelineOptions pipeline) {
+            return pipeline.withReplicas(stages);
+        }
+
+        @Override
+        public TrainingOptimizer optimizer(UpdateOptions update, PipelineParallel pipeline) {
+            return ZeroStates.ofStages(update, stages);
+        }
+
+        @Override
+        public void close() {
+            stages.close();
+        }
+    }
+
+    /** Stage 3 of ZeRO: each rank has rows of all parameters of its stages. */
+    record FullySharded(FullyShardedDataParallel parallel) implements MeshStates {
+        @Override
+        public PipelineOptions addTo(PipelineOptions pipeline) {
+            return pipeline.withReplicas(new ShardedStages(parallel));
+        }
+
+        @Override
+        public TrainingOptimizer optimizer(UpdateOptions update, PipelineParallel pipeline) {
+            return TrainingOptimizer.of(update, pipeline.parameters(), parallel.gradientMemory());
+        }
+
+        @Override
+        public Runnable openStep() {
+            return parallel.step()::close;
+        }
+    }
+}

@@ -1,0 +1,26 @@
+package io.jrun.trainer;
+
+import io.jrun.comm.Device;
+import io.jrun.train.model.ModelDefinition;
+import io.jrun.train.model.ModelSetup;
+
+/**
+ * Where the model comes from.
+ *
+ * @param vocabulary the number of tokens
+ * @param context tokens of one text
+ */
+record ModelSource(ModelFactory factory, int vocabulary, int context) {
+    /** The tokens of a text whose tokens are its bytes. */
+    static final int BYTES = 256;
+
+    /** The model on a device, not built. */
+    ModelDefinition definition(Device device) {
+        return factory.of(new ModelSetup(vocabulary, context, device));
+    }
+
+    /** The same with another vocabulary. */
+    ModelSource withVocabulary(int newVocabulary) {
+        return new ModelSource(factory, newVocabulary, context);
+    }
+}

@@ -1,0 +1,225 @@
+package io.jrun.trainer;
+
+import io.jrun.comm.ProcessGroup;
+import io.jrun.comm.World;
+import io.jrun.train.context.ContextParallel;
+import io.jrun.train.fsdp.FsdpOptions;
+import io.jrun.train.fsdp.FullyShardedDataParallel;
+import io.jrun.train.mesh.DeviceMesh;
+import io.jrun.train.mesh.MeshAxis;
+import io.jrun.train.pipeline.schedule.ScheduleException;
+import io.jrun.train.pipeline.schedule.ScheduleKind;
+import io.jrun.trainer.arguments.CommandLineArguments;
+import io.jrun.trainer.arguments.InvalidArgumentException;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Optional;
+
+/**
+ * The division of the model and the data among the ranks: the sizes of the axes of the mesh, and the states that the
+ * ranks of an axis share.
+ *
+ * @param tensor ranks that share each layer
+ * @param pipeline ranks that share the layers
+ * @param context ranks that share each sequence
+ * @param shards ranks that share the states of one copy of the model, besides the ranks that share a sequence
+ * @param copies copies of the model; 0 for as many as the ranks make
+ * @param zeroStage the states that are shared: 1 those of the optimizer, 2 also the gradients, 3 also the parameters;
+ *     0 for none
+ * @param reshardAfterForward for stage 3, see {@link FsdpOptions}
+ * @param offload folder of the states of all ranks; for stage 3
+ * @param globalBatch sequences of one step on all ranks together; 0 if {@code --accumulate} decides
+ * @param schedule of the pipeline
+ * @param virtualStages stages that each pipeline rank holds
+ * @param stageCut the measure by which stages are equal
+ * @param isSequenceParallel whether tensor parallel ranks share the sequence between the layers
+ * @param contextExchange how attention reaches the keys of other ranks
+ */
+record ParallelOptions(
+        int tensor,
+        int pipeline,
+        int context,
+        int shards,
+        int copies,
+        int zeroStage,
+        int reshardAfterForward,
+        Optional<Path> offload,
+        int globalBatch,
+        ScheduleKind schedule,
+        int virtualStages,
+        CutMeasure stageCut,
+        boolean isSequenceParallel,
+        ContextParallel.Exchange contextExchange) {
+
+    /** The axes of the mesh, the slowest first. */
+    static final String PIPELINE_AXIS = "pp";
+
+    static final String COPY_AXIS = "dp";
+    static final String SHARD_AXIS = "shard";
+    static final String CONTEXT_AXIS = "cp";
+    static final String TENSOR_AXIS = "tp";
+
+    static final List<String> VALUED = List.of(
+            "--tp",
+            "--pp",
+            "--cp",
+            "--dp",
+            "--shard",
+            "--zero",
+            "--reshard-after-forward",
+            "--offload",
+            "--global-batch",
+            "--schedule",
+            "--virtual-stages",
+            "--stage-cut",
+            "--cp-exchange");
+    static final List<String> FLAGS = List.of("--sequence-parallel");
+
+    static final int STAGES = 3;
+
+    /** The measure by which the stages of a pipeline are equal. */
+    enum CutMeasure {
+        /** The number of layers. */
+        COUNT,
+        /** The measured time of a forward and a backward pass. */
+        COST
+    }
+
+    static ParallelOptions of(CommandLineArguments given) {
+        int shards = given.number("--shard", 1, 1);
+        ParallelOptions options = new ParallelOptions(
+                given.number("--tp", 1, 1),
+                given.number("--pp", 1, 1),
+                given.number("--cp", 1, 1),
+                shards,
+                given.number("--dp", 0, 1),
+                given.number("--zero", shards > 1 ? STAGES : 0, 0),
+                reshardAfterForward(given),
+                given.text("--offload").map(Path::of),
+                given.number("--global-batch", 0, 1, 1 << 30),
+                schedule(given),
+                given.number("--virtual-stages", schedule(given).leastStagesPerRank(), 1, 10_000),
+                given.word("--stage-cut", CutMeasure.COUNT),
+                given.has("--sequence-parallel"),
+                given.word("--cp-exchange", ContextParallel.Exchange.RING));
+        ParallelChecks.check(options, given);
+        return options;
+    }
+
+    private static int reshardAfterForward(CommandLineArguments given) {
+        // A stage stays whole for its micro-batches: torchtitan's default too.
+        String byDefault = given.number("--pp", 1, 1) > 1 ? "no" : "yes";
+        String choice = given.text("--reshard-after-forward").orElse(byDefault);
+        return switch (choice) {
+            case "yes" -> FsdpOptions.RESHARD;
+            case "no" -> FsdpOptions.KEEP;
+            default -> given.number("--reshard-after-forward", 0, 2);
+        };
+    }
+
+    private static ScheduleKind schedule(CommandLineArguments given) {
+        try {
+            return given.text("--schedule").map(ScheduleKind::parse).orElse(ScheduleKind.ONE_FORWARD_ONE_BACKWARD);
+        } catch (ScheduleException e) {
+            throw new InvalidArgumentException("--schedule: " + e.getMessage());
+        }
+    }
+
+    /** Whether ranks share the layers, each layer, or each sequence. */
+    boolean sharesLayers() {
+        return tensor * pipeline * context > 1;
+    }
+
+    /** Whether ranks share the parameters too. */
+    boolean sharesParameters() {
+        return zeroStage == STAGES;
+    }
+
+    /**
+     * The mesh of this job, which the caller closes. Without {@code --dp} the job has as many copies of the model as
+     * the ranks make.
+     *
+     * @throws InvalidArgumentException if the product of the sizes is not the number of ranks; the message has the
+     *     equation
+     */
+    DeviceMesh mesh(World world) {
+        int made = copies == 0 ? Math.max(1, world.size() / others()) : copies;
+        ParallelChecks.checkCopies(this, made);
+        try {
+            return DeviceMesh.of(
+                    world,
+                    PIPELINE_AXIS,
+                    pipeline,
+                    COPY_AXIS,
+                    made,
+                    SHARD_AXIS,
+                    shards,
+                    CONTEXT_AXIS,
+                    context,
+                    TENSOR_AXIS,
+                    tensor);
+        } catch (IllegalArgumentException e) {
+            throw new InvalidArgumentException(String.valueOf(e.getMessage()));
+        }
+    }
+
+    /** The ranks of one copy of the model. */
+    private int others() {
+        long product = 1;
+        for (int size : List.of(pipeline, shards, context, tensor)) {
+            product *= size;
+            if (product > Integer.MAX_VALUE) {
+                throw new InvalidArgumentException("the mesh does not fit the job: --pp=" + pipeline + " x --shard="
+                        + shards + " x --cp=" + context + " x --tp=" + tensor + " is too large");
+            }
+        }
+        return (int) product;
+    }
+
+    /** The sharing of all states, along the axes of a mesh. */
+    FullyShardedDataParallel fullySharded(DeviceMesh mesh) {
+        return new FullyShardedDataParallel(
+                shardAxis(mesh),
+                mesh.axis(COPY_AXIS),
+                FsdpOptions.DEFAULT.withReshardAfterForward(reshardAfterForward));
+    }
+
+    /** The ranks that train on different samples. */
+    static ProcessGroup dataGroup(DeviceMesh mesh) {
+        return mesh.group(COPY_AXIS, SHARD_AXIS);
+    }
+
+    /** The ranks over which the mean of the loss and of the gradients is taken. */
+    static MeshAxis gradientAxis(DeviceMesh mesh) {
+        return mesh.shape().size(CONTEXT_AXIS) == 1
+                ? mesh.axis(COPY_AXIS, SHARD_AXIS)
+                : mesh.axis(COPY_AXIS, SHARD_AXIS, CONTEXT_AXIS);
+    }
+
+    /** The axis along which the states are shared: the ranks that share a sequence share the states too. */
+    static MeshAxis shardAxis(DeviceMesh mesh) {
+        boolean hasContext = mesh.shape().size(CONTEXT_AXIS) > 1;
+        return hasContext ? mesh.axis(SHARD_AXIS, CONTEXT_AXIS) : mesh.axis(SHARD_AXIS);
+    }
+
+    /**
+     * The number of micro-batches of each data rank in one step.
+     *
+     * @param dataRanks ranks that train on different samples
+     * @param microBatch sequences of one forward pass of a rank
+     * @param accumulate the value of {@code --accumulate}; 0 without the option
+     * @throws InvalidArgumentException if the numbers contradict each other; the message has the equation
+     */
+    int accumulate(int dataRanks, int microBatch, int accumulate) {
+        if (globalBatch == 0) {
+            return Math.max(1, accumulate);
+        }
+        int perPass = microBatch * dataRanks;
+        int passes = accumulate == 0 ? Math.max(1, globalBatch / perPass) : accumulate;
+        ParallelChecks.refuse(
+                passes * perPass != globalBatch,
+                "--global-batch=" + globalBatch + " is not --micro-batch x --accumulate x data ranks: " + microBatch
+                        + " x " + passes + " x " + dataRanks + " = " + passes * perPass);
+        return passes;
+    }
+}

@@ -1,0 +1,69 @@
+package io.jrun.trainer;
+
+import io.jrun.train.layer.CompositeModule;
+import io.jrun.train.layer.LinearLayer;
+import io.jrun.train.module.ModuleWrapper;
+import io.jrun.train.recompute.DeterminismCheck;
+import io.jrun.train.recompute.RecomputePolicy;
+import io.jrun.train.recompute.RecomputedSegment;
+import io.jrun.trainer.arguments.CommandLineArguments;
+import io.jrun.trainer.arguments.InvalidArgumentException;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Set;
+import org.bytedeco.pytorch.Module;
+
+/**
+ * The options of activation checkpointing.
+ *
+ * @param interval one block in this many is recomputed; 0 for none
+ * @param kept names of linear layers of a block whose outputs are kept
+ */
+record RecomputeOptions(int interval, List<String> kept, DeterminismCheck check) {
+    static final List<String> VALUED = List.of("--recompute", "--recompute-keep", "--recompute-check");
+
+    static RecomputeOptions of(CommandLineArguments given) {
+        RecomputeOptions options = new RecomputeOptions(
+                given.number("--recompute", 0, 0),
+                given.text("--recompute-keep").isEmpty() ? List.of() : given.words("--recompute-keep", ""),
+                given.word("--recompute-check", DeterminismCheck.FORM));
+        if (options.interval == 0) {
+            for (String name : List.of("--recompute-keep", "--recompute-check")) {
+                if (given.has(name)) {
+                    throw new InvalidArgumentException(name + " needs --recompute=N: no block is recomputed");
+                }
+            }
+        }
+        return options;
+    }
+
+    /** Makes the chosen blocks of one model segments. Blocks count from 0 in their order. */
+    ModuleWrapper wrapper() {
+        RecomputePolicy policy = interval == 0 ? RecomputePolicy.NONE : RecomputePolicy.oneIn(interval);
+        return policy.wrapper((name, part, forward) -> {
+            RecomputedSegment segment = kept.isEmpty()
+                    ? RecomputedSegment.of(name, part, forward)
+                    : RecomputedSegment.keeping(name, block(name, part), forward, this::keeps);
+            return segment.withCheck(check)::forward;
+        });
+    }
+
+    private boolean keeps(String layer) {
+        return kept.contains(layer.substring(layer.lastIndexOf('.') + 1)) || kept.contains(layer);
+    }
+
+    private CompositeModule block(String name, Module part) {
+        CompositeModule block = (CompositeModule) part;
+        Set<String> unknown = new HashSet<>(kept);
+        Set<String> layers = block.descendants(LinearLayer.class).keySet();
+        layers.forEach(layer -> {
+            unknown.remove(layer);
+            unknown.remove(layer.substring(layer.lastIndexOf('.') + 1));
+        });
+        if (!unknown.isEmpty()) {
+            throw new InvalidArgumentException("--recompute-keep names " + String.join(", ", unknown) + ", but " + name
+                    + " has the linear layers " + String.join(", ", layers));
+        }
+        return block;
+    }
+}

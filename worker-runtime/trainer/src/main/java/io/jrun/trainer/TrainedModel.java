@@ -1,0 +1,188 @@
+package io.jrun.trainer;
+
+import io.jrun.train.checkpoint.sharded.ShardedState;
+import io.jrun.train.ddp.JoinOptions;
+import io.jrun.train.mesh.DeviceMesh;
+import io.jrun.train.mesh.Parameters;
+import io.jrun.train.mesh.ShardedTensor;
+import io.jrun.train.metrics.StepMetrics;
+import io.jrun.train.model.InitialValues;
+import io.jrun.train.model.ModelDefinition;
+import io.jrun.train.model.TrainableModel;
+import io.jrun.train.module.ModuleWrapper;
+import io.jrun.train.token.TokenBatch;
+import java.time.Duration;
+import java.util.Map;
+import java.util.Optional;
+import java.util.function.Consumer;
+import org.bytedeco.pytorch.Tensor;
+import org.bytedeco.pytorch.global.torch;
+
+/** The model and its optimizer, as the ranks share them. Confined to the training thread. */
+interface TrainedModel extends AutoCloseable {
+    /** The model's own module. */
+    TrainableModel module();
+
+    /** The optimizer of this rank's states. */
+    TrainingOptimizer optimizer();
+
+    /** The parameters and buffers, for checkpoints. */
+    ShardedState state();
+
+    /** The parameters, in the same order on all ranks. */
+    default Map<String, ShardedTensor> parameters() {
+        return Parameters.of(module());
+    }
+
+    /**
+     * The whole parameters by name, which the caller frees. Collective.
+     *
+     * @param keeps whether this rank gets the parameters; the map is empty on the other ranks
+     */
+    default Map<String, Tensor> wholeParameters(boolean keeps) {
+        return WholeParameters.gather(state(), keeps);
+    }
+
+    /** The state that only this rank has, besides its parts. Empty for most models. The caller frees the tensors. */
+    default Map<String, Tensor> ownState() {
+        return Map.of();
+    }
+
+    /** Takes a state of {@link #ownState}, and ignores unknown names. Called before the first step. */
+    default void loadOwnState(Map<String, Tensor> state) {}
+
+    /** The part of the state that a rank can save when the groups of the job have ended. */
+    Holding holding();
+
+    /** The part of the parameters and of the optimizer's states that a rank holds. */
+    enum Holding {
+        /** Everything. */
+        ALL,
+        /** Its parts of everything. */
+        PARTS
+    }
+
+    /** The number of parameters of the whole model. */
+    default long parameterCount() {
+        return TrainingReport.parameters(module());
+    }
+
+    /** The number of parameters that a token uses, for the floating point operations of a step. */
+    default long activeParameterCount() {
+        return parameterCount();
+    }
+
+    /** The mean loss of a batch on this rank, without gradients. Collective. */
+    default double evaluate(TokenBatch batch) {
+        return module().loss(batch.inputs(), batch.targets()).item_double();
+    }
+
+    /**
+     * The model that generates text: on all ranks, which compute together, or on rank 0 alone. Collective. All ranks
+     * with a model generate the same text.
+     */
+    default Optional<TrainableModel> generator(TrainingArguments options) {
+        return Optional.of(module());
+    }
+
+    /** A line about the training so far, for its end. Collective. */
+    default Optional<String> summary() {
+        return Optional.empty();
+    }
+
+    /** Opens a step, or an evaluation. */
+    Scope step();
+
+    /**
+     * Runs a training in which the ranks may have unequal numbers of steps. Collective.
+     *
+     * @param update the end of a step without a batch of this rank
+     */
+    default void join(JoinOptions how, Runnable update, Runnable training) {
+        throw new IllegalStateException("ranks that share a model have equal numbers of steps");
+    }
+
+    /** Opens a scope in which gradients add up on each rank. */
+    Pause noSync();
+
+    /** Ends a step after the optimizer. Collective. */
+    default void stepDone() {}
+
+    /** Ends the training: all ranks then have equal parameters. Collective. */
+    default void trainingDone() {}
+
+    /** Adds to the metrics the communication for which the last step has waited. Called once after each step. */
+    void recordCommunication(StepMetrics metrics);
+
+    /** The time for which all steps have waited for communication. */
+    Duration exposedCommunication();
+
+    @Override
+    void close();
+
+    /** A step. The end of the step frees the objects of libtorch that the step has made. */
+    interface Scope extends AutoCloseable {
+        /** The step of a parallelism, with its way to compute gradients. */
+        static Scope of(Runnable close, Consumer<Tensor> backward) {
+            return new Scope() {
+                @Override
+                public void backward(Tensor loss) {
+                    backward.accept(loss);
+                }
+
+                @Override
+                public void close() {
+                    close.run();
+                }
+            };
+        }
+
+        /** Computes gradients; outside {@link #noSync} the means over all data ranks. */
+        void backward(Tensor loss);
+
+        @Override
+        void close();
+    }
+
+    /** A scope without communication of gradients. */
+    interface Pause extends AutoCloseable {
+        @Override
+        void close();
+    }
+
+    /**
+     * The model that the options ask for. Collective.
+     *
+     * @param checks get the module before the parallelism adds hooks to it
+     */
+    static TrainedModel of(TrainingArguments options, DeviceMesh mesh, FiniteSteps checks) {
+        if (options.parallel().sharesLayers()) {
+            return new MeshModel(options, mesh);
+        }
+        if (options.model().factory().hasExperts()) {
+            return new ExpertModel(options, mesh, checks::watch);
+        }
+        return switch (options.parallel().zeroStage()) {
+            case 0, 1 -> new DdpModel(options, mesh, checks);
+            case 2 -> new ZeroModel(options, mesh, checks::watch);
+            default -> new FsdpModel(options, mesh, checks::watch);
+        };
+    }
+
+    /**
+     * Builds the module with its first values, in the type of the parameters. Each layer gets its values and its type,
+     * and goes to {@code wrapper} by itself.
+     */
+    static TrainableModel build(TrainingArguments options, ModuleWrapper wrapper) {
+        ModelDefinition definition = options.model().definition(options.device().device());
+        torch.manual_seed(options.seed()); // Equal ranks build equal layers of libtorch.
+        InitialValues values = new InitialValues(options.seed(), definition.blocks());
+        TrainingRecipe recipe = options.recipe();
+        ModuleWrapper typed = recipe.parameters().around(values);
+        TrainableModel model =
+                definition.build(wrapper.around(recipe.recompute().wrapper().around(typed)));
+        values.fillRest(model);
+        recipe.parameters().convert(model);
+        return model;
+    }
+}

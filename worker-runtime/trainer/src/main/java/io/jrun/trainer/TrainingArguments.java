@@ -1,0 +1,282 @@
+package io.jrun.trainer;
+
+import io.jrun.train.optim.LearningRateSchedule;
+import io.jrun.trainer.arguments.CommandLineArguments;
+import io.jrun.trainer.arguments.InvalidArgumentException;
+import io.jrun.trainer.arguments.Processors;
+import io.jrun.trainer.data.DataOptions;
+import io.jrun.trainer.device.DeviceOptions;
+import java.util.List;
+import java.util.Optional;
+import java.util.stream.Stream;
+
+/**
+ * The command line of a training program.
+ *
+ * @param device where the ranks compute
+ * @param data text or token files; without --data the JDK's own sources
+ * @param model the tokens of a text, and what builds the model
+ * @param expertRanks ranks that share the experts
+ * @param microBatch sequences of one forward pass of a rank
+ * @param sample tokens of text to generate at the end
+ * @param threads per worker; 0 leaves the choice to the launcher (OMP_NUM_THREADS), or 1 without one
+ * @param checkpoints where and when the training is saved
+ */
+record TrainingArguments(
+        DeviceOptions device,
+        DataOptions data,
+        ModelSource model,
+        int steps,
+        int microBatch,
+        double learningRate,
+        TrainingRecipe recipe,
+        ParallelOptions parallel,
+        int expertRanks,
+        int seed,
+        int threads,
+        int logEvery,
+        int sample,
+        CheckpointOptions checkpoints) {
+
+    private static final String DATA_HELP = """
+            Data
+              --data=PATH            folder, file or zip of text, .jsonl file, .tokens file of tokenize.jar, or a folder
+                                     of such files  Default: the sources of the running JDK (lib/src.zip).
+              --tokenizer=PATH       tokenizer.json or a folder with it; bytes: each byte is one token  Default: bytes.
+              --text-field=NAME      field of .jsonl with the text  Default: text.
+              --max-bytes=N          bytes of text to read  Default: 6000000.
+              --context=N            tokens the model sees at once  Default: 64.
+            """;
+    private static final String TRAINING_HELP = """
+            Training
+              --steps=N              optimizer steps  Default: 600.
+              --micro-batch=N        sequences of one forward pass of a rank  Default: 16.
+              --global-batch=N       sequences of one step on all ranks; sets --accumulate
+              --accumulate=N         micro-batches whose gradients make one step  Default: 1.
+              --lr=X                 peak learning rate  Default: 0.004.
+              --warmup=N             steps until the peak learning rate  Default: 50.
+              --warmup-curve=NAME    linear, or log (DeepSpeed's warmup_type log)  Default: linear.
+              --lr-schedule=NAME     cosine or linear (down to the floor), constant, or one-cycle (torch's OneCycleLR
+                                     with its momentum, without --warmup)  Default: cosine.
+              --lr-floor=X           last learning rate of cosine and linear, as a share of the peak  Default: 0.1.
+              --optimizer=NAME       sgd, adamw, fused (AdamW in one kernel call) or fused-sgd  Default: adamw, on a GPU
+                                     fused.
+              --betas=X,Y            decays of AdamW's means of gradients and of their squares  Default: 0.9,0.999.
+              --eps=X                the number that AdamW adds to its denominator  Default: 1e-8.
+              --momentum=X           momentum of SGD  Default: 0.9.
+              --weight-decay=X       weight decay  Default: 0.01 for AdamW, 0 for SGD.
+              --decay-matrices       no weight decay for biases and norms, with fused or fused-sgd
+              --update-in-hook       update the parameters of a bucket when its gradients are reduced, with fused or
+                                     fused-sgd and --clip=0
+              --precision=TYPE       f32, bf16 or f16 (matrix products by autocast; f16 with a loss scale), or fp8
+                                     (rounds the operands of linear layers to 8 bits)  Default: f32.
+              --parameters=TYPE      f32, f64 (for exact comparisons), or bf16 or f16 with float32 master copies in the
+                                     optimizer: fused or fused-sgd  Default: f32.
+              --clip=X               largest global norm of the gradients, 0 for no limit  Default: 1.0.
+              --recompute=N          keep only the inputs of every Nth block and compute the block again in the backward
+                                     pass; 1 is every block, 0 is none  Default: 0.
+              --recompute-keep=NAMES also keep the outputs of these linear layers of a block, such as c_attn,c_fc
+              --recompute-check=NAME compare the outputs of both computations: none, form (types and shapes) or bits
+                                     Default: form.
+              --comm-hook=NAME       exchange of gradients: none (unchanged), fp16 or bf16 (half the bytes), powersgd
+                                     (rank 4, from the 11th pass)  Default: none.
+              --local-sgd=N          from the 11th pass N neighbouring ranks exchange gradients, and all ranks average
+                                     their parameters every 4 steps (post-local SGD)
+              --bucket-cap-mb=N,...  MiB of the first bucket of gradients, of the second and so on; all further
+                                     buckets have the last size  Default: 1,25.
+              --static-graph         each pass uses the same parameters: later passes do not visit the graph
+              --find-unused-parameters  passes may leave out parameters
+              --uneven=NAME          train once on all of the text instead of --steps steps; a rank with fewer batches
+                                     takes part in the steps of the others (join), or ends the training (stop)
+              --ddp-report           the end prints the counts and times of DDP, with the overlap of each bucket
+              --ema=DECAY            average the parameters with this decay; the end evaluates and writes the average
+              --on-nonfinite=POLICY  stop or skip the step when the loss or a gradient is NaN or infinite  Default:
+                                     no check.
+              --seed=N               decides the initial values and the order of the data  Default: 1.
+              --device=NAME          cpu, cuda (each rank uses its GPU), cuda:N, or auto (cuda if each rank can use a GPU,
+                                     else cpu)  Default: auto.
+              --tf32                 round the operands of float32 matrix products on a GPU to TF32  Default: float32.
+              --threads=N            threads per worker  Default: the number that jrun chose, else 1.
+              --tiny                 defaults for a smoke test of a few seconds; other options still apply
+            Sharing of the model (--pp x --dp x --shard x --cp x --tp is the number of ranks)
+              --tp=N                 ranks that share each layer (tensor parallelism)  Default: 1.
+              --sequence-parallel    the ranks of --tp also share the sequence between the layers
+              --cp=N                 ranks that share each sequence (context parallelism)  Default: 1.
+              --cp-exchange=NAME     exchange of keys for --cp: ring, all-gather or ulysses  Default: ring.
+              --pp=N                 ranks that share the layers as stages of a pipeline  Default: 1.
+              --schedule=NAME        order of the pipeline: gpipe, 1f1b, interleaved, zb1p or zbv  Default: 1f1b.
+              --virtual-stages=N     stages of a rank  Default: 2 for interleaved and zbv, else 1.
+              --stage-cut=NAME       count (stages of equally many layers) or cost (of equal time; the time of a layer is
+                                     measured first)  Default: count.
+              --shard=N              ranks that share the states of one copy of the model  Default: 1.
+              --zero=STAGE           shared states: 1 optimizer, 2 also gradients, 3 also parameters (FSDP); 1 and 2
+                                     need --optimizer=fused or fused-sgd  Default: 3 with --shard, else 0.
+              --dp=N                 copies of the model  Default: as many as the ranks make.
+              --ep=N                 ranks of --dp that share the experts (expert parallelism)  Default: 1.
+              --offload=FOLDER       with --zero=3 and --optimizer=fused: parameters, gradients and states lie in files
+                                     of FOLDER/rank-N, and a later job goes on from there
+              --deepspeed=FILE       take options from a configuration of DeepSpeed; other options override the file
+              --reshard-after-forward=WORD  with --zero=3: yes (free a layer after its forward pass), no, or N (keep a
+                                     part of 1/N)  Default: no with --pp, else yes.
+            Output
+              --log-every=N          steps between progress lines  Default: 20.
+              --tensorboard=DIR      write TensorBoard event files to DIR
+              --peak-flops=X         floating point operations a second of one rank's device: reports MFU by PaLM's
+                                     formula  Default: the peak of a known GPU; without one there is no MFU.
+              --sample=N             print N tokens of generated text at the end  Default: 0.
+              --checkpoint=LOCATION  save the training there: a folder, or s3://BUCKET/PREFIX
+              --checkpoint-every=N   also save every N steps  Default: 0 (only at the end, and when jrun asks for it).
+              --checkpoint-async     train on while a checkpoint is written
+              --keep-last=N          checkpoints to keep  Default: 2.
+              --keep-every=N         also keep each checkpoint of a step that N divides  Default: 0 (none).
+              --resume[=STEP]        go on from the newest checkpoint at LOCATION, if there is one, or from the one of
+                                     STEP; a restarted job goes on from the newest that it has saved
+              --out=FILE.safetensors write the parameters there at the end
+              --check-replicas=N     compare the ranks' copies of the parameters every N steps, and before each
+                                     checkpoint; 0 for never  Default: 100.
+              --help                 print this text
+            """;
+
+    private static final List<String> VALUED = List.of(
+            "--context", "--steps", "--micro-batch", "--ep", "--lr", "--seed", "--threads", "--log-every", "--sample");
+    private static final List<String> FLAGS = List.of("--tiny", "--help");
+
+    /** Far above all published models. A larger number is a mistake, and its products would exceed 64 bits. */
+    private static final int LARGEST_CONTEXT = 1 << 24;
+
+    /** The text of {@code --help}. */
+    static String help(String usage, ModelOptions model) {
+        String ofModel = model.help().isEmpty() ? "" : "Model\n" + model.help();
+        return usage + DATA_HELP + ofModel + TRAINING_HELP;
+    }
+
+    /**
+     * Reads the arguments; empty if the arguments have --help.
+     *
+     * @param model the options of the program about its model
+     */
+    static Optional<TrainingArguments> parse(String[] args, ModelOptions model) {
+        CommandLineArguments given = CommandLineArguments.parse(
+                args,
+                Stream.of(
+                                VALUED,
+                                DeviceOptions.VALUED,
+                                model.valued(),
+                                ParallelOptions.VALUED,
+                                TrainingRecipe.VALUED,
+                                DataOptions.VALUED,
+                                CheckpointOptions.VALUED)
+                        .flatMap(List::stream)
+                        .toList(),
+                Stream.of(
+                                FLAGS,
+                                model.flags(),
+                                DeviceOptions.FLAGS,
+                                TrainingRecipe.FLAGS,
+                                ParallelOptions.FLAGS,
+                                CheckpointOptions.FLAGS)
+                        .flatMap(List::stream)
+                        .toList());
+        if (given.has("--help")) {
+            return Optional.empty();
+        }
+        boolean tiny = given.has("--tiny");
+        TrainingRecipe recipe = TrainingRecipe.of(given, tiny ? 5 : 50);
+        ParallelOptions parallel = ParallelOptions.of(given);
+        ModelFactory factory = model.read(given);
+        int expertRanks = given.number("--ep", 1, 1);
+        ParallelChecks.refuse(
+                expertRanks > 1 && !factory.hasExperts(), "--ep needs a model with experts: the model has no experts");
+        int sample = given.number("--sample", 0, 0, 1 << 20);
+        CheckpointOptions checkpoints = CheckpointOptions.of(given);
+        ParallelChecks.check(parallel, recipe, checkpoints);
+        RecipeChecks.check(recipe, parallel, factory.hasExperts(), checkpoints);
+        if (recipe.exchange().unevenEnd().isPresent() && given.has("--steps")) {
+            throw new InvalidArgumentException("--uneven trains once on all of the text: give no --steps");
+        }
+        return Optional.of(new TrainingArguments(
+                DeviceOptions.of(given),
+                DataOptions.of(given, tiny ? 400_000 : 6_000_000),
+                new ModelSource(factory, ModelSource.BYTES, given.number("--context", 64, 1, LARGEST_CONTEXT)),
+                given.number("--steps", tiny ? 40 : 600, 0),
+                given.number("--micro-batch", tiny ? 8 : 16, 1, 1 << 20),
+                given.learningRate("--lr", tiny ? 5e-3 : 4e-3),
+                recipe,
+                parallel,
+                expertRanks,
+                given.number("--seed", 1, 0),
+                threads(given),
+                given.number("--log-every", tiny ? 10 : 20, 1),
+                sample,
+                checkpoints));
+    }
+
+    /** Threads without a processor wait for each other in each operation: a step would take minutes. */
+    private static int threads(CommandLineArguments given) {
+        int threads = given.number("--threads", 0, 0);
+        int processors = Processors.ofMachine();
+        if (threads > processors) {
+            throw new InvalidArgumentException("--threads is '" + threads + "', but this machine has " + processors
+                    + " processors. Give at most as many.");
+        }
+        return threads;
+    }
+
+    /** The same on a device that the ranks have chosen. */
+    TrainingArguments withDevice(DeviceOptions chosen) {
+        return with(chosen, model, recipe.onDevice(chosen.device()), steps);
+    }
+
+    /** The same for a model with another vocabulary. */
+    TrainingArguments withVocabulary(int vocabulary) {
+        return with(device, model.withVocabulary(vocabulary), recipe, steps);
+    }
+
+    /**
+     * The same with the number of micro-batches of a step.
+     *
+     * @param dataRanks ranks that train on different samples
+     * @throws InvalidArgumentException if {@code --global-batch} does not fit the ranks
+     */
+    TrainingArguments withAccumulation(int dataRanks) {
+        return with(
+                device,
+                model,
+                recipe.withAccumulate(parallel.accumulate(dataRanks, microBatch, recipe.accumulate())),
+                steps);
+    }
+
+    /** The same with another number of steps. */
+    TrainingArguments withSteps(int newSteps) {
+        return with(device, model, recipe, newSteps);
+    }
+
+    private TrainingArguments with(
+            DeviceOptions newDevice, ModelSource newModel, TrainingRecipe newRecipe, int newSteps) {
+        return new TrainingArguments(
+                newDevice,
+                data,
+                newModel,
+                newSteps,
+                microBatch,
+                learningRate,
+                newRecipe,
+                parallel,
+                expertRanks,
+                seed,
+                threads,
+                logEvery,
+                sample,
+                checkpoints);
+    }
+
+    /** The learning rate of each step. */
+    LearningRateSchedule schedule() {
+        return recipe.update().rate().of(learningRate, steps);
+    }
+
+    /** Whether a progress line follows step {@code number}, from 1. */
+    boolean reportsAfter(long number) {
+        return number % logEvery == 0 || number == steps;
+    }
+}

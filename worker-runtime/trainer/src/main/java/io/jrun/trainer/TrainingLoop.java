@@ -1,0 +1,329 @@
+package io.jrun.trainer;
+
+import io.jrun.comm.Device;
+import io.jrun.comm.ProcessGroup;
+import io.jrun.comm.World;
+import io.jrun.train.checkpoint.sharded.SavedCheckpoint;
+import io.jrun.train.checkpoint.sharded.StateDict;
+import io.jrun.train.device.DeviceCopies;
+import io.jrun.train.mesh.DeviceMesh;
+import io.jrun.train.mesh.ReplicaCheck;
+import io.jrun.train.mesh.ShardedTensor;
+import io.jrun.train.metrics.StepMetrics;
+import io.jrun.train.metrics.StepPhase;
+import io.jrun.train.model.TrainableModel;
+import io.jrun.train.optim.Gradients;
+import io.jrun.train.precision.Autocast;
+import io.jrun.train.precision.FiniteParameters;
+import io.jrun.train.tensor.DeferredNumber;
+import io.jrun.train.token.TokenBatch;
+import java.util.Map;
+import java.util.Optional;
+import java.util.function.Supplier;
+import org.bytedeco.pytorch.Scalar;
+import org.bytedeco.pytorch.Tensor;
+import org.jspecify.annotations.Nullable;
+
+/** The training loop of one rank. */
+final class TrainingLoop implements AutoCloseable {
+    private final TrainingArguments options;
+    private final TrainingRecipe recipe;
+    private final int dataRanks;
+    private final DeviceCopies copies;
+    private final FiniteSteps checks;
+    private final TrainedModel model;
+    private final @Nullable ParameterAverage average;
+    private final TrainingReport report;
+    private final MeanLoss meanLoss;
+    /** The numbers of a model on a device; null on the CPU. */
+    private final @Nullable DeviceNumbers numbers;
+
+    private final World world;
+    private final @Nullable ReplicaCheck replicas;
+    private long checkedStep;
+    private double lastLoss;
+    private double gradientNorm = Double.NaN;
+
+    /** @param mesh has the axes of {@link ParallelOptions} */
+    TrainingLoop(TrainingArguments options, World world, DeviceMesh mesh) {
+        this.options = options;
+        this.world = world;
+        this.recipe = options.recipe();
+        ProcessGroup group = ParallelOptions.gradientAxis(mesh).group();
+        this.dataRanks = ParallelOptions.dataGroup(mesh).size();
+        Device device = options.device().device();
+        copies = DeviceCopies.to(device);
+        checks = new FiniteSteps(recipe, options.parallel().sharesLayers() ? world.group() : group);
+        model = TrainedModel.of(options, mesh, checks);
+        if (model instanceof MeshModel pipeline) {
+            checks.watchAfterPasses(pipeline.parameters());
+        }
+        average = recipe.update().averageDecay() > 0
+                ? ParameterAverage.of(model, recipe.update().averageDecay())
+                : null;
+        report = new TrainingReport(options, model.activeParameterCount(), world);
+        meanLoss = new MeanLoss(group);
+        numbers = device.isCpu() ? null : new DeviceNumbers(group, device);
+        replicas = hasReplicas(options) ? ReplicaCheck.of(mesh, model.state().parameters()) : null;
+    }
+
+    /**
+     * Parameters of --local-sgd differ between two averages, those of --offload are in files, and ranks of --uneven
+     * make other numbers of steps.
+     */
+    private static boolean hasReplicas(TrainingArguments options) {
+        return options.checkpoints().checkReplicas() > 0
+                && options.recipe().exchange().localSgdRanks() == 0
+                && options.recipe().exchange().unevenEnd().isEmpty()
+                && options.parallel().offload().isEmpty();
+    }
+
+    TrainedModel model() {
+        return model;
+    }
+
+    TrainingReport report() {
+        return report;
+    }
+
+    /**
+     * Makes step {@code number}, from 1, and then the comparison of {@code --check-replicas} that is due. Does not wait
+     * for a device.
+     *
+     * @throws io.jrun.train.mesh.ReplicaException if copies of parameters differ
+     */
+    void step(long number, Supplier<TokenBatch> batches) {
+        StepMetrics metrics = report.metrics();
+        metrics.begin(number);
+        try (TrainedModel.Scope scope = model.step()) { // frees the native memory of this step at its end
+            lastLoss = 0;
+            if (numbers != null) {
+                numbers.begin();
+            }
+            model.optimizer().clear();
+            model.optimizer().setRate(options.schedule(), number - 1);
+            Supplier<TokenBatch> timed = () -> read(batches);
+            if (model instanceof MeshModel pipeline) {
+                lastLoss = run(pipeline, timed);
+            } else {
+                passes(scope, timed);
+            }
+            model.recordCommunication(metrics);
+            if (checks.mayUpdate(number, model::parameters)) {
+                try (var _ = metrics.phase(StepPhase.OPTIMIZER)) {
+                    update(number);
+                }
+                addToMean();
+            }
+        }
+        metrics.end((long) options.microBatch()
+                * recipe.accumulate()
+                * options.model().context()
+                * dataRanks);
+        int every = options.checkpoints().checkReplicas();
+        if (every > 0 && number % every == 0) {
+            checkReplicas(number);
+        }
+    }
+
+    private void addToMean() {
+        if (numbers != null) {
+            numbers.end(checks.skip());
+        } else {
+            meanLoss.add(lastLoss);
+        }
+    }
+
+    /** The loss of this rank in the last step. Waits for a device. */
+    double lastLoss() {
+        return numbers == null ? lastLoss : numbers.lastLoss();
+    }
+
+    /** Ends step {@code number}, for which this rank has no batch. The gradients are those of the other ranks. */
+    void joinStep(long number) {
+        model.optimizer().setRate(options.schedule(), number - 1);
+        update(number);
+    }
+
+    private double run(MeshModel pipeline, Supplier<TokenBatch> batches) {
+        double loss = pipeline.run(batches);
+        if (pipeline.computesLoss()) {
+            checks.check(loss);
+        }
+        return loss;
+    }
+
+    /** All passes of a step. The gradients are then the means over all ranks. */
+    private void passes(TrainedModel.Scope scope, Supplier<TokenBatch> batches) {
+        for (int i = 1; i < recipe.accumulate(); i++) {
+            try (TrainedModel.Pause _ = model.noSync()) {
+                pass(scope, batches);
+            }
+        }
+        pass(scope, batches);
+    }
+
+    /** Forward and backward pass of one batch. Adds the batch's part to the loss of the step. */
+    private void pass(TrainedModel.Scope scope, Supplier<TokenBatch> batches) {
+        StepMetrics metrics = report.metrics();
+        TokenBatch batch = batches.get();
+        Tensor loss;
+        try (var _ = metrics.phase(StepPhase.FORWARD)) {
+            loss = loss(batch);
+        }
+        Tensor checked = checks.checked(loss);
+        try (var _ = metrics.phase(StepPhase.BACKWARD)) {
+            scope.backward(checked);
+        }
+        if (numbers != null) {
+            numbers.add(loss);
+        } else {
+            lastLoss += loss.item_double();
+        }
+    }
+
+    private TokenBatch read(Supplier<TokenBatch> batches) {
+        try (var _ = report.metrics().phase(StepPhase.DATA)) {
+            return batches.get().copied(copies);
+        }
+    }
+
+    private Tensor loss(TokenBatch batch) {
+        TrainableModel module = model.module();
+        Tensor loss;
+        try (Autocast _ = recipe.precision().autocast(options.device().device())) {
+            loss = module.loss(batch.inputs(), batch.targets());
+        }
+        return recipe.accumulate() == 1 ? loss : loss.div(new Scalar((double) recipe.accumulate()));
+    }
+
+    private void update(long number) {
+        double limit = recipe.update().clip();
+        if (limit > 0) {
+            setNorm(Gradients.clip(model.parameters().values(), limit));
+        } else if (options.reportsAfter(number)) {
+            setNorm(Gradients.norm(model.parameters().values()));
+        }
+        Tensor skip = checks.skip();
+        if (skip == null) {
+            model.optimizer().step();
+        } else {
+            model.optimizer().step(skip);
+        }
+        model.stepDone();
+        if (average != null) {
+            average.average().update();
+        }
+    }
+
+    private void setNorm(DeferredNumber norm) {
+        if (numbers != null) {
+            numbers.setNorm(norm);
+        } else {
+            gradientNorm = norm.value();
+        }
+    }
+
+    /**
+     * Ends a step that a failure has interrupted when this rank had updated its parts. The state that this rank puts
+     * into a checkpoint is then the state after the step.
+     *
+     * @return false if no such step was interrupted
+     */
+    boolean endInterruptedStep() {
+        boolean isInterrupted = model.optimizer().hasPartsOnly();
+        if (isInterrupted && average != null) {
+            average.average().update(); // The averages of this rank's parts are right. The others are not saved.
+        }
+        return isInterrupted;
+    }
+
+    /**
+     * Compares the copies of all parameters. Collective.
+     *
+     * @throws io.jrun.train.mesh.ReplicaException if copies differ
+     */
+    void checkReplicas(long number) {
+        if (replicas != null && checkedStep != number) {
+            replicas.check(number);
+            checkedStep = number;
+        }
+    }
+
+    /**
+     * Checks all parameters. Collective over the world. Waits for a device.
+     *
+     * @throws io.jrun.train.precision.NonFiniteException if a parameter has a value that is not finite
+     */
+    void requireFinite(long number) {
+        FiniteParameters.require(parametersInMemory(), world.group(), number);
+    }
+
+    /** Checks the parameters of this rank alone. Returns the name of a parameter with a value that is not finite. */
+    Optional<String> nonFiniteParameter() {
+        return FiniteParameters.firstBad(parametersInMemory());
+    }
+
+    private Map<String, ShardedTensor> parametersInMemory() {
+        return options.parallel().offload().isPresent() ? Map.of() : model.parameters();
+    }
+
+    /**
+     * Reports the mean loss of all ranks since the last report, and returns it. Collective. Waits for a device once: the
+     * only wait of a training step.
+     */
+    double report(long number) {
+        double loss;
+        if (numbers != null) {
+            DeviceNumbers.Report found = numbers.take(checks);
+            loss = found.loss();
+            gradientNorm = found.norm();
+        } else {
+            loss = meanLoss.takeOverRanks();
+        }
+        report.report(number, loss, gradientNorm, options.schedule().at(number - 1));
+        return loss;
+    }
+
+    /** The steps that were skipped because of values that are not finite. */
+    FiniteSteps checks() {
+        return checks;
+    }
+
+    /** Ends the training. The parameters of the model are then the averages of {@code --ema}, if there are any. */
+    void useAverage() {
+        if (average != null && average.average().updates() > 0) {
+            average.average().swap();
+        }
+    }
+
+    /** Adds the state beside model and optimizer to a checkpoint. */
+    void put(StateDict state) {
+        checks.put(state);
+        if (average != null) {
+            average.put(state, model.optimizer());
+        }
+    }
+
+    /** Loads the state beside model and optimizer from a checkpoint. */
+    void load(SavedCheckpoint saved) {
+        checks.load(saved);
+        if (average != null) {
+            average.load(saved);
+        }
+    }
+
+    @Override
+    public void close() {
+        report.close();
+        copies.close();
+        model.close();
+        checks.close();
+        if (numbers != null) {
+            numbers.close();
+        }
+        if (average != null) {
+            average.close();
+        }
+    }
+}

@@ -1,0 +1,156 @@
+package io.jrun.trainer;
+
+import io.jrun.comm.Device;
+import io.jrun.train.module.ModuleWrapper;
+import io.jrun.train.precision.Autocast;
+import io.jrun.train.precision.NonFinitePolicy;
+import io.jrun.train.tensor.ModuleTensors;
+import io.jrun.trainer.arguments.CommandLineArguments;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Locale;
+import java.util.Optional;
+import java.util.function.UnaryOperator;
+import java.util.stream.Stream;
+import org.bytedeco.javacpp.PointerScope;
+import org.bytedeco.pytorch.Module;
+import org.bytedeco.pytorch.NoGradGuard;
+import org.bytedeco.pytorch.Tensor;
+import org.bytedeco.pytorch.global.torch;
+
+/**
+ * The options of the training.
+ *
+ * @param parameters the type of the parameters
+ * @param accumulate micro-batches whose gradients make one step; 0 if {@code --global-batch} decides
+ * @param tensorBoard folder of event files
+ * @param peakFlops floating point operations a second of one rank's device; 0 if the number is not known, then the
+ *     program reports no MFU
+ */
+record TrainingRecipe(
+        Precision precision,
+        ParameterType parameters,
+        UpdateOptions update,
+        ExchangeOptions exchange,
+        RecomputeOptions recompute,
+        int accumulate,
+        Optional<NonFinitePolicy> onNonFinite,
+        Optional<Path> tensorBoard,
+        double peakFlops) {
+    static final List<String> VALUED = Stream.of(
+                    List.of(
+                            "--precision",
+                            "--parameters",
+                            "--accumulate",
+                            "--on-nonfinite",
+                            "--tensorboard",
+                            "--peak-flops"),
+                    UpdateOptions.VALUED,
+                    ExchangeOptions.VALUED,
+                    RecomputeOptions.VALUED)
+            .flatMap(List::stream)
+            .toList();
+    static final List<String> FLAGS = Stream.concat(UpdateOptions.FLAGS.stream(), ExchangeOptions.FLAGS.stream())
+            .toList();
+
+    /** The type of matrix products. */
+    enum Precision {
+        F32,
+        BF16,
+        F16,
+        FP8;
+
+        /** Opens the scope of a forward pass on a device. */
+        Autocast autocast(Device device) {
+            return switch (this) {
+                case F32, FP8 -> Autocast.off(device);
+                case BF16 -> Autocast.on(device, torch.ScalarType.BFloat16);
+                case F16 -> Autocast.on(device, torch.ScalarType.Half);
+            };
+        }
+    }
+
+    /**
+     * The type of the parameters and of the whole computation. As a wrapper the type converts each part of a model that
+     * has its first values. The values are those of float32 in this type.
+     */
+    enum ParameterType implements ModuleWrapper {
+        F32(torch.ScalarType.Float),
+        F64(torch.ScalarType.Double),
+        BF16(torch.ScalarType.BFloat16),
+        F16(torch.ScalarType.Half);
+
+        private final torch.ScalarType type;
+
+        ParameterType(torch.ScalarType type) {
+            this.type = type;
+        }
+
+        @Override
+        public UnaryOperator<Tensor> wrap(String name, Module part, UnaryOperator<Tensor> forward) {
+            convert(part);
+            return forward;
+        }
+
+        /** Converts those parameters of a module that have another type. They stay the same objects. */
+        void convert(Module module) {
+            try (PointerScope _ = new PointerScope();
+                    NoGradGuard _ = new NoGradGuard()) {
+                ModuleTensors.parameters(module).values().stream()
+                        .filter(parameter -> parameter.scalar_type().intern() != type)
+                        .forEach(parameter -> parameter.set_data(parameter.to(type)));
+            }
+        }
+
+        /** Whether the optimizer keeps wider copies of the parameters. */
+        boolean isNarrow() {
+            return this == BF16 || this == F16;
+        }
+
+        /** The word of {@code --parameters}. */
+        String word() {
+            return name().toLowerCase(Locale.ROOT);
+        }
+    }
+
+    static TrainingRecipe of(CommandLineArguments given, int defaultWarmup) {
+        return new TrainingRecipe(
+                given.word("--precision", Precision.F32),
+                given.word("--parameters", ParameterType.F32),
+                UpdateOptions.of(given, defaultWarmup),
+                ExchangeOptions.of(given),
+                RecomputeOptions.of(given),
+                given.number("--accumulate", 0, 1, 1 << 20),
+                given.text("--on-nonfinite").map(_ -> given.word("--on-nonfinite", NonFinitePolicy.STOP)),
+                given.text("--tensorboard").map(Path::of),
+                given.text("--peak-flops").isEmpty() ? 0 : given.positive("--peak-flops", 1));
+    }
+
+    /** Whether gradients are of float16, so that the loss needs a scale. */
+    boolean scalesLoss() {
+        return precision == Precision.F16 || parameters == ParameterType.F16;
+    }
+
+    /** The same with another number of micro-batches for each step. */
+    TrainingRecipe withAccumulate(int microBatches) {
+        return with(update, microBatches);
+    }
+
+    /** The same on a device, which decides the default of the optimizer. */
+    TrainingRecipe onDevice(Device device) {
+        return with(update.onDevice(device), accumulate);
+    }
+
+    private TrainingRecipe with(UpdateOptions newUpdate, int microBatches) {
+        return new TrainingRecipe(
+                precision,
+                parameters,
+                newUpdate,
+                exchange,
+                recompute,
+                microBatches,
+                onNonFinite,
+                tensorBoard,
+                peakFlops);
+    }
+}

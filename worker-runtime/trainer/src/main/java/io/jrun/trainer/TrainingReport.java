@@ -1,0 +1,114 @@
+package io.jrun.trainer;
+
+import io.jrun.comm.World;
+import io.jrun.comm.file.FileError;
+import io.jrun.train.metrics.ModelFlops;
+import io.jrun.train.metrics.StepMetrics;
+import io.jrun.train.metrics.TensorBoardWriter;
+import io.jrun.train.model.ModelDefinition;
+import io.jrun.train.model.TrainableModel;
+import io.jrun.train.tensor.ModuleTensors;
+import io.jrun.trainer.arguments.InvalidArgumentException;
+import java.io.IOException;
+import java.nio.file.Path;
+import java.util.LinkedHashMap;
+import java.util.Locale;
+import java.util.Map;
+import java.util.Optional;
+import org.bytedeco.pytorch.Tensor;
+import org.jspecify.annotations.Nullable;
+
+/** Reports the metrics of the training: every rank to jrun, rank 0 also to TensorBoard. */
+final class TrainingReport implements AutoCloseable {
+    private final StepMetrics metrics;
+    private final double peakFlops;
+    private final Optional<String> peakNote;
+    private final ModelFlops flops;
+    private final @Nullable TensorBoardWriter tensorBoard;
+
+    TrainingReport(TrainingArguments options, long parameters, World world) {
+        ModelDefinition model = options.model().definition(options.device().device());
+        metrics = new StepMetrics(options.steps(), world.metrics()::report);
+        PeakOfDevice peak = PeakOfDevice.of(options);
+        peakFlops = peak.flops() * world.size();
+        peakNote = peak.note();
+        flops = ModelFlops.palm(
+                parameters,
+                model.blocks(),
+                Math.toIntExact(model.width()),
+                options.model().context());
+        tensorBoard = world.rank() == 0
+                ? options.recipe().tensorBoard().map(TrainingReport::open).orElse(null)
+                : null;
+    }
+
+    /** The number of parameters of a module; of whole tensors, also where a rank holds a part of them. */
+    static long parameters(TrainableModel model) {
+        return ModuleTensors.parameters(model).values().stream()
+                .mapToLong(Tensor::numel)
+                .sum();
+    }
+
+    private static TensorBoardWriter open(Path folder) {
+        try {
+            return TensorBoardWriter.open(folder);
+        } catch (IOException e) {
+            throw new InvalidArgumentException(
+                    "--tensorboard: cannot write to " + folder + ": " + FileError.reason(e, folder));
+        }
+    }
+
+    StepMetrics metrics() {
+        return metrics;
+    }
+
+    /** The formula of MFU in words, or why a GPU has no MFU; empty on a CPU without {@code --peak-flops}. */
+    Optional<String> utilisationFormula() {
+        return peakFlops > 0
+                ? Optional.of(String.format(
+                        Locale.ROOT,
+                        "mfu: %.4g operations for a token (%s: 6 P + 12 L W S), peak of all ranks %.4g a second",
+                        flops.perToken(),
+                        flops.formula(),
+                        peakFlops))
+                : peakNote;
+    }
+
+    /** Reports the steps since the last report. */
+    void report(long step, double loss, double gradientNorm, double learningRate) {
+        Map<String, Double> values = new LinkedHashMap<>();
+        values.put("loss", loss);
+        if (!Double.isNaN(gradientNorm)) {
+            values.put("gradient_norm", gradientNorm);
+        }
+        values.put("learning_rate", learningRate);
+        Map<String, Double> all = new LinkedHashMap<>(metrics.report(values, this::withUtilisation));
+        if (tensorBoard != null) {
+            try {
+                tensorBoard.write(step, all);
+            } catch (IOException e) {
+                throw new InvalidArgumentException(
+                        "cannot write " + tensorBoard.file() + ": " + FileError.reason(e, tensorBoard.file()));
+            }
+        }
+    }
+
+    private void withUtilisation(Map<String, Double> values) {
+        Double tokensPerSecond = values.get("tokens_per_second");
+        if (peakFlops > 0 && tokensPerSecond != null) {
+            values.put("mfu", flops.utilisation(tokensPerSecond, peakFlops));
+        }
+    }
+
+    @Override
+    public void close() {
+        if (tensorBoard != null) {
+            try {
+                tensorBoard.close();
+            } catch (IOException e) {
+                throw new InvalidArgumentException(
+                        "cannot write " + tensorBoard.file() + ": " + FileError.reason(e, tensorBoard.file()));
+            }
+        }
+    }
+}

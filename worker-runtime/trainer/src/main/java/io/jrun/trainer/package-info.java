@@ -1,0 +1,8 @@
+/**
+ * Trains a model on all ranks of a job, with the options of a command line: sharing of the model, precision, optimizer,
+ * checkpoints, reports. Entry class: {@code Trainer}.
+ */
+@NullMarked
+package io.jrun.trainer;
+
+import org.jspecify.annotations.NullMarked;
