@@ -316,12 +316,13 @@ class TrainerTest {
                 try (TokenCorpus corpus = TokenCorpus.load(options.data(), Trainer.jdkSources(), world)) {
                     Dataset<long[]> windows =
                             first(37, corpus.heldOut(options.model().context()));
-                    TrainableModel model = TrainedModel.build(options, ModuleWrapper.NONE);
+                    TrainableModel model = TrainedModel.build(options, world, ModuleWrapper.NONE);
                     losses.set(
                             size,
                             Evaluation.heldOutLoss(
                                     batch -> model.loss(batch.inputs(), batch.targets())
                                             .item_double(),
+                                    TokenBatch::of,
                                     windows,
                                     world.group(),
                                     world.device()));

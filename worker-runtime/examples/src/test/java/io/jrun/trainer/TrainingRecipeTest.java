@@ -124,7 +124,7 @@ class TrainingRecipeTest {
         LocalWorld.run(1, world -> {
             try (TokenCorpus corpus = corpus(options, world)) {
                 TokenBatch batch = batch(corpus.training(options.model().context()), firstSample, firstSample + 1);
-                loss[0] = TrainedModel.build(options, ModuleWrapper.NONE)
+                loss[0] = TrainedModel.build(options, world, ModuleWrapper.NONE)
                         .loss(batch.inputs(), batch.targets())
                         .item_double();
             }

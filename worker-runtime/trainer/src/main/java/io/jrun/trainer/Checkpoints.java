@@ -4,10 +4,8 @@ import io.jrun.comm.CommException;
 import io.jrun.comm.ErrorCode;
 import io.jrun.comm.World;
 import io.jrun.comm.file.FileError;
-import io.jrun.comm.file.OutputFile;
 import io.jrun.train.checkpoint.CheckpointException;
 import io.jrun.train.checkpoint.DamagedCheckpointException;
-import io.jrun.train.checkpoint.Safetensors;
 import io.jrun.train.checkpoint.sharded.CheckpointManager;
 import io.jrun.train.checkpoint.sharded.SaveRequests;
 import io.jrun.train.checkpoint.sharded.SavedCheckpoint;
@@ -199,7 +197,7 @@ final class Checkpoints implements AutoCloseable {
     void requireWritable() {
         RankAgreement.check(world.group(), () -> {
             if (world.rank() == 0) {
-                options.checkpoints().out().ifPresent(Checkpoints::requireWritable);
+                options.checkpoints().out().ifPresent(this::requireWritable);
             }
         });
         try {
@@ -211,9 +209,9 @@ final class Checkpoints implements AutoCloseable {
         }
     }
 
-    private static void requireWritable(Path out) {
+    private void requireWritable(Path out) {
         try {
-            OutputFile.requireWritable(out);
+            options.model().factory().requireWritable(out);
         } catch (IOException e) {
             throw new InvalidArgumentException("--out=" + out + " cannot be written: " + FileError.reason(e, out));
         }
@@ -270,7 +268,7 @@ final class Checkpoints implements AutoCloseable {
         options.checkpoints().out().ifPresent(file -> {
             Map<String, Tensor> whole = trainer.model().wholeParameters(world.rank() == 0);
             if (world.rank() == 0) {
-                Safetensors.write(file, whole, Map.of("format", "pt"));
+                options.model().factory().save(trainer.model().module(), whole, file);
             }
             whole.values().forEach(Tensor::close);
         });

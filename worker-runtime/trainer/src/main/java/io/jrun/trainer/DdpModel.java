@@ -39,7 +39,7 @@ final class DdpModel implements TrainedModel {
 
     DdpModel(TrainingArguments options, DeviceMesh mesh, FiniteSteps checks) {
         ProcessGroup group = ParallelOptions.dataGroup(mesh);
-        TrainableModel module = TrainedModel.build(options, ModuleWrapper.NONE);
+        TrainableModel module = TrainedModel.build(options, mesh.world(), ModuleWrapper.NONE);
         TrainingRecipe recipe = options.recipe();
         float8 = recipe.precision() == TrainingRecipe.Precision.FP8 ? new Float8Layers(module) : null;
         checks.watch(module);

@@ -15,6 +15,7 @@ import java.io.IOException;
 import java.lang.foreign.MemorySegment;
 import java.util.Iterator;
 import java.util.List;
+import java.util.function.Function;
 import java.util.function.ToDoubleFunction;
 import org.bytedeco.javacpp.PointerScope;
 import org.bytedeco.pytorch.NoGradGuard;
@@ -30,7 +31,11 @@ final class Evaluation {
 
     /** Mean cross entropy in nats per token. A collective call: every rank gets the same result. */
     static double heldOutLoss(
-            ToDoubleFunction<TokenBatch> meanLoss, Dataset<long[]> windows, ProcessGroup group, Device device) {
+            ToDoubleFunction<TokenBatch> meanLoss,
+            Function<List<long[]>, TokenBatch> batches,
+            Dataset<long[]> windows,
+            ProcessGroup group,
+            Device device) {
         double[] sumAndCount = new double[2];
         try (NoGradGuard _ = new NoGradGuard();
                 DataLoader<long[]> loader = DataLoader.of(windows, group, DataLoaderOptions.evaluation(BATCH));
@@ -40,7 +45,7 @@ final class Evaluation {
             for (long i = 0; i < passes; i++) {
                 List<long[]> part = parts.hasNext() ? parts.next() : List.of();
                 try (PointerScope _ = new PointerScope()) {
-                    TokenBatch batch = TokenBatch.of(part.isEmpty() ? List.of(windows.get(0)) : part)
+                    TokenBatch batch = batches.apply(part.isEmpty() ? List.of(windows.get(0)) : part)
                             .copied(copies);
                     sumAndCount[0] += meanLoss.applyAsDouble(batch) * part.size();
                     sumAndCount[1] += part.size();

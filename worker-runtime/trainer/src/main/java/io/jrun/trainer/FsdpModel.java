@@ -47,7 +47,7 @@ final class FsdpModel implements TrainedModel {
                         FsdpOptions.DEFAULT.withReshardAfterForward(
                                 options.parallel().reshardAfterForward()),
                         files.optimizer());
-        module = TrainedModel.build(options, parallel);
+        module = TrainedModel.build(options, mesh.world(), parallel);
         parallel.shardRest(module);
         built.accept(module);
         optimizer = files == null

@@ -71,7 +71,7 @@ final class MeshModel implements TrainedModel {
             // Each block is built, gets its values and is shared before the next block is built.
             ModuleWrapper ofStage = new StageLayers(
                     how.cut().orElseThrow(), how.schedule(), stages, 1, sharded == null ? ModuleWrapper.NONE : sharded);
-            module = TrainedModel.build(options, tensor == null ? ofStage : ofStage.around(tensor));
+            module = TrainedModel.build(options, mesh.world(), tensor == null ? ofStage : ofStage.around(tensor));
             context = ContextParallel.apply(module, contextAxis, contextAxis, parallel.contextExchange());
             ParallelChecks.checkLength(
                     options, context.split().localLength(options.model().context()));

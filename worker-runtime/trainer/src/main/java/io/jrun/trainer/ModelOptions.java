@@ -14,6 +14,11 @@ public interface ModelOptions {
     /** The lines of the section Model of {@code --help}; empty for none. */
     String help();
 
+    /** The values of the trainer's options that are not given, with and without {@code --tiny}. */
+    default TrainingDefaults defaults(boolean isTiny) {
+        return isTiny ? TrainingDefaults.SMOKE_TEST : TrainingDefaults.NEW_MODEL;
+    }
+
     /**
      * Reads the options.
      *

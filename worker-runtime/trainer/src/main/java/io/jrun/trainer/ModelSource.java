@@ -9,18 +9,19 @@ import io.jrun.train.model.ModelSetup;
  *
  * @param vocabulary the number of tokens
  * @param context tokens of one text
+ * @param seed decides the first values
  */
-record ModelSource(ModelFactory factory, int vocabulary, int context) {
+record ModelSource(ModelFactory factory, int vocabulary, int context, long seed) {
     /** The tokens of a text whose tokens are its bytes. */
     static final int BYTES = 256;
 
     /** The model on a device, not built. */
     ModelDefinition definition(Device device) {
-        return factory.of(new ModelSetup(vocabulary, context, device));
+        return factory.of(new ModelSetup(vocabulary, context, device, seed));
     }
 
     /** The same with another vocabulary. */
     ModelSource withVocabulary(int newVocabulary) {
-        return new ModelSource(factory, newVocabulary, context);
+        return new ModelSource(factory, newVocabulary, context, seed);
     }
 }

@@ -1,5 +1,6 @@
 package io.jrun.trainer;
 
+import io.jrun.comm.World;
 import io.jrun.train.checkpoint.sharded.ShardedState;
 import io.jrun.train.ddp.JoinOptions;
 import io.jrun.train.mesh.DeviceMesh;
@@ -11,12 +12,12 @@ import io.jrun.train.model.ModelDefinition;
 import io.jrun.train.model.TrainableModel;
 import io.jrun.train.module.ModuleWrapper;
 import io.jrun.train.token.TokenBatch;
+import io.jrun.trainer.TrainingRecipe.ParameterType;
 import java.time.Duration;
 import java.util.Map;
 import java.util.Optional;
 import java.util.function.Consumer;
 import org.bytedeco.pytorch.Tensor;
-import org.bytedeco.pytorch.global.torch;
 
 /** The model and its optimizer, as the ranks share them. Confined to the training thread. */
 interface TrainedModel extends AutoCloseable {
@@ -173,16 +174,18 @@ interface TrainedModel extends AutoCloseable {
      * Builds the module with its first values, in the type of the parameters. Each layer gets its values and its type,
      * and goes to {@code wrapper} by itself.
      */
-    static TrainableModel build(TrainingArguments options, ModuleWrapper wrapper) {
+    static TrainableModel build(TrainingArguments options, World world, ModuleWrapper wrapper) {
         ModelDefinition definition = options.model().definition(options.device().device());
-        torch.manual_seed(options.seed()); // Equal ranks build equal layers of libtorch.
-        InitialValues values = new InitialValues(options.seed(), definition.blocks());
-        TrainingRecipe recipe = options.recipe();
-        ModuleWrapper typed = recipe.parameters().around(values);
-        TrainableModel model =
-                definition.build(wrapper.around(recipe.recompute().wrapper().around(typed)));
-        values.fillRest(model);
-        recipe.parameters().convert(model);
+        ParameterType type = options.recipe().parameters();
+        ModuleWrapper outer = wrapper.around(options.recipe().recompute().wrapper());
+        Optional<TrainableModel> pretrained = definition.load(outer.around(type), world);
+        TrainableModel model = pretrained.orElseGet(() -> {
+            InitialValues values = new InitialValues(options.seed(), definition.blocks());
+            TrainableModel built = definition.build(outer.around(type.around(values)));
+            values.fillRest(built);
+            return built;
+        });
+        type.convert(model);
         return model;
     }
 }

@@ -13,13 +13,14 @@ import io.jrun.train.mesh.DeviceMesh;
 import io.jrun.train.mesh.ReplicaException;
 import io.jrun.train.model.ModelDefinition;
 import io.jrun.train.offload.OffloadException;
-import io.jrun.train.token.TokenBatch;
+import io.jrun.train.precision.NonFiniteException;
 import io.jrun.train.token.TokenDataset;
 import io.jrun.train.token.Tokenizer;
 import io.jrun.trainer.arguments.InvalidArgumentException;
 import io.jrun.trainer.arguments.MemoryNeed;
 import io.jrun.trainer.arguments.RankAgreement;
 import io.jrun.trainer.data.TokenCorpus;
+import java.io.PrintStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Locale;
@@ -59,7 +60,7 @@ public final class Trainer {
 
     /**
      * Trains a model without options of its own. Unusable arguments, data or checkpoints end the process with one line on
-     * stderr and exit code 2. A save that fails ends the process with one line and exit code 1.
+     * stderr and exit code 2. A save that fails, or a value that is not finite, ends the process with one line and exit code 1.
      *
      * @param jar the file of the program, for {@code --help} and for errors
      */
@@ -90,7 +91,7 @@ public final class Trainer {
         } catch (InvalidArgumentException | DataException | OffloadException e) {
             RankAgreement.printOnce(world, program + ": " + e.getMessage());
             return EXIT_USAGE;
-        } catch (CheckpointException | ReplicaException e) {
+        } catch (CheckpointException | NonFiniteException | ReplicaException e) {
             RankAgreement.printOnce(world, program + ": " + e.getMessage());
             return EXIT_FAILURE;
         }
@@ -122,6 +123,21 @@ public final class Trainer {
     private static int defaultThreads(World world) {
         Libtorch.load();
         return world.size() > 1 ? torch.get_num_threads() : 1;
+    }
+
+    /**
+     * Trains in a world of the caller, as {@link #main} does.
+     *
+     * @param out gets the progress of rank 0
+     * @throws InvalidArgumentException with one line, if the arguments, the data or a checkpoint cannot be used
+     * @throws CheckpointException if a save fails
+     */
+    public static void train(String[] args, ModelOptions model, World world, PrintStream out) {
+        TrainingArguments given = TrainingArguments.parse(args, model)
+                .orElseThrow(() -> new InvalidArgumentException("--help prints no text here"));
+        TrainingArguments options = given.withDevice(given.device().choose(world, out::println));
+        DeviceOptionChecks.check(options);
+        train(options, world, world.rank() == 0 ? new Progress(out, false) : Progress.SILENT);
     }
 
     /** The whole training, as every rank runs it. Only rank 0 has a {@code progress} that prints. */
@@ -223,9 +239,9 @@ public final class Trainer {
 
             boolean isWhole = checkpoints.protect(firstStep, done -> {
                 if (unevenEnd.isPresent()) {
-                    new UnevenTraining(options, trainer, loader, progress).run(unevenEnd.get());
+                    new UnevenTraining(options, corpus, trainer, loader, progress).run(unevenEnd.get());
                 } else {
-                    steps(options, firstStep, trainer, loader, checkpoints, progress, done);
+                    steps(options, corpus, firstStep, trainer, loader, checkpoints, progress, done);
                 }
                 end(trainer, progress);
                 checkpoints.saveLast(firstStep);
@@ -259,6 +275,7 @@ public final class Trainer {
 
     private static void steps(
             TrainingArguments options,
+            TokenCorpus corpus,
             long firstStep,
             TrainingLoop trainer,
             DataLoader<long[]> loader,
@@ -272,7 +289,7 @@ public final class Trainer {
                 checkpoints.requireNoStop();
                 progress.reportBatch(
                         number, batches.incrementAndGet(), options.recipe().accumulate());
-                return TokenBatch.of(loader.next());
+                return options.model().factory().batch(loader.next(), number, corpus);
             });
             done.accept(step);
             if (options.reportsAfter(step)) {
@@ -288,7 +305,11 @@ public final class Trainer {
             TrainingArguments options, TrainedModel model, TokenCorpus corpus, ProcessGroup group, Progress progress) {
         TokenDataset windows = corpus.heldOut(options.model().context());
         double loss = Evaluation.heldOutLoss(
-                model::evaluate, windows, group, options.device().device());
+                model::evaluate,
+                part -> options.model().factory().batch(part, 0, corpus),
+                windows,
+                group,
+                options.device().device());
         if (group.groupRank() == 0) {
             String unit = corpus.isOfBytes() ? "byte" : "token";
             String text = String.format(Locale.ROOT, "held-out loss %.4f nats/%s", loss, unit);

@@ -44,17 +44,17 @@ record TrainingArguments(
                                      of such files  Default: the sources of the running JDK (lib/src.zip).
               --tokenizer=PATH       tokenizer.json or a folder with it; bytes: each byte is one token  Default: bytes.
               --text-field=NAME      field of .jsonl with the text  Default: text.
-              --max-bytes=N          bytes of text to read  Default: 6000000.
-              --context=N            tokens the model sees at once  Default: 64.
+              --max-bytes=N          bytes of text to read  Default: {max-bytes}.
+              --context=N            tokens the model sees at once  Default: {context}.
             """;
     private static final String TRAINING_HELP = """
             Training
-              --steps=N              optimizer steps  Default: 600.
-              --micro-batch=N        sequences of one forward pass of a rank  Default: 16.
+              --steps=N              optimizer steps  Default: {steps}.
+              --micro-batch=N        sequences of one forward pass of a rank  Default: {micro-batch}.
               --global-batch=N       sequences of one step on all ranks; sets --accumulate
               --accumulate=N         micro-batches whose gradients make one step  Default: 1.
-              --lr=X                 peak learning rate  Default: 0.004.
-              --warmup=N             steps until the peak learning rate  Default: 50.
+              --lr=X                 peak learning rate  Default: {lr}.
+              --warmup=N             steps until the peak learning rate  Default: {warmup}.
               --warmup-curve=NAME    linear, or log (DeepSpeed's warmup_type log)  Default: linear.
               --lr-schedule=NAME     cosine or linear (down to the floor), constant, or one-cycle (torch's OneCycleLR
                                      with its momentum, without --warmup)  Default: cosine.
@@ -119,7 +119,7 @@ record TrainingArguments(
               --reshard-after-forward=WORD  with --zero=3: yes (free a layer after its forward pass), no, or N (keep a
                                      part of 1/N)  Default: no with --pp, else yes.
             Output
-              --log-every=N          steps between progress lines  Default: 20.
+              --log-every=N          steps between progress lines  Default: {log-every}.
               --tensorboard=DIR      write TensorBoard event files to DIR
               --peak-flops=X         floating point operations a second of one rank's device: reports MFU by PaLM's
                                      formula  Default: the peak of a known GPU; without one there is no MFU.
@@ -147,7 +147,7 @@ record TrainingArguments(
     /** The text of {@code --help}. */
     static String help(String usage, ModelOptions model) {
         String ofModel = model.help().isEmpty() ? "" : "Model\n" + model.help();
-        return usage + DATA_HELP + ofModel + TRAINING_HELP;
+        return usage + model.defaults(false).in(DATA_HELP + ofModel + TRAINING_HELP);
     }
 
     /**
@@ -180,13 +180,14 @@ record TrainingArguments(
         if (given.has("--help")) {
             return Optional.empty();
         }
-        boolean tiny = given.has("--tiny");
-        TrainingRecipe recipe = TrainingRecipe.of(given, tiny ? 5 : 50);
+        TrainingDefaults defaults = model.defaults(given.has("--tiny"));
+        TrainingRecipe recipe = TrainingRecipe.of(given, defaults.warmup());
         ParallelOptions parallel = ParallelOptions.of(given);
         ModelFactory factory = model.read(given);
         int expertRanks = given.number("--ep", 1, 1);
         ParallelChecks.refuse(
                 expertRanks > 1 && !factory.hasExperts(), "--ep needs a model with experts: the model has no experts");
+        int seed = given.number("--seed", 1, 0);
         int sample = given.number("--sample", 0, 0, 1 << 20);
         CheckpointOptions checkpoints = CheckpointOptions.of(given);
         ParallelChecks.check(parallel, recipe, checkpoints);
@@ -196,19 +197,27 @@ record TrainingArguments(
         }
         return Optional.of(new TrainingArguments(
                 DeviceOptions.of(given),
-                DataOptions.of(given, tiny ? 400_000 : 6_000_000),
-                new ModelSource(factory, ModelSource.BYTES, given.number("--context", 64, 1, LARGEST_CONTEXT)),
-                given.number("--steps", tiny ? 40 : 600, 0),
-                given.number("--micro-batch", tiny ? 8 : 16, 1, 1 << 20),
-                given.learningRate("--lr", tiny ? 5e-3 : 4e-3),
+                factory.data(DataOptions.of(given, defaults.maxBytes())),
+                new ModelSource(factory, ModelSource.BYTES, context(given, factory, defaults), seed),
+                given.number("--steps", defaults.steps(), 0),
+                given.number("--micro-batch", defaults.microBatch(), 1, 1 << 20),
+                given.learningRate("--lr", defaults.learningRate()),
                 recipe,
                 parallel,
                 expertRanks,
-                given.number("--seed", 1, 0),
+                seed,
                 threads(given),
-                given.number("--log-every", tiny ? 10 : 20, 1),
+                given.number("--log-every", defaults.logEvery(), 1),
                 sample,
                 checkpoints));
+    }
+
+    private static int context(CommandLineArguments given, ModelFactory factory, TrainingDefaults defaults) {
+        int longest = factory.longestContext().orElse(LARGEST_CONTEXT);
+        int context = given.number("--context", Math.min(defaults.context(), longest), 1, LARGEST_CONTEXT);
+        ParallelChecks.refuse(
+                context > longest, "--context=" + context + ": the model takes at most " + longest + " tokens");
+        return context;
     }
 
     /** Threads without a processor wait for each other in each operation: a step would take minutes. */

@@ -2,19 +2,26 @@ package io.jrun.trainer;
 
 import io.jrun.train.data.DataLoader;
 import io.jrun.train.ddp.EarlyTerminationException;
-import io.jrun.train.token.TokenBatch;
+import io.jrun.trainer.data.TokenCorpus;
 import java.util.Locale;
 
 /** Trains once on all windows, with {@code --uneven}. The ranks may have unequal numbers of batches. */
 final class UnevenTraining {
     private final TrainingArguments options;
+    private final TokenCorpus corpus;
     private final TrainingLoop trainer;
     private final DataLoader<long[]> loader;
     private final Progress progress;
     private long step;
 
-    UnevenTraining(TrainingArguments options, TrainingLoop trainer, DataLoader<long[]> loader, Progress progress) {
+    UnevenTraining(
+            TrainingArguments options,
+            TokenCorpus corpus,
+            TrainingLoop trainer,
+            DataLoader<long[]> loader,
+            Progress progress) {
         this.options = options;
+        this.corpus = corpus;
         this.trainer = trainer;
         this.loader = loader;
         this.progress = progress;
@@ -40,7 +47,7 @@ final class UnevenTraining {
 
     private void ownSteps() {
         loader.epoch().forEach(batch -> {
-            trainer.step(step + 1, () -> TokenBatch.of(batch));
+            trainer.step(step + 1, () -> options.model().factory().batch(batch, step + 1, corpus));
             step++;
             if (step % options.logEvery() == 0) {
                 progress.report(step, trainer.lastLoss()); // The loss of this rank: other ranks may have no batch left.

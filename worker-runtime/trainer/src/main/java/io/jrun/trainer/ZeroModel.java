@@ -20,7 +20,7 @@ final class ZeroModel implements TrainedModel {
     private long recordedBytes;
 
     ZeroModel(TrainingArguments options, DeviceMesh mesh, Consumer<TrainableModel> built) {
-        TrainableModel module = TrainedModel.build(options, ModuleWrapper.NONE);
+        TrainableModel module = TrainedModel.build(options, mesh.world(), ModuleWrapper.NONE);
         built.accept(module);
         model = new ZeroDataParallel<>(module, ParallelOptions.dataGroup(mesh), DdpOptions.DEFAULT);
         optimizer = ZeroStates.stageTwo(options.recipe().update(), model);

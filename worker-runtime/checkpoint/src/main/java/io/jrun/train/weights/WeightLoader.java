@@ -7,6 +7,7 @@ import io.jrun.train.checkpoint.CheckpointException;
 import io.jrun.train.json.OneLine;
 import io.jrun.train.tensor.ModuleTensors;
 import io.jrun.train.tensor.TensorCollectives;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
@@ -59,6 +60,22 @@ public final class WeightLoader {
                 }
             }
         };
+    }
+
+    /**
+     * Unties the tensors of a module that the files have twice, as {@link #load} does, and reads no tensor. Does nothing
+     * if this process does not see the files.
+     *
+     * @throws CheckpointException as {@link #load}
+     */
+    public static void untie(Module module, Path path, NameMapping mapping) {
+        if (module instanceof PretrainedModule pretrained && Files.exists(path)) {
+            try (WeightFiles files = WeightFiles.open(path)) {
+                WeightMatch match = WeightMatch.of(
+                        files, ModuleTensors.all(module), pretrained.tiedNames(), mapping, path.toString());
+                untie(module, match.untied(), path);
+            }
+        }
     }
 
     private static long loadAlone(Module module, Path path, NameMapping mapping, boolean isPrinting) {

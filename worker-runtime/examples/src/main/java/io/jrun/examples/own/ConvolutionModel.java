@@ -25,6 +25,7 @@ public final class ConvolutionModel extends LayeredModel {
 
     /** The model of a setup; its layers are built later. */
     public ConvolutionModel(ModelSetup setup) {
+        super(setup);
         first("embedding", () -> new EmbeddingImpl(setup.vocabulary(), WIDTH), EmbeddingImpl::forward);
         for (int i = 0; i < BLOCKS; i++) {
             block(Block::new, Block::forward);

@@ -23,6 +23,7 @@ public final class OwnModel extends LayeredModel {
 
     /** The model of a setup; its layers are built later. */
     public OwnModel(ModelSetup setup) {
+        super(setup);
         first("embedding", () -> new Embedding(setup), Embedding::forward);
         for (int i = 0; i < BLOCKS; i++) {
             block(() -> new Block(setup.device()), Block::forward);

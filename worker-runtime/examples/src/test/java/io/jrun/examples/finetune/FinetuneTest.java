@@ -3,22 +3,27 @@ package io.jrun.examples.finetune;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.jrun.comm.World;
 import io.jrun.comm.local.LocalWorld;
 import io.jrun.models.ModelFolder;
 import io.jrun.models.lora.Lora;
 import io.jrun.models.transformer.LanguageModel;
 import io.jrun.train.Libtorch;
 import io.jrun.train.json.JsonObject;
+import io.jrun.train.layer.TokenLoss;
+import io.jrun.train.token.TokenBatch;
 import io.jrun.train.weights.WeightLoader;
+import io.jrun.trainer.Trainer;
 import io.jrun.trainer.arguments.InvalidArgumentException;
 import java.io.IOException;
 import java.io.InputStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.util.Collections;
+import java.util.Arrays;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Objects;
-import java.util.SplittableRandom;
+import java.util.Set;
 import java.util.stream.LongStream;
 import java.util.stream.Stream;
 import org.bytedeco.pytorch.NoGradGuard;
@@ -46,7 +51,7 @@ class FinetuneTest {
                 "--model=" + model, "--data=" + data, "--out=" + out, "--steps=30", "--lr=0.02", "--tokenizer=bytes");
         String[] all =
                 (lora.isEmpty() ? args.stream() : Stream.concat(args.stream(), Stream.of(lora))).toArray(String[]::new);
-        LocalWorld.run(2, world -> Finetune.run(FinetuneOptions.parse(all).orElseThrow(), world));
+        LocalWorld.run(2, world -> run(all, world));
         if (lora.isEmpty()) {
             assertThat(loss(load(out))).isLessThan(before / 2);
         } else {
@@ -114,47 +119,57 @@ class FinetuneTest {
     private static double hiddenLoss(LanguageModel model) {
         try (NoGradGuard _ = new NoGradGuard()) {
             long[] tokens = TEXT.substring(0, 33).chars().asLongStream().toArray();
-            return MaskedTexts.of(List.of(tokens), 0, 256, new SplittableRandom(1))
-                    .loss(model)
-                    .item_double();
+            TokenBatch batch = MaskedTexts.of(List.of(tokens), 0, 256, 1, 0);
+            return model.loss(batch.inputs(), batch.targets()).item_double();
         }
     }
 
+    /** The choice depends on the step and the text alone: each rank would make the same one. */
     @Test
     void threeOfTwentyTokensAreHiddenAndTheRestStays() {
         Libtorch.load();
-        int texts = 200;
+        int steps = 200;
         long[] tokens = LongStream.range(100, 121).toArray();
-        MaskedTexts masked = MaskedTexts.of(Collections.nCopies(texts, tokens), 7, 256, new SplittableRandom(3));
-        long[] places = new long[3 * texts];
-        long[] hidden = new long[3 * texts];
-        long[] inputs = new long[20 * texts];
-        masked.places_N().data_ptr_long().get(places);
-        masked.hidden_N().data_ptr_long().get(hidden);
-        masked.inputs_BS().data_ptr_long().get(inputs);
+        int hidden = 0;
         int mask = 0;
         int kept = 0;
-        for (int i = 0; i < places.length; i++) {
-            int place = (int) places[i];
-            assertThat(place / 20).as("three places of each text").isEqualTo(i / 3);
-            assertThat(hidden[i]).isEqualTo(tokens[place % 20]);
-            mask += inputs[place] == 7 ? 1 : 0;
-            kept += inputs[place] == hidden[i] ? 1 : 0;
-            inputs[place] = hidden[i];
+        Set<String> choices = new HashSet<>();
+        for (int step = 1; step <= steps; step++) {
+            TokenBatch batch = MaskedTexts.of(List.of(tokens, tokens), 7, 256, 3, step);
+            long[] inputs = new long[40];
+            long[] targets = new long[40];
+            batch.inputs().data_ptr_long().get(inputs);
+            batch.targets().data_ptr_long().get(targets);
+            assertThat(Arrays.copyOf(inputs, 20)).isEqualTo(Arrays.copyOfRange(inputs, 20, 40));
+            choices.add(Arrays.toString(Arrays.copyOf(targets, 20)));
+            int ofText = 0;
+            for (int place = 0; place < 20; place++) {
+                if (targets[place] == TokenLoss.IGNORED) {
+                    assertThat(inputs[place]).isEqualTo(tokens[place]);
+                } else {
+                    ofText++;
+                    assertThat(targets[place]).isEqualTo(tokens[place]);
+                    mask += inputs[place] == 7 ? 1 : 0;
+                    kept += inputs[place] == tokens[place] ? 1 : 0;
+                }
+            }
+            assertThat(ofText).as("three places of each text").isEqualTo(3);
+            hidden += ofText;
         }
-        assertThat(places).doesNotHaveDuplicates();
-        assertThat(mask / (double) places.length).isBetween(0.75, 0.85);
-        assertThat(kept / (double) places.length).isBetween(0.06, 0.14);
-        for (int place = 0; place < inputs.length; place++) {
-            assertThat(inputs[place]).isEqualTo(tokens[place % 20]);
-        }
+        assertThat(choices).as("each step hides other places").hasSizeGreaterThan(steps / 2);
+        assertThat(mask / (double) hidden).isBetween(0.75, 0.85);
+        assertThat(kept / (double) hidden).isBetween(0.06, 0.14);
+    }
+
+    private static void run(String[] args, World world) {
+        Trainer.train(args, new FinetuneModelOptions(), world, System.out);
     }
 
     private static void run(List<String> common, String... more) {
         String[] args = Stream.concat(common.stream(), Stream.of(more))
                 .filter(option -> !option.isEmpty())
                 .toArray(String[]::new);
-        LocalWorld.run(2, world -> Finetune.run(FinetuneOptions.parse(args).orElseThrow(), world));
+        LocalWorld.run(2, world -> run(args, world));
     }
 
     /** The tokenizer of the folder, JSON Lines, and all parameters; the new folder can be trained again. */
@@ -173,18 +188,16 @@ class FinetuneTest {
             String[] args = {
                 "--model=" + from, "--data=" + data, "--text-field=body", "--out=" + out, "--steps=4", "--context=8"
             };
-            LocalWorld.run(2, world -> Finetune.run(FinetuneOptions.parse(args).orElseThrow(), world));
+            LocalWorld.run(2, world -> run(args, world));
             assertThat(out.resolve("tokenizer.json")).hasSameBinaryContentAs(model.resolve("tokenizer.json"));
             assertThat(out.resolve("generation_config.json")).hasContent("{\"temperature\": 0.6}");
         }
         Path small = model(256);
         String[] args = {"--model=" + small, "--data=" + data, "--text-field=body", "--tokenizer=" + model};
-        assertThatThrownBy(() -> LocalWorld.run(
-                        1, world -> Finetune.run(FinetuneOptions.parse(args).orElseThrow(), world)))
+        assertThatThrownBy(() -> LocalWorld.run(1, world -> run(args, world)))
                 .hasMessageContaining("has 280 tokens, the model has 256. Give the tokenizer of the model.");
         String[] none = {"--model=" + small, "--data=" + data};
-        assertThatThrownBy(() -> LocalWorld.run(
-                        1, world -> Finetune.run(FinetuneOptions.parse(none).orElseThrow(), world)))
+        assertThatThrownBy(() -> LocalWorld.run(1, world -> run(none, world)))
                 .hasMessageContaining("there is no tokenizer " + small.resolve("tokenizer.json"));
     }
 
@@ -213,7 +226,6 @@ class FinetuneTest {
                 "--modle=x                       | unknown option '--modle=x'. Did you mean '--model'?",
                 "--model                         | --model needs a value",
                 "--model=x --data=y --lora=0     | --lora is '0', expected a whole number from 1 to 65536",
-                "--model=x --data=y --lr=-1      | --lr is '-1', expected a number above 0",
                 "--model=x --print-logits=1,a    | --print-logits is '1,a', expected whole numbers with commas between",
                 "--model=x --print-logits=1 --data=y | --print-logits trains nothing: leave --data, --out and --lora out",
                 "--model=x --data=y --merge --out=z  | --merge needs --out=DIR, and --lora=RANK or --adapters=DIR",
@@ -224,9 +236,15 @@ class FinetuneTest {
                 "--model=x --data=y --read=all   | --read is 'all', expected one of every-rank, one-per-node, rank-0"
             })
     void unusableArgumentsAreOneLine(String args, String message) {
-        assertThatThrownBy(() -> FinetuneOptions.parse(args.split(" ", -1)))
-                .isInstanceOf(InvalidArgumentException.class)
-                .hasMessage(message);
+        String[] words = args.split(" ", -1);
+        assertThatThrownBy(() -> LocalWorld.run(1, world -> {
+                    if (args.contains("--print-logits")) {
+                        Finetune.printLogits(words, world);
+                    } else {
+                        run(words, world);
+                    }
+                }))
+                .hasStackTraceContaining(InvalidArgumentException.class.getName() + ": " + message);
     }
 
     /** The file names sizes of which the parameters would need terabytes. */
@@ -240,11 +258,10 @@ class FinetuneTest {
     })
     void modelsLargerThanTheMemoryAreRefusedBeforeTheyAreBuilt(String config, @TempDir Path model) throws Exception {
         Files.writeString(model.resolve("config.json"), config);
-        FinetuneOptions options = FinetuneOptions.parse(new String[] {"--model=" + model, "--print-logits=1"})
-                .orElseThrow();
+        String[] args = {"--model=" + model, "--print-logits=1"};
         LocalWorld.run(
                 1,
-                world -> assertThatThrownBy(() -> Finetune.run(options, world))
+                world -> assertThatThrownBy(() -> Finetune.printLogits(args, world))
                         .isInstanceOf(InvalidArgumentException.class)
                         .hasMessageMatching(
                                 "the parameters of .* need at least \\d+ GB of memory on a rank, this machine"

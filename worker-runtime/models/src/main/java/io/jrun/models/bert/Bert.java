@@ -8,6 +8,7 @@ import io.jrun.train.layer.LinearLayer.Layout;
 import io.jrun.train.layer.ModuleSequence;
 import io.jrun.train.layer.Norm;
 import io.jrun.train.layer.TokenEmbedding;
+import io.jrun.train.module.ModuleWrapper;
 import io.jrun.train.pipeline.PipelineLayer;
 import io.jrun.train.tensor.DeviceTensors;
 import io.jrun.train.tensor.TensorMemory;
@@ -17,6 +18,7 @@ import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.function.UnaryOperator;
 import org.bytedeco.pytorch.Tensor;
 import org.bytedeco.pytorch.global.torch;
 import org.jspecify.annotations.Nullable;
@@ -28,6 +30,7 @@ import org.jspecify.annotations.Nullable;
  */
 public final class Bert extends LanguageModel {
     private static final String PREDICTIONS = "cls.predictions.";
+    private static final String LAYERS = "bert.encoder.layer.";
     private static final String WORDS = "bert.embeddings.word_embeddings.";
 
     private BertConfig config;
@@ -40,6 +43,7 @@ public final class Bert extends LanguageModel {
     private final Norm headNorm;
     private final Tensor headBias;
     private final CompositeModule predictions;
+    private final List<UnaryOperator<Tensor>> blocks = new ArrayList<>();
     private @Nullable Projection decoder;
 
     /** A model on the CPU whose parameters are zero. */
@@ -59,6 +63,7 @@ public final class Bert extends LanguageModel {
         embeddingNorm = embeddings.add("LayerNorm", Norm.layer(width, config.epsilon(), device));
         layers = bert.add("encoder", new CompositeModule())
                 .add("layer", new ModuleSequence<>(config.layers(), () -> new BertLayer(config, device)));
+        layers.list().forEach(layer -> blocks.add(layer::forward));
         predictions = add("cls", new CompositeModule()).add("predictions", new CompositeModule());
         headBias = TensorMemory.own(
                 predictions.register_parameter("bias", DeviceTensors.zeros(device, config.vocabulary())));
@@ -78,8 +83,8 @@ public final class Bert extends LanguageModel {
     @Override
     public Tensor forward(Tensor tokens_BS) {
         Tensor x_BSD = embed(tokens_BS);
-        for (BertLayer layer : layers.list()) {
-            x_BSD = layer.forward(x_BSD);
+        for (UnaryOperator<Tensor> block : blocks) {
+            x_BSD = block.apply(x_BSD);
         }
         return logits(x_BSD);
     }
@@ -97,11 +102,18 @@ public final class Bert extends LanguageModel {
     }
 
     @Override
+    public void wrapBlocks(ModuleWrapper wrapper) {
+        for (int i = 0; i < blocks.size(); i++) {
+            blocks.set(i, wrapper.wrap(LAYERS + i, layers.list().get(i), blocks.get(i)));
+        }
+    }
+
+    @Override
     public List<PipelineLayer> pipelineLayers() {
         List<PipelineLayer> all = new ArrayList<>();
         all.add(pipelineLayer("embedding", this::embed, "bert.embeddings."));
-        for (int i = 0; i < layers.list().size(); i++) {
-            all.add(pipelineLayer("layer" + i, layers.list().get(i)::forward, "bert.encoder.layer." + i + "."));
+        for (int i = 0; i < blocks.size(); i++) {
+            all.add(pipelineLayer("layer" + i, blocks.get(i), LAYERS + i + "."));
         }
         String[] ofHead = config.isTied() ? new String[] {"cls.", WORDS} : new String[] {"cls."};
         all.add(pipelineLayer("head", this::logits, ofHead));

@@ -41,6 +41,7 @@ public final class Gpt2 extends LanguageModel {
     private final TokenEmbedding tokens;
     private final TokenEmbedding positions;
     private final SequencePositions places = add("places", new SequencePositions());
+    private final ModuleSequence<Block> blocks;
     private DecoderStack stack;
 
     /** A model on the CPU whose parameters are zero. */
@@ -60,19 +61,16 @@ public final class Gpt2 extends LanguageModel {
         CompositeModule transformer = add("transformer", new CompositeModule());
         tokens = transformer.add("wte", new TokenEmbedding(config.vocabulary(), config.width(), device));
         positions = transformer.add("wpe", new TokenEmbedding(config.context(), config.width(), device));
-        List<UnaryOperator<Tensor>> blocks = new ArrayList<>();
-        transformer.add(
+        List<UnaryOperator<Tensor>> runs = new ArrayList<>();
+        blocks = transformer.add(
                 "h",
                 new ModuleSequence<>(
                         config.layers(),
                         () -> new Block(
-                                config,
-                                blocks.size(),
-                                experts.isAt(blocks.size()) ? experts : ExpertLayers.NONE,
-                                device),
-                        (name, block) -> blocks.add(wrapper.wrap("transformer.h." + name, block, block::forward))));
+                                config, runs.size(), experts.isAt(runs.size()) ? experts : ExpertLayers.NONE, device),
+                        (name, block) -> runs.add(wrapper.wrap("transformer.h." + name, block, block::forward))));
         Norm norm = transformer.add("ln_f", Norm.layer(config.width(), config.epsilon(), device));
-        stack = new DecoderStack(this::embed, blocks, norm, tokens, config.isTied() ? null : addHead());
+        stack = new DecoderStack(this::embed, runs, norm, tokens, config.isTied() ? null : addHead());
     }
 
     private Projection addHead() {
@@ -93,6 +91,13 @@ public final class Gpt2 extends LanguageModel {
 
     private Tensor embed(Tensor tokens_BS) {
         return tokens.forward(tokens_BS).add(positions.forward(places.of(tokens_BS.size(1), tokens_BS)));
+    }
+
+    @Override
+    public void wrapBlocks(ModuleWrapper wrapper) {
+        List<Block> modules = blocks.list();
+        stack = stack.withBlocks(i -> wrapper.wrap(
+                PARTS.blocks() + "." + i, modules.get(i), stack.blocks().get(i)));
     }
 
     @Override

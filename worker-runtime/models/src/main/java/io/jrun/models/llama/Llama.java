@@ -43,6 +43,7 @@ public final class Llama extends LanguageModel {
     private final ExpertLayers experts;
     private final TokenEmbedding tokens;
     private final SequencePositions positions = add("positions", new SequencePositions());
+    private final ModuleSequence<LlamaLayer> blocks;
     private DecoderStack stack;
 
     /** A model on the CPU whose parameters are zero. */
@@ -61,16 +62,16 @@ public final class Llama extends LanguageModel {
         this.experts = experts;
         CompositeModule model = add("model", new CompositeModule());
         tokens = model.add("embed_tokens", new TokenEmbedding(config.vocabulary(), config.width(), device));
-        List<UnaryOperator<Tensor>> layers = new ArrayList<>();
-        model.add(
+        List<UnaryOperator<Tensor>> runs = new ArrayList<>();
+        blocks = model.add(
                 "layers",
                 new ModuleSequence<>(
                         config.layers(),
                         () -> new LlamaLayer(
-                                config, experts.isAt(layers.size()) ? experts : ExpertLayers.NONE, positions, device),
-                        (name, layer) -> layers.add(wrapper.wrap("model.layers." + name, layer, layer::forward))));
+                                config, experts.isAt(runs.size()) ? experts : ExpertLayers.NONE, positions, device),
+                        (name, layer) -> runs.add(wrapper.wrap("model.layers." + name, layer, layer::forward))));
         Norm norm = model.add("norm", Norm.rootMeanSquare(config.width(), config.epsilon(), device));
-        stack = new DecoderStack(tokens::forward, layers, norm, tokens, config.isTied() ? null : addHead());
+        stack = new DecoderStack(tokens::forward, runs, norm, tokens, config.isTied() ? null : addHead());
     }
 
     private Projection addHead() {
@@ -87,6 +88,13 @@ public final class Llama extends LanguageModel {
     @Override
     public Tensor forward(Tensor tokens_BS) {
         return stack.forward(tokens_BS);
+    }
+
+    @Override
+    public void wrapBlocks(ModuleWrapper wrapper) {
+        List<LlamaLayer> modules = blocks.list();
+        stack = stack.withBlocks(i -> wrapper.wrap(
+                PARTS.blocks() + "." + i, modules.get(i), stack.blocks().get(i)));
     }
 
     @Override

@@ -5,7 +5,9 @@ import io.jrun.train.layer.TokenEmbedding;
 import io.jrun.train.pipeline.PipelineLayer;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.function.IntFunction;
 import java.util.function.UnaryOperator;
+import java.util.stream.IntStream;
 import java.util.stream.Stream;
 import org.bytedeco.pytorch.Tensor;
 import org.jspecify.annotations.Nullable;
@@ -32,6 +34,12 @@ public record DecoderStack(
     /** The same computation with an output layer of its own. */
     public DecoderStack withHead(Projection newHead) {
         return new DecoderStack(embedding, blocks, norm, tokens, newHead);
+    }
+
+    /** The same computation with other code for block {@code i}, which is the {@code i}-th result of {@code wrap}. */
+    public DecoderStack withBlocks(IntFunction<UnaryOperator<Tensor>> wrap) {
+        return new DecoderStack(
+                embedding, IntStream.range(0, blocks.size()).mapToObj(wrap).toList(), norm, tokens, head);
     }
 
     /** Logits [B, S, V] of token numbers [B, S]. */

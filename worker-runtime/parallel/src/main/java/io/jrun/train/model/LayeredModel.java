@@ -12,6 +12,7 @@ import java.util.function.Supplier;
 import java.util.function.UnaryOperator;
 import org.bytedeco.pytorch.Module;
 import org.bytedeco.pytorch.Tensor;
+import org.bytedeco.pytorch.global.torch;
 
 /**
  * A model of one's own: a first layer, equal blocks and a last layer, each from one tensor to one tensor. The
@@ -21,6 +22,7 @@ import org.bytedeco.pytorch.Tensor;
  * <pre>{@code
  * final class OwnModel extends LayeredModel {
  *     OwnModel(ModelSetup setup) {
+ *         super(setup);
  *         first("embedding", () -> new TokenEmbedding(setup.vocabulary(), 128, setup.device()), TokenEmbedding::forward);
  *         for (int i = 0; i < 4; i++) {
  *             block(() -> new Block(setup), Block::forward);
@@ -36,6 +38,9 @@ import org.bytedeco.pytorch.Tensor;
  */
 public abstract class LayeredModel extends TrainableModel implements ModelDefinition {
     private static final String BLOCK = "block";
+    private static final Object GENERATOR = new Object();
+
+    private final long seed;
 
     private final List<NamedLayer<?>> blocks = new ArrayList<>();
     private final List<PipelineLayer> layers = new ArrayList<>();
@@ -46,14 +51,24 @@ public abstract class LayeredModel extends TrainableModel implements ModelDefini
     private record NamedLayer<M extends Module>(String name, Supplier<M> part, BiFunction<M, Tensor, Tensor> forward) {
         /** Adds the part to the model. Returns its forward pass. */
         PipelineLayer build(LayeredModel model, ModuleWrapper wrapper) {
-            M built = model.add(name, part.get());
+            M built = model.add(name, part(model.seed));
             UnaryOperator<Tensor> run = wrapper.wrap(name, built, x -> forward.apply(built, x));
             return PipelineLayer.of(name, built, run);
         }
+
+        /** Layers of libtorch take their values from the one generator of the process. */
+        private M part(long seed) {
+            synchronized (GENERATOR) {
+                torch.manual_seed(31 * seed + name.hashCode());
+                return part.get();
+            }
+        }
     }
 
-    /** For subclasses. */
-    protected LayeredModel() {}
+    /** A model for a setup. Equal setups give equal first values, on each rank. */
+    protected LayeredModel(ModelSetup setup) {
+        seed = setup.seed();
+    }
 
     /** Names the layer that gets the input of the model. */
     protected final <M extends Module> void first(

@@ -1,8 +1,10 @@
 package io.jrun.train.model;
 
+import io.jrun.comm.World;
 import io.jrun.train.module.ModuleWrapper;
 import io.jrun.train.tensorparallel.ParallelStyle;
 import java.util.Map;
+import java.util.Optional;
 import java.util.OptionalLong;
 
 /** A model before it is built. Confined to one thread. */
@@ -18,6 +20,14 @@ public interface ModelDefinition {
      * built.
      */
     TrainableModel build(ModuleWrapper blocks);
+
+    /**
+     * Builds the model with values of its own, such as those of a file; empty if the model begins with the values that
+     * the program gives. As {@link #build}, but a block may go to {@code blocks} when all blocks are built. Collective.
+     */
+    default Optional<TrainableModel> load(ModuleWrapper blocks, World world) {
+        return Optional.empty();
+    }
 
     /** The plan by which tensor parallel ranks share the layers; empty if they cannot share them. */
     Map<String, ParallelStyle> tensorParallelPlan();

@@ -8,5 +8,6 @@ import io.jrun.comm.Device;
  * @param vocabulary the number of different tokens
  * @param context the tokens of one text
  * @param device the device of the parameters
+ * @param seed decides the first values
  */
-public record ModelSetup(int vocabulary, int context, Device device) {}
+public record ModelSetup(int vocabulary, int context, Device device, long seed) {}
