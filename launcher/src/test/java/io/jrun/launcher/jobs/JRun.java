@@ -102,7 +102,7 @@ final class JRun {
      * Workers here live for seconds: they are done before the optimising compiler has paid for itself. Only the
      * benchmark of memory looks at its results.
      */
-    private static Map<String, String> jvmOptions(String... args) {
+    static Map<String, String> jvmOptions(String... args) {
         List<String> words = List.of(args);
         boolean isJava = words.stream().anyMatch(word -> word.endsWith(".jar"))
                 || (words.contains("bench") && !words.contains("memory"));
@@ -250,13 +250,18 @@ final class JRun {
 
     /** Polls, since another process is waited for. */
     static void waitFor(BooleanSupplier condition, Duration timeout, Supplier<String> what) {
+        waitFor(condition, Duration.ofMillis(10), timeout, what);
+    }
+
+    /** The same with a {@code pause} between two looks, for looks that start processes. */
+    static void waitFor(BooleanSupplier condition, Duration pause, Duration timeout, Supplier<String> what) {
         long deadline = System.nanoTime() + timeout.toNanos();
         while (!condition.getAsBoolean()) {
             if (System.nanoTime() - deadline >= 0) {
                 throw new AssertionError("not within " + timeout + ": " + what.get());
             }
             try {
-                TimeUnit.MILLISECONDS.sleep(10);
+                Thread.sleep(pause);
             } catch (InterruptedException e) {
                 throw new IllegalStateException(e);
             }

@@ -47,7 +47,8 @@ class SlurmContainerIT extends SlurmJobs {
         cluster.slurm("scancel", "--signal=USR1", job);
         TestCluster.awaitOutput(folder, job, "checkpoint of step ");
         cluster.slurm("scontrol", "requeue", job);
-        JRun.waitFor(() -> cluster.field(job, "JobState").equals("PENDING"), "job " + job + " to be pending");
+        TestCluster.await(
+                () -> cluster.field(job, "JobState").equals("PENDING"), () -> "job " + job + " to be pending");
         cluster.slurm("scontrol", "update", "JobId=" + job, "StartTime=now+2");
 
         assertThat(cluster.awaitEnd(folder, job))

@@ -40,10 +40,9 @@ class SlurmElasticIT extends SlurmJobs {
         cluster.crash("n2");
         try {
             awaitRanks(job, 1, 1);
-            JRun.waitFor(
+            TestCluster.await(
                     () -> cluster.slurm("sinfo", "--noheader", "--nodes=n2", "--format=%T")
                             .startsWith("down"),
-                    TIMEOUT,
                     () -> "Slurm to notice that n2 is down");
             assertThat(cluster.field(job, "JobState")).isEqualTo("RUNNING");
             program.finish();
@@ -52,10 +51,9 @@ class SlurmElasticIT extends SlurmJobs {
             assertThat(TestCluster.output(folder, job)).contains("the agent of n2 was lost: ");
         } finally {
             cluster.boot("n2");
-            JRun.waitFor(
+            TestCluster.await(
                     () -> cluster.slurm("sinfo", "--noheader", "--nodes=n2", "--format=%T")
                             .equals("idle"),
-                    TIMEOUT,
                     () -> "n2 to be back");
         }
     }

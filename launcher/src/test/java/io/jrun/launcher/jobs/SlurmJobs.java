@@ -31,6 +31,7 @@ abstract class SlurmJobs extends RealJobs {
         environment.put(Leftovers.OWNER_VARIABLE, Leftovers.OWNER);
         environment.put("PATH", System.getenv("PATH"));
         environment.put("HOME", folder.toString());
+        environment.put("XDG_CACHE_HOME", folder.resolve("cache").toString());
         environment.put("JAVA_HOME", Objects.requireNonNullElse(System.getenv("JAVA_HOME"), ""));
         environment.put("JRUN_NO_ARCHIVE", "1");
         environment.put("JRUN_HOME", Objects.requireNonNull(System.getProperty("jrun.home")));
@@ -42,7 +43,9 @@ abstract class SlurmJobs extends RealJobs {
 
     /** Submits a batch job that runs {@code script} in the test's folder; returns its id. */
     String submit(List<String> options, String script) {
-        return cluster.submit(folder, environment(), options, script);
+        Map<String, String> environment = environment();
+        environment.putAll(JRun.jvmOptions(script.split("\\s+", -1)));
+        return cluster.submit(folder, environment, options, script);
     }
 
     /** The output of the workers, sorted, because ranks write in any order. */

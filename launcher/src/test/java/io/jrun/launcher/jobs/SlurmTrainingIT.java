@@ -16,11 +16,11 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.condition.EnabledIfSystemProperty;
 
 /**
- * The training example on a real Slurm cluster, from nothing but {@code jrun train.jar}: 4 workers, which take seconds
- * each to start; and the scripts that users start from. Soak, 16 workers: -Djrun.soak=true.
+ * The training example on a real Slurm cluster, from nothing but {@code jrun train.jar}, and the scripts that users
+ * start from. Soak, also 16 workers: -Djrun.soak=true.
  */
 class SlurmTrainingIT extends SlurmJobs {
-    private static final int WORKERS = Boolean.getBoolean("jrun.soak") ? 16 : 4;
+    private static final int WORKERS = 16;
     private static final int REQUEUES = Boolean.getBoolean("jrun.soak") ? 50 : 1;
     private static final int LONG_STEPS = 60;
     private static final String TEXT = "It was the best of times, it was the worst of times. ".repeat(2_000);
@@ -30,7 +30,9 @@ class SlurmTrainingIT extends SlurmJobs {
     private static final List<String> TWO_NODES = List.of("--nodes=2", "--gpus-per-node=" + WORKERS / 2);
     private static final List<String> ONE_NODE = List.of("--nodes=1", "--ntasks-per-node=" + WORKERS);
 
+    /** With two workers, {@link #aTrainingThatIsQueuedAgainHasTheBitsOfAnUninterruptedOne} shows the same. */
     @Test
+    @EnabledIfSystemProperty(named = "jrun.soak", matches = "true")
     void twoNodesTrainWhatOneDoesBitForBit() throws IOException {
         assertThat(train("two", TWO_NODES, "1")).isEqualTo(train("one", ONE_NODE, "1"));
     }
@@ -47,7 +49,10 @@ class SlurmTrainingIT extends SlurmJobs {
         }
     }
 
-    /** Slurm ends the job in the middle of the training and starts the job again. Soak: 50 times. */
+    /**
+     * Two workers on one node, and one worker on each of two nodes: Slurm ends the second job in the middle of the
+     * training and starts the job again. Soak: 50 times.
+     */
     @Test
     void aTrainingThatIsQueuedAgainHasTheBitsOfAnUninterruptedOne() throws IOException {
         Files.writeString(folder.resolve("text"), TEXT);

@@ -34,6 +34,7 @@ class SshIT extends RealJobs {
     static void bringUp() throws IOException, InterruptedException {
         assumeTrue(Files.isExecutable(Path.of(SSHD)), "skipped: no " + SSHD + "; install openssh-server");
         hosts = TestHosts.up(3); // the third has no sshd
+        Archives.linkInto(ssh.resolve("cache"));
         Files.createDirectories(Path.of("/run/sshd")); // where it locks itself in before a login
         key("host");
         key("user");
@@ -67,6 +68,7 @@ class SshIT extends RealJobs {
         String variables = Stream.of(
                         Leftovers.OWNER_VARIABLE + "=" + Leftovers.OWNER,
                         "JRUN_NO_ARCHIVE=1",
+                        "XDG_CACHE_HOME=" + ssh.resolve("cache"),
                         "JRUN_JAVA_HOME=" + System.getProperty("java.home"))
                 .reduce("", (all, next) -> all + " " + next);
         Files.writeString(config, """
@@ -270,10 +272,14 @@ class SshIT extends RealJobs {
     void aHomeThatIsMissingOrCannotBeWrittenDoesNoHarmUnlessFilesMustComeThere() throws IOException {
         Files.createDirectory(folder.resolve("home"));
         String readOnly =
-                "unshare -m sh -c 'mount --bind -o ro %1$s/home %1$s/home; mount -t tmpfs none %1$s/proj; exec \"$@\"' sh env HOME=%1$s/home"
+                "unshare -m sh -c 'mount --bind -o ro %1$s/home %1$s/home; mount -t tmpfs none %1$s/proj; exec \"$@\"' sh env -u XDG_CACHE_HOME HOME=%1$s/home"
                         .formatted(folder);
         Files.createDirectory(folder.resolve("proj"));
-        assertThat(run("--hosts=h1", "--remote-jrun=" + onHost("env HOME=/nonexistent"), "echo", "here")
+        assertThat(run(
+                                "--hosts=h1",
+                                "--remote-jrun=" + onHost("env -u XDG_CACHE_HOME HOME=/nonexistent"),
+                                "echo",
+                                "here")
                         .out())
                 .isEqualTo("[0@h1] here\n");
         Path jrun = onHost(readOnly);

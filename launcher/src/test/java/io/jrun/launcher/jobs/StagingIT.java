@@ -9,6 +9,7 @@ import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Random;
 import java.util.stream.Stream;
@@ -30,8 +31,7 @@ class StagingIT extends RealJobs {
     private Path apart;
     private Path work;
     private Path secret;
-    private Running first;
-    private Running second;
+    private final List<Running> agents = new ArrayList<>();
 
     @BeforeAll
     static void bringUp() {
@@ -46,38 +46,48 @@ class StagingIT extends RealJobs {
     }
 
     @BeforeEach
-    void startAgents() throws IOException {
+    void makeFolders() throws IOException {
         apart = Files.createDirectory(folder.resolve("apart"));
         work = Files.createDirectory(apart.resolve("wd"));
         secret = folder.resolve("secret");
-        first = agent("h1", "mount -t tmpfs -o size=4m none \"$XDG_CACHE_HOME\" && ");
-        second = agent("h2", "");
     }
 
     @AfterEach
     void stopAgents() {
-        for (Running agent : List.of(first, second)) {
+        for (Running agent : agents) {
             agent.signal("TERM");
             agent.await();
         }
     }
 
+    /** An agent on the host whose disk is small. */
+    private void startOnH1() {
+        start("h1", "mount -t tmpfs -o size=4m none \"$XDG_CACHE_HOME\" && ");
+    }
+
+    private void startOnH2() {
+        start("h2", "");
+    }
+
     /** An agent with an empty folder in the place of the launcher's, and a cache of its own. */
-    private Running agent(String host, String more) {
+    private void start(String host, String more) {
+        String archives = folder.resolve("cache/jrun") + "/*.jsa";
         String script = "mount -t tmpfs none " + apart + " && export XDG_CACHE_HOME=" + cache(host)
-                + " && mkdir -p \"$XDG_CACHE_HOME\" && " + more + "exec \"$@\"";
+                + " && mkdir -p \"$XDG_CACHE_HOME\" && " + more + "mkdir -m 700 \"$XDG_CACHE_HOME/jrun\" && ln -s "
+                + archives + " \"$XDG_CACHE_HOME/jrun\" && exec \"$@\"";
         List<String> where = Stream.concat(
                         hosts.on(host).stream(), Stream.of("unshare", "--mount", "sh", "-c", script, "sh"))
                 .toList();
-        return jrun.startUnder(where, "agent", "--secret-file=" + secret, "--listen=0.0.0.0")
-                .awaitOutput("jrun agent: listening on 0.0.0.0:29600\n");
+        Running agent = jrun.startUnder(where, "agent", "--secret-file=" + secret, "--listen=0.0.0.0");
+        agents.add(agent);
+        agent.awaitOutput("jrun agent: listening on 0.0.0.0:29600\n");
     }
 
     private Path cache(String host) {
         return folder.resolve("cache-" + host);
     }
 
-    private Running start(String... job) {
+    private Running job(String... job) {
         return jrun.startUnder(
                 hosts.on("head"),
                 StandingAgent.join(new String[] {"--secret-file=" + secret, "--workdir=" + work}, job));
@@ -85,6 +95,8 @@ class StagingIT extends RealJobs {
 
     @Test
     void programAndStagedFilesComeToHostsThatLackThem() throws IOException {
+        startOnH1();
+        startOnH2();
         Jars.program(work.resolve("reader.jar"), "Reader", """
                 public class Reader {
                     public static void main(String[] args) throws Exception {
@@ -104,7 +116,7 @@ class StagingIT extends RealJobs {
             "--hosts=h1,h2:2", "--classpath=" + plugin, "--stage=" + work.resolve("conf"), "apart/wd/reader.jar"
         };
         for (int i = 0; i < 2; i++) {
-            Result result = start(job).await();
+            Result result = job(job).await();
             assertThat(result.exitCode()).as(result.err()).isZero();
             assertThat(result.sortedOut())
                     .containsExactly(
@@ -119,7 +131,7 @@ class StagingIT extends RealJobs {
         JRun.waitFor(() -> !Files.exists(left.resolveSibling("program")), "removal of what was brought");
         assertThat(list(left)).containsExactly(left.resolve("result-1"), left.resolve("result-2"));
         assertThat(list(cache("h2").resolve("jrun/files"))).hasSize(3); // jar, class, words
-        Result map = start(StandingAgent.join(new String[] {"--dry-run"}, job)).await();
+        Result map = job(StandingAgent.join(new String[] {"--dry-run"}, job)).await();
         assertThat(map.out())
                 .contains("sent to hosts that lack it: " + work.resolve("reader.jar") + " (")
                 .contains("sent to hosts that lack it: " + work.resolve("conf") + " (11 bytes)");
@@ -127,7 +139,8 @@ class StagingIT extends RealJobs {
 
     @Test
     void bigFileHoldsUpNeitherAbortNorTheEnd() throws IOException {
-        Running job = start("--hosts=h2", "--stage=" + big(), "sh", "-c", "echo never");
+        startOnH2();
+        Running job = job("--hosts=h2", "--stage=" + big(), "sh", "-c", "echo never");
         awaitUnderWay();
         job.signal("INT");
         Result result = job.await();
@@ -141,8 +154,9 @@ class StagingIT extends RealJobs {
 
     @Test
     void fileThatChangesOnTheWayIsNamed() throws IOException {
+        startOnH2();
         Path big = big();
-        Running job = start("--hosts=h2", "--stage=" + big, "sh", "-c", "echo never");
+        Running job = job("--hosts=h2", "--stage=" + big, "sh", "-c", "echo never");
         awaitUnderWay();
         Files.writeString(big, "more", StandardOpenOption.APPEND);
         Result result = job.await();
@@ -154,9 +168,10 @@ class StagingIT extends RealJobs {
 
     @Test
     void fullDiskIsNamed() throws IOException {
+        startOnH1();
         Path big = big();
         Result result =
-                start("--hosts=h1", "--stage=" + big, "sh", "-c", "echo never").await();
+                job("--hosts=h1", "--stage=" + big, "sh", "-c", "echo never").await();
         assertThat(result.exitCode()).isEqualTo(127);
         assertThat(result.err())
                 .contains("first failure: rank 0 on h1 could not be started: " + big

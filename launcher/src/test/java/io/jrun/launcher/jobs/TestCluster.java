@@ -14,6 +14,8 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.TimeUnit;
+import java.util.function.BooleanSupplier;
+import java.util.function.Supplier;
 
 /** A Slurm cluster of scripts/testbed/slurm, of this test JVM. */
 final class TestCluster implements AutoCloseable {
@@ -26,6 +28,9 @@ final class TestCluster implements AutoCloseable {
 
     /** Far above the cluster's SIGTERM to SIGKILL of 20 s: a test must not depend on it. */
     private static final long COMMAND_SECONDS = 90;
+
+    /** Each look at Slurm starts four processes. */
+    private static final Duration PAUSE = Duration.ofMillis(250);
 
     private record Ended(int exitCode, String output) {}
 
@@ -135,9 +140,8 @@ final class TestCluster implements AutoCloseable {
 
     /** Waits until a job is over and its nodes are free; returns its state, as COMPLETED. */
     String awaitEnd(Path folder, String job) {
-        JRun.waitFor(
+        await(
                 () -> slurm("squeue", "--noheader", "--jobs", job).isEmpty(),
-                TIMEOUT,
                 () -> "end of job " + job + "; its output:\n" + output(folder, job));
         return field(job, "JobState");
     }
@@ -145,10 +149,15 @@ final class TestCluster implements AutoCloseable {
     /** Queues a running job again, and lets it start soon. */
     void requeue(String job) {
         slurm("scontrol", "requeue", job);
-        JRun.waitFor(() -> field(job, "JobState").equals("PENDING"), "job " + job + " to be pending");
+        await(() -> field(job, "JobState").equals("PENDING"), () -> "job " + job + " to be pending");
         // Slurm waits 10 s by itself. Within the second of the old start's end it refuses the new one: its credentials
         // are dated in seconds, and the node takes that of the new start for the old one ("Job credential revoked").
         slurm("scontrol", "update", "JobId=" + job, "StartTime=now+2");
+    }
+
+    /** Waits until Slurm says something. */
+    static void await(BooleanSupplier condition, Supplier<String> what) {
+        JRun.waitFor(condition, PAUSE, TIMEOUT, what);
     }
 
     /** What {@code scontrol show job} says of a job. */
