@@ -126,7 +126,9 @@ final class JRun {
         builder.environment().put("JRUN_RUN_ID", runId());
         builder.environment().put("JRUN_LOG_DIR", folder.resolve("logs").toString());
         try {
-            return new Running(builder.start(), out, err, runId());
+            Process process = builder.start();
+            Leftovers.started(process);
+            return new Running(process, out, err, runId());
         } catch (IOException e) {
             throw new UncheckedIOException(e);
         }

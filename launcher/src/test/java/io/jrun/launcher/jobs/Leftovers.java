@@ -10,6 +10,7 @@ import java.util.Arrays;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.Predicate;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
@@ -17,7 +18,7 @@ import java.util.stream.Stream;
 
 /**
  * The processes, shared memory and temporary folders that the jobs of this test JVM have left on the machine since a
- * moment.
+ * moment. A folder counts if its agent is a process that the test JVM has started. Agents of ssh and of Slurm are not.
  */
 final class Leftovers {
     /** Every process that a test starts inherits it, whatever becomes of its parents. */
@@ -31,6 +32,9 @@ final class Leftovers {
     /** An agent's socket folder names the process that made it. */
     private static final Pattern SOCKET_FOLDER = Pattern.compile("jrun-(\\d+)-[0-9a-f]+");
 
+    /** The numbers of the processes that this test JVM has started. Other tests leave folders of dead agents, too. */
+    private static final Set<String> STARTED = ConcurrentHashMap.newKeySet();
+
     private final Set<Path> earlierFolders;
 
     private Leftovers(Set<Path> earlierFolders) {
@@ -40,6 +44,11 @@ final class Leftovers {
     /** From now on. */
     static Leftovers sinceNow() {
         return new Leftovers(new HashSet<>(socketFolders()));
+    }
+
+    /** From now on, the folders of this process count. */
+    static void started(Process process) {
+        STARTED.add(Long.toString(process.pid()));
     }
 
     /** One line for each thing that is left at this moment. */
@@ -72,27 +81,15 @@ final class Leftovers {
                 .toList();
     }
 
-    /** Folders of agents that are gone; those of the living, ours or not, are in use. */
+    /** Folders of agents that are gone; those of the living are in use. */
     private static List<Path> socketFolders() {
-        List<Path> folders = list(TEMP, name -> SOCKET_FOLDER.matcher(name).matches());
-        Set<String> living = new HashSet<>();
-        list(Path.of("/proc"), name -> name.matches("\\d+"))
-                .forEach(process -> living.addAll(numbers(process.getFileName().toString())));
-        return folders.stream()
+        return list(TEMP, name -> SOCKET_FOLDER.matcher(name).matches()).stream()
                 .filter(folder -> {
                     Matcher matcher = SOCKET_FOLDER.matcher(folder.getFileName().toString());
-                    return matcher.matches() && !living.contains(matcher.group(1));
+                    return matcher.matches()
+                            && STARTED.contains(matcher.group(1))
+                            && !Files.exists(Path.of("/proc", matcher.group(1)));
                 })
-                .toList();
-    }
-
-    /** The name of a process here, and on its Slurm node. */
-    private static List<String> numbers(String pid) {
-        return text(pid, "status")
-                .lines()
-                .filter(line -> line.startsWith("NSpid:"))
-                .flatMap(line ->
-                        Stream.of(line.substring("NSpid:".length()).strip().split("\\s+", -1)))
                 .toList();
     }
 

@@ -43,6 +43,11 @@ class NothingLeftIT {
     void folderOfADeadAgentIsFound() throws Exception {
         Process agent = new ProcessBuilder("true").start();
         agent.waitFor();
+        Path ofAnotherTest = Files.createDirectory(
+                Path.of(System.getProperty("java.io.tmpdir")).resolve("jrun-" + agent.pid() + "-1"));
+        assertNothingFound();
+        Files.delete(ofAnotherTest);
+        Leftovers.started(agent);
         Path folder = Files.createDirectory(
                 Path.of(System.getProperty("java.io.tmpdir")).resolve("jrun-" + agent.pid() + "-0"));
         try {
