@@ -43,7 +43,8 @@ final class ArchiveTraining {
                 "--nproc-per-node=2",
                 "--max-restarts=1",
                 "--timeout=60",
-                "--jvm-opts=-XX:DumpLoadedClassList=" + CLASS_LISTS + "/%p",
+                // These workers live for seconds.
+                "--jvm-opts=-XX:TieredStopAtLevel=1 -XX:DumpLoadedClassList=" + CLASS_LISTS + "/%p",
                 "--log-dir=" + logs,
                 "--main-class=" + TRAINING,
                 jar));
