@@ -9,11 +9,13 @@ import java.lang.foreign.MemorySegment;
 import java.lang.management.ManagementFactory;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
 /** Allocations of a blocking call on registered memory after its code is compiled. */
 @Timeout(180)
+@Tag("optimized")
 class AllocationTest {
     private static final int CALLS = 1000;
 
