@@ -241,15 +241,21 @@ class BenchIT extends RealJobs {
         assertThat(found.get("calls").asInt()).isPositive();
     }
 
+    /** Two cases, drawn by the seed of the run; all cases under {@code -Djrun.soak=true}. */
+    static Stream<String> aSizeBeyondTheMemoryIsOneLine() {
+        return RunSeed.sample(
+                List.of(
+                        "allreduce --max-bytes",
+                        "memory --bytes",
+                        "weights --dir=x --bytes",
+                        "checkpoint --dir=x --bytes"),
+                2)
+                .stream();
+    }
+
     /** Only a rank knows the memory of its machine. */
     @ParameterizedTest
-    @ValueSource(
-            strings = {
-                "allreduce --max-bytes",
-                "memory --bytes",
-                "weights --dir=x --bytes",
-                "checkpoint --dir=x --bytes"
-            })
+    @MethodSource
     void aSizeBeyondTheMemoryIsOneLine(String option) {
         Result result = jrun.run(("bench " + option + "=9223372036854775807 --nproc-per-node=1").split(" "));
         assertThat(result.exitCode()).as(result.err()).isEqualTo(2);

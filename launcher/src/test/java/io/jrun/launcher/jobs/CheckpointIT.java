@@ -75,6 +75,8 @@ class CheckpointIT extends RealJobs {
                 Objects.requireNonNull(System.getProperty("jrun.build.folder")));
         Process server = new ProcessBuilder(
                         Path.of(System.getProperty("java.home"), "bin/java").toString(),
+                        "-XX:+UseSerialGC",
+                        "-XX:TieredStopAtLevel=1",
                         "-cp",
                         module.resolve("test-classes") + ":" + Files.readString(module.resolve("test.classpath")),
                         "io.jrun.s3.S3Server",

@@ -40,10 +40,7 @@ class FinetuneIT extends RealJobs {
     /** One choice of readers, drawn by the seed of the run; all choices under {@code -Djrun.soak=true}. */
     @Test
     void theLogitsOfAFileOfTorchEqualTheOracle() throws IOException {
-        double[] golden = Files.readAllLines(RESOURCES.resolve("logits.txt")).stream()
-                .filter(line -> line.startsWith("bert "))
-                .flatMapToDouble(line -> Arrays.stream(numbers(line.substring("bert ".length()))))
-                .toArray();
+        double[] golden = golden();
         for (String readers : RunSeed.sample(List.of("every-rank", "one-per-node", "rank-0"), 1)) {
             double[] found = Arrays.stream(logits(weights, "--read=" + readers))
                     .flatMapToDouble(Arrays::stream)
@@ -69,7 +66,7 @@ class FinetuneIT extends RealJobs {
         Result second = finetune(StandingAgent.join(training, "--adapters=" + adapters, "--merge", "--out=" + merged));
         assertThat(second.exitCode()).as(second.err()).isZero();
         assertThat(merged.resolve("tokenizer.json")).exists();
-        double base = logits(weights)[0][0];
+        double base = golden()[0];
         double adapted = logits(weights, "--adapters=" + adapters)[0][0];
         double saved = logits(merged)[0][0];
         assertThat(adapted).isNotCloseTo(base, Offset.offset(1e-3));
@@ -85,6 +82,14 @@ class FinetuneIT extends RealJobs {
         assertThat(refused.err())
                 .contains("finetune: " + weights + " is not a valid torch.save file: ")
                 .doesNotContain("Exception", "\tat ");
+    }
+
+    /** The logits of the oracle for the untrained model. */
+    private static double[] golden() throws IOException {
+        return Files.readAllLines(RESOURCES.resolve("logits.txt")).stream()
+                .filter(line -> line.startsWith("bert "))
+                .flatMapToDouble(line -> Arrays.stream(numbers(line.substring("bert ".length()))))
+                .toArray();
     }
 
     private double[][] logits(Path model, String... options) throws IOException {

@@ -177,39 +177,6 @@ class HostsIT extends RealJobs {
     }
 
     @Test
-    void killedWorkerOfAnotherHostEndsTheJobEverywhere() {
-        Running job = startUp(STUBBORN);
-        JRun.kill("KILL", job.processesOfRank(2).getFirst());
-        Result result = job.await();
-        assertThat(result.exitCode()).isEqualTo(137);
-        assertThat(result.err()).contains("jrun: first failure: rank 2 on h2 ended by SIGKILL");
-    }
-
-    @Test
-    void killedAgentIsNamedAndTakesItsWorkersWithIt() {
-        Running job = startUp(STUBBORN);
-        Running agent = agents.on("h2");
-        agent.signal("KILL");
-        Result result = job.await();
-        assertThat(agent.await().exitCode()).isEqualTo(137);
-        assertThat(result.exitCode()).isEqualTo(69);
-        assertThat(result.err()).contains("jrun: lost the agent of h2: ").doesNotContain("first failure");
-    }
-
-    @Test
-    void bothSidesEndTheConnectionToASilentHost() {
-        Running job = startUp(STUBBORN);
-        hosts.unplug("h2");
-        try {
-            Result result = job.await();
-            assertThat(result.exitCode()).isEqualTo(69);
-            assertThat(result.err()).contains("jrun: lost the agent of h2: ");
-        } finally {
-            hosts.plugIn("h2");
-        }
-    }
-
-    @Test
     void interruptEndsTheJobEverywhere() {
         Running job = start("--hosts=h1:2,h2:2", "sh", "-c", "echo up; exec sleep 1000");
         awaitUp(job);

@@ -8,21 +8,25 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.attribute.PosixFilePermissions;
-import org.junit.jupiter.api.AfterEach;
-import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
 
 /** {@code jrun agent} and the jobs that use it. */
 class StandingAgentIT extends RealJobs {
-    private StandingAgent agent;
+    @TempDir
+    private static Path ofClass;
 
-    @BeforeEach
-    void startAgent() {
-        agent = StandingAgent.start(jrun, folder);
+    private static StandingAgent agent;
+
+    @BeforeAll
+    static void startAgent() {
+        agent = StandingAgent.start(new JRun(ofClass), ofClass);
     }
 
-    @AfterEach
-    void stopAgent() {
+    @AfterAll
+    static void stopAgent() {
         agent.close();
     }
 

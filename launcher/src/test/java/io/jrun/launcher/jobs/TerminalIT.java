@@ -17,9 +17,8 @@ import org.junit.jupiter.api.Test;
 class TerminalIT extends RealJobs {
     private static final List<String> ON_A_TERMINAL = List.of("sh", "-c", "exec script -qefc \"$*\" /dev/null", "sh");
 
-    /** Two workers of the example, 40 steps, a report every 10 steps. */
+    /** Workers of the example, 40 steps, a report every 10 steps. */
     private static final String[] TRAINING = {
-        "--nproc-per-node=2",
         Path.of(Objects.requireNonNull(System.getProperty("jrun.home")))
                 .resolve("examples/train.jar")
                 .toString(),
@@ -65,8 +64,9 @@ class TerminalIT extends RealJobs {
 
     @Test
     void trainingOnATerminalRewritesOneLine() {
-        Result result =
-                jrun.with("NO_COLOR", "1").startUnder(ON_A_TERMINAL, TRAINING).await();
+        Result result = jrun.with("NO_COLOR", "1")
+                .startUnder(ON_A_TERMINAL, StandingAgent.join(new String[] {"--nproc-per-node=2"}, TRAINING))
+                .await();
         assertThat(result.exitCode()).as(result.out()).isZero();
         assertThat(result.out()).containsPattern("\\[0@\\S+] " + HELD_OUT);
         assertThat(Stream.of(result.out().split("\r?\n"))
@@ -80,7 +80,7 @@ class TerminalIT extends RealJobs {
 
     @Test
     void trainingElsewherePrintsPlainLines() {
-        Result result = jrun.run(TRAINING);
+        Result result = jrun.run(StandingAgent.join(new String[] {"--nproc-per-node=1"}, TRAINING));
         assertThat(result.exitCode()).as(result.err()).isZero();
         assertThat(result.out()).doesNotContain("\r", "\033");
         assertThat(result.out().lines().filter(line -> line.contains(" step ")))

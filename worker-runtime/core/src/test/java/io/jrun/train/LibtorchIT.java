@@ -113,8 +113,10 @@ class LibtorchIT {
             throws IOException, InterruptedException {
         Libtorch.load();
         String loader = "org.bytedeco.javacpp.ClassProperties ";
-        assertThat(classesLoaded("alone")).contains("sum 2.0").doesNotContain(loader);
-        assertThat(classesLoaded("alone", "another class")).contains("sum 2.0", loader);
+        String output = classesLoaded("alone", "another class");
+        int sum = output.indexOf("sum 2.0");
+        assertThat(output.substring(0, sum)).doesNotContain(loader);
+        assertThat(output.substring(sum)).contains("amsgrad ", loader);
         assertThat(classesLoaded("another thread")).contains("sum 2.0", loader);
         assertThat(classesLoaded("another virtual thread")).contains("sum 2.0", loader);
     }
