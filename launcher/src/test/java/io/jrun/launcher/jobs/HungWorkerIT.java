@@ -4,6 +4,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.jrun.launcher.jobs.JRun.Result;
 import io.jrun.launcher.jobs.JRun.Running;
+import java.io.IOException;
+import java.nio.file.Files;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
@@ -77,6 +79,33 @@ class HungWorkerIT extends RealJobs {
         assertThat(result.exitCode()).isEqualTo(75);
         assertThat(result.err())
                 .containsPattern("first failure: rank 1 on .* has begun no operation for 2 s and is in none");
+    }
+
+    @Test
+    void aProcessThatOutlivesItsMainSaysForWhichThread() throws IOException {
+        Jars.program(folder.resolve("lingers.jar"), "Lingers", """
+                public class Lingers {
+                    public static void main(String[] args) {
+                        Thread left = new Thread(Lingers::serve, "server");
+                        left.start();
+                    }
+                    static void serve() {
+                        try {
+                            while (!java.nio.file.Files.exists(java.nio.file.Path.of("told"))) Thread.sleep(50);
+                        } catch (InterruptedException e) {
+                            return;
+                        }
+                    }
+                }
+                """);
+        Running job = jrun.start("lingers.jar");
+        JRun.waitFor(() -> job.err().contains("main returned 10 s ago"), "the line about the thread");
+        Files.writeString(folder.resolve("told"), "");
+        Result result = job.await();
+        assertThat(result.exitCode()).as(result.err()).isZero();
+        assertThat(result.err())
+                .contains("still runs because of thread 'server' at Lingers.serve(Lingers.java:")
+                .doesNotContain("DestroyJavaVM");
     }
 
     @Test

@@ -25,12 +25,10 @@ import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.BeforeEach;
-import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /** Images of real registries, layouts and archives, the cache on the node, and {@code jrun image}. */
-@Tag("alone") // makes and mounts images
 class ImageIT extends RealJobs {
     private static final Path BUSYBOX = Path.of("/usr/bin/busybox");
     private static final Path CLASS_PATH_HOME = Path.of(Objects.requireNonNull(System.getProperty("jrun.home")));

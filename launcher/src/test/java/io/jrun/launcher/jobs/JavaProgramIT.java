@@ -213,33 +213,6 @@ class JavaProgramIT extends RealJobs {
     }
 
     @Test
-    void aProcessThatOutlivesItsMainSaysForWhichThread() throws IOException {
-        Jars.program(folder.resolve("lingers.jar"), "Lingers", """
-                public class Lingers {
-                    public static void main(String[] args) {
-                        Thread left = new Thread(Lingers::serve, "server");
-                        left.start();
-                    }
-                    static void serve() {
-                        try {
-                            while (!java.nio.file.Files.exists(java.nio.file.Path.of("told"))) Thread.sleep(50);
-                        } catch (InterruptedException e) {
-                            return;
-                        }
-                    }
-                }
-                """);
-        JRun.Running job = jrun.start("lingers.jar");
-        JRun.waitFor(() -> job.err().contains("main returned 10 s ago"), "the line about the thread");
-        Files.writeString(folder.resolve("told"), "");
-        Result result = job.await();
-        assertThat(result.exitCode()).as(result.err()).isZero();
-        assertThat(result.err())
-                .contains("still runs because of thread 'server' at Lingers.serve(Lingers.java:")
-                .doesNotContain("DestroyJavaVM");
-    }
-
-    @Test
     void shutdownHooksRunWhenTheJobIsStopped() {
         Jars.program(folder.resolve("hook.jar"), "Hook", """
                 public class Hook {
