@@ -53,21 +53,6 @@ class RendezvousIT extends RealJobs {
         return jrun.startUnder(wrapper, line.toArray(String[]::new));
     }
 
-    @Test
-    void nodesMeetInAnyOrderAndEachShowsItsOwnWorkers() {
-        String program = "echo $RANK of $WORLD_SIZE on $GROUP_RANK of $GROUP_WORLD_SIZE";
-        Running second = node("2", "--node-rank=1", "--nproc-per-node=2", "sh", "-c", program);
-        Running first = node("2", "--node-rank=0", "--nproc-per-node=2", "sh", "-c", program);
-        Result hosting = first.await();
-        Result joined = second.await();
-        assertThat(hosting.exitCode()).as(hosting.err()).isZero();
-        assertThat(joined.exitCode()).as(joined.err()).isZero();
-        assertThat(hosting.sortedOut().stream().map(RendezvousIT::withoutPrefix))
-                .containsExactly("0 of 4 on 0 of 2", "1 of 4 on 0 of 2");
-        assertThat(joined.sortedOut().stream().map(RendezvousIT::withoutPrefix))
-                .containsExactly("2 of 4 on 1 of 2", "3 of 4 on 1 of 2");
-    }
-
     /** As torch's TCPStore: rank 0 listens at MASTER_ADDR:MASTER_PORT, and the other ranks connect. */
     private static final String STORE = """
             import os, socket, time
@@ -116,17 +101,21 @@ class RendezvousIT extends RealJobs {
     }
 
     @Test
-    void eachNodeHasAsManyWorkersAsItsOwnCommandSays() {
-        String program = "echo $RANK of $WORLD_SIZE on $GROUP_RANK of $LOCAL_WORLD_SIZE";
-        Running first = node("3", "--node-rank=0", "--nproc-per-node=2", "sh", "-c", program);
-        Running second = node("3", "--node-rank=1", "--nproc-per-node=1", "sh", "-c", program);
+    void nodesMeetInAnyOrderAndEachHasAndShowsTheWorkersOfItsOwnCommand() {
+        String program = "echo $RANK of $WORLD_SIZE on $GROUP_RANK of $GROUP_WORLD_SIZE, $LOCAL_WORLD_SIZE here";
         Running third = node("3", "--node-rank=2", "sh", "-c", program);
-        assertThat(first.await().sortedOut().stream().map(RendezvousIT::withoutPrefix))
-                .containsExactly("0 of 5 on 0 of 2", "1 of 5 on 0 of 2");
-        assertThat(second.await().sortedOut().stream().map(RendezvousIT::withoutPrefix))
-                .containsExactly("2 of 5 on 1 of 1");
-        assertThat(third.await().sortedOut().stream().map(RendezvousIT::withoutPrefix))
-                .containsExactly("3 of 5 on 2 of 2", "4 of 5 on 2 of 2");
+        Running second = node("3", "--node-rank=1", "--nproc-per-node=1", "sh", "-c", program);
+        Running first = node("3", "--node-rank=0", "--nproc-per-node=2", "sh", "-c", program);
+        assertThat(shown(first)).containsExactly("0 of 5 on 0 of 3, 2 here", "1 of 5 on 0 of 3, 2 here");
+        assertThat(shown(second)).containsExactly("2 of 5 on 1 of 3, 1 here");
+        assertThat(shown(third)).containsExactly("3 of 5 on 2 of 3, 2 here", "4 of 5 on 2 of 3, 2 here");
+    }
+
+    /** The workers' lines of a job that succeeds. */
+    private static List<String> shown(Running job) {
+        Result result = job.await();
+        assertThat(result.exitCode()).as(result.err()).isZero();
+        return result.sortedOut().stream().map(RendezvousIT::withoutPrefix).toList();
     }
 
     private static String withoutPrefix(String line) {
@@ -225,12 +214,6 @@ class RendezvousIT extends RealJobs {
         assertThat(node("2", "--node-rank=1", "--rdzv-id=one", "true").await().exitCode())
                 .isZero();
         assertThat(hosting.await().exitCode()).isZero();
-    }
-
-    @Test
-    void theLeastNodesStartAfterTheLastCall() {
-        Running first = node("1:3", "--rdzv-conf=last_call_timeout=1", "sh", "-c", "echo world $WORLD_SIZE");
-        assertThat(first.await().out()).contains("world 1");
     }
 
     @Test
