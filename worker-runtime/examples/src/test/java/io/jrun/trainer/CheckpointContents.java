@@ -82,7 +82,7 @@ final class CheckpointContents {
         try (DeviceMesh mesh = given.parallel().mesh(world)) {
             TrainingArguments options =
                     given.withAccumulation(ParallelOptions.dataGroup(mesh).size());
-            try (var trainer = new TrainingLoop(options, world, mesh);
+            try (var trainer = new TrainingSteps(options, world, mesh);
                     var saved =
                             CheckpointManager.open(from.toString(), world.group(), world.runId(), Retention.DEFAULT);
                     var copy = CheckpointManager.open(to.toString(), world.group(), world.runId(), Retention.DEFAULT)) {

@@ -112,7 +112,7 @@ class SharedModelTest {
             try (DeviceMesh mesh = options.parallel().mesh(world);
                     TokenCorpus corpus = TokenCorpus.load(options.data(), Trainer.jdkSources(), world)) {
                 TrainingArguments whole = options.withAccumulation(2).withVocabulary(corpus.vocabulary());
-                try (TrainingLoop trainer = new TrainingLoop(whole, world, mesh);
+                try (TrainingSteps trainer = new TrainingSteps(whole, world, mesh);
                         DataLoader<long[]> loader = DataLoader.of(
                                 corpus.training(whole.model().context()),
                                 world.group(),
@@ -137,7 +137,7 @@ class SharedModelTest {
     }
 
     private static void stopInTheExchange(
-            TrainingLoop trainer, LearningRateSchedule schedule, DataLoader<long[]> loader, DeviceMesh mesh) {
+            TrainingSteps trainer, LearningRateSchedule schedule, DataLoader<long[]> loader, DeviceMesh mesh) {
         TrainedModel model = trainer.model();
         try (TrainedModel.Scope scope = model.step()) {
             model.optimizer().clear();

@@ -234,7 +234,7 @@ class TrainerTest {
         LocalWorld.run(2, world -> {
             try (TokenCorpus corpus = TokenCorpus.load(options.data(), Trainer.jdkSources(), world);
                     DeviceMesh mesh = options.parallel().mesh(world);
-                    TrainingLoop trainer = new TrainingLoop(options, world, mesh);
+                    TrainingSteps trainer = new TrainingSteps(options, world, mesh);
                     DataLoader<long[]> loader = DataLoader.of(
                             corpus.training(options.model().context()),
                             world.group(),

@@ -75,7 +75,7 @@ class TrainingRecipeTest {
         LocalWorld.run(LocalWorldOptions.ofSize(ranks).withDeterministic(true), world -> {
             try (TokenCorpus corpus = corpus(options, world);
                     DeviceMesh mesh = options.parallel().mesh(world);
-                    TrainingLoop trainer = new TrainingLoop(options, world, mesh)) {
+                    TrainingSteps trainer = new TrainingSteps(options, world, mesh)) {
                 TokenDataset windows = corpus.training(options.model().context());
                 long[] sample = {world.rank() * 1000L};
                 for (int step = 1; step <= options.steps(); step++) {
@@ -355,7 +355,7 @@ class TrainingRecipeTest {
                 TrainingArguments options =
                         given.withAccumulation(ParallelOptions.dataGroup(mesh).size());
                 TokenDataset windows = corpus.training(options.model().context());
-                try (TrainingLoop trainer = new TrainingLoop(options, world, mesh)) {
+                try (TrainingSteps trainer = new TrainingSteps(options, world, mesh)) {
                     for (int step = 1; step <= 2; step++) {
                         trainer.step(step, () -> batch(windows, 0, 1));
                     }

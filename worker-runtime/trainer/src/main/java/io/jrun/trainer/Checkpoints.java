@@ -46,7 +46,7 @@ final class Checkpoints implements AutoCloseable {
     private final int dataRanks;
     private final String summary;
     private final String corpus;
-    private final TrainingLoop trainer;
+    private final TrainingSteps trainer;
     private final DataLoader<?> loader;
     private final Progress progress;
     private final SaveRequests requests;
@@ -64,7 +64,7 @@ final class Checkpoints implements AutoCloseable {
             World world,
             int dataRanks,
             String corpus,
-            TrainingLoop trainer,
+            TrainingSteps trainer,
             DataLoader<?> loader,
             Progress progress,
             @Nullable CheckpointManager manager) {
@@ -91,7 +91,7 @@ final class Checkpoints implements AutoCloseable {
             World world,
             int dataRanks,
             String corpus,
-            TrainingLoop trainer,
+            TrainingSteps trainer,
             DataLoader<?> loader,
             Progress progress) {
         CheckpointOptions where = options.checkpoints();

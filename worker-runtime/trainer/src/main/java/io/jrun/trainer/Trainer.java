@@ -224,7 +224,7 @@ public final class Trainer {
                     "building a model with %.1f GB of parameters, gradients and optimizer states on each rank",
                     bytes / 1e9));
         }
-        try (var trainer = new TrainingLoop(options, world, mesh);
+        try (var trainer = new TrainingSteps(options, world, mesh);
                 DataLoader<long[]> loader = DataLoader.of(windows, group, loading);
                 var checkpoints =
                         Checkpoints.open(options, world, group.size(), corpus.identity(), trainer, loader, progress)) {
@@ -257,7 +257,7 @@ public final class Trainer {
         }
     }
 
-    private static void end(TrainingLoop trainer, Progress progress) {
+    private static void end(TrainingSteps trainer, Progress progress) {
         progress.end(trainer.model().exposedCommunication());
         trainer.model().summary().ifPresent(progress::print);
         if (trainer.checks().skipped() > 0) {
@@ -277,7 +277,7 @@ public final class Trainer {
             TrainingArguments options,
             TokenCorpus corpus,
             long firstStep,
-            TrainingLoop trainer,
+            TrainingSteps trainer,
             DataLoader<long[]> loader,
             Checkpoints checkpoints,
             Progress progress,

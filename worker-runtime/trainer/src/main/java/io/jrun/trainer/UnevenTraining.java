@@ -9,7 +9,7 @@ import java.util.Locale;
 final class UnevenTraining {
     private final TrainingArguments options;
     private final TokenCorpus corpus;
-    private final TrainingLoop trainer;
+    private final TrainingSteps trainer;
     private final DataLoader<long[]> loader;
     private final Progress progress;
     private long step;
@@ -17,7 +17,7 @@ final class UnevenTraining {
     UnevenTraining(
             TrainingArguments options,
             TokenCorpus corpus,
-            TrainingLoop trainer,
+            TrainingSteps trainer,
             DataLoader<long[]> loader,
             Progress progress) {
         this.options = options;

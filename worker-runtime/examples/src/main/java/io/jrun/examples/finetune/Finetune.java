@@ -16,6 +16,7 @@ import io.jrun.trainer.device.DeviceOptions;
 import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Optional;
 import java.util.StringJoiner;
 import java.util.function.BiConsumer;
 import java.util.stream.Stream;
@@ -112,18 +113,15 @@ public final class Finetune {
         LanguageModel model = pretrained.build(on.device());
         try {
             long _ = WeightLoader.load(model, options.model(), model.mapping(), world, options.readers());
-            pretrained.attach(model).ifPresent(lora -> note(lora, world));
+            Optional<Lora> lora = pretrained.attach(model);
+            if (world.rank() == 0) {
+                lora.ifPresent(PretrainedModel::printNotes);
+            }
         } catch (CheckpointException e) {
             throw new InvalidArgumentException(String.valueOf(e.getMessage()));
         }
         if (world.rank() == 0) {
             System.out.println(logits(model, tokens));
-        }
-    }
-
-    private static void note(Lora adapters, World world) {
-        if (world.rank() == 0) {
-            adapters.notes().forEach(note -> System.err.println("jrun: note: " + note));
         }
     }
 

@@ -189,6 +189,11 @@ record PretrainedModel(FinetuneOptions options, LanguageModel description, doubl
                 Lora.attach(model, new LoraOptions(options.loraRank(), options.loraAlpha(), targets, options.seed())));
     }
 
+    /** Prints what of the configuration of adapters has no effect. */
+    static void printNotes(Lora adapters) {
+        adapters.notes().forEach(note -> System.err.println("jrun: note: " + note));
+    }
+
     /** The model on a device. */
     private record Definition(PretrainedModel model, ModelSetup setup) implements ModelDefinition {
         @Override
@@ -204,7 +209,10 @@ record PretrainedModel(FinetuneOptions options, LanguageModel description, doubl
 
         @Override
         public TrainableModel build(ModuleWrapper blocks) {
-            return wrapped(model.build(setup.device()), blocks);
+            LanguageModel whole = model.build(setup.device());
+            Optional<Lora> _ = model.attach(whole);
+            whole.wrapBlocks(blocks);
+            return whole;
         }
 
         @Override
@@ -216,18 +224,18 @@ record PretrainedModel(FinetuneOptions options, LanguageModel description, doubl
             }
             try {
                 LanguageModel whole = ModelFolder.build(model.options.model(), setup.device(), _ -> {});
-                long _ = WeightLoader.load(
+                long bytes = WeightLoader.load(
                         whole, model.options.model(), whole.mapping(), world, model.options.readers());
-                return Optional.of(wrapped(whole, blocks));
+                Optional<Lora> lora = model.attach(whole);
+                if (world.rank() == 0) {
+                    System.out.println("rank 0 has read " + bytes + " bytes of weights");
+                    lora.ifPresent(PretrainedModel::printNotes);
+                }
+                whole.wrapBlocks(blocks);
+                return Optional.of(whole);
             } catch (CheckpointException e) {
                 throw new InvalidArgumentException(String.valueOf(e.getMessage()));
             }
-        }
-
-        private LanguageModel wrapped(LanguageModel whole, ModuleWrapper blocks) {
-            Optional<Lora> _ = model.attach(whole);
-            whole.wrapBlocks(blocks);
-            return whole;
         }
 
         @Override

@@ -24,8 +24,8 @@ import org.bytedeco.pytorch.Scalar;
 import org.bytedeco.pytorch.Tensor;
 import org.jspecify.annotations.Nullable;
 
-/** The training loop of one rank. */
-final class TrainingLoop implements AutoCloseable {
+/** The steps of one rank: forward and backward passes, checks, clip and update. */
+final class TrainingSteps implements AutoCloseable {
     private final TrainingArguments options;
     private final TrainingRecipe recipe;
     private final int dataRanks;
@@ -45,7 +45,7 @@ final class TrainingLoop implements AutoCloseable {
     private double gradientNorm = Double.NaN;
 
     /** @param mesh has the axes of {@link ParallelOptions} */
-    TrainingLoop(TrainingArguments options, World world, DeviceMesh mesh) {
+    TrainingSteps(TrainingArguments options, World world, DeviceMesh mesh) {
         this.options = options;
         this.world = world;
         this.recipe = options.recipe();
