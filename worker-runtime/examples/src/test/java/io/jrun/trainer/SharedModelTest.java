@@ -12,6 +12,7 @@ import io.jrun.train.data.DataLoader;
 import io.jrun.train.data.DataLoaderOptions;
 import io.jrun.train.mesh.DeviceMesh;
 import io.jrun.train.optim.LearningRateSchedule;
+import io.jrun.train.step.Step;
 import io.jrun.train.token.TokenBatch;
 import io.jrun.trainer.data.TokenCorpus;
 import java.io.ByteArrayOutputStream;
@@ -139,7 +140,7 @@ class SharedModelTest {
     private static void stopInTheExchange(
             TrainingSteps trainer, LearningRateSchedule schedule, DataLoader<long[]> loader, DeviceMesh mesh) {
         TrainedModel model = trainer.model();
-        try (TrainedModel.Scope scope = model.step()) {
+        try (Step scope = model.step()) {
             model.optimizer().clear();
             model.optimizer().setRate(schedule, 1);
             TokenBatch batch = TokenBatch.of(loader.next());

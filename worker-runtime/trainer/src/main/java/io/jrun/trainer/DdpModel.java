@@ -7,9 +7,7 @@ import io.jrun.train.ddp.CommunicationHook;
 import io.jrun.train.ddp.DdpReport;
 import io.jrun.train.ddp.DistributedDataParallel;
 import io.jrun.train.ddp.JoinOptions;
-import io.jrun.train.ddp.NoSync;
 import io.jrun.train.ddp.ReductionTimeline;
-import io.jrun.train.ddp.Step;
 import io.jrun.train.ddp.StepTimes;
 import io.jrun.train.ddp.hook.OptimizerHook;
 import io.jrun.train.ddp.hook.PowerSgdHook;
@@ -18,6 +16,8 @@ import io.jrun.train.mesh.Parameters;
 import io.jrun.train.metrics.StepMetrics;
 import io.jrun.train.model.TrainableModel;
 import io.jrun.train.module.ModuleWrapper;
+import io.jrun.train.step.NoSync;
+import io.jrun.train.step.Step;
 import java.time.Duration;
 import java.util.HashMap;
 import java.util.Locale;
@@ -109,15 +109,13 @@ final class DdpModel implements TrainedModel {
     }
 
     @Override
-    public Scope step() {
-        Step step = model.step();
-        return Scope.of(step::close, step::backward);
+    public Step step() {
+        return model.step();
     }
 
     @Override
-    public Pause noSync() {
-        NoSync scope = model.noSync();
-        return scope::close;
+    public NoSync noSync() {
+        return model.noSync();
     }
 
     @Override

@@ -5,10 +5,8 @@ import io.jrun.train.checkpoint.sharded.ShardedState;
 import io.jrun.train.ddp.BucketSpan;
 import io.jrun.train.ddp.ReductionTimeline;
 import io.jrun.train.expert.ExpertDataParallel;
-import io.jrun.train.expert.ExpertNoSync;
 import io.jrun.train.expert.ExpertOptions;
 import io.jrun.train.expert.ExpertParallel;
-import io.jrun.train.expert.ExpertStep;
 import io.jrun.train.expert.MixtureOfExperts;
 import io.jrun.train.expert.RoutingReport;
 import io.jrun.train.mesh.DeviceMesh;
@@ -17,6 +15,8 @@ import io.jrun.train.mesh.Parameters;
 import io.jrun.train.mesh.ShardedTensor;
 import io.jrun.train.metrics.StepMetrics;
 import io.jrun.train.model.TrainableModel;
+import io.jrun.train.step.NoSync;
+import io.jrun.train.step.Step;
 import io.jrun.trainer.arguments.InvalidArgumentException;
 import java.time.Duration;
 import java.util.Collection;
@@ -93,15 +93,13 @@ final class ExpertModel implements TrainedModel {
     }
 
     @Override
-    public Scope step() {
-        ExpertStep step = model.step();
-        return Scope.of(step::close, step::backward);
+    public Step step() {
+        return model.step();
     }
 
     @Override
-    public Pause noSync() {
-        ExpertNoSync scope = model.noSync();
-        return scope::close;
+    public NoSync noSync() {
+        return model.noSync();
     }
 
     @Override

@@ -2,15 +2,15 @@ package io.jrun.trainer;
 
 import io.jrun.train.checkpoint.sharded.ShardedState;
 import io.jrun.train.fsdp.CommunicationSpan;
-import io.jrun.train.fsdp.FsdpNoSync;
 import io.jrun.train.fsdp.FsdpOptions;
-import io.jrun.train.fsdp.FsdpStep;
 import io.jrun.train.fsdp.FullyShardedDataParallel;
 import io.jrun.train.mesh.DeviceMesh;
 import io.jrun.train.mesh.MeshAxis;
 import io.jrun.train.mesh.ShardedTensor;
 import io.jrun.train.metrics.StepMetrics;
 import io.jrun.train.model.TrainableModel;
+import io.jrun.train.step.NoSync;
+import io.jrun.train.step.Step;
 import java.time.Duration;
 import java.util.Locale;
 import java.util.Map;
@@ -77,18 +77,20 @@ final class FsdpModel implements TrainedModel {
     }
 
     @Override
-    public Scope step() {
-        FsdpStep step = parallel.step();
+    public Step step() {
+        Step step = parallel.step();
         forwardWaitNanos = 0;
         backwardWaitNanos = 0;
         endedPassNanos = waitedNanos();
-        return Scope.of(step::close, loss -> {
-            long before = waitedNanos();
-            forwardWaitNanos += before - endedPassNanos;
-            step.backward(loss);
-            endedPassNanos = waitedNanos();
-            backwardWaitNanos += endedPassNanos - before;
-        });
+        return new Step(
+                loss -> {
+                    long before = waitedNanos();
+                    forwardWaitNanos += before - endedPassNanos;
+                    step.backward(loss);
+                    endedPassNanos = waitedNanos();
+                    backwardWaitNanos += endedPassNanos - before;
+                },
+                step::close);
     }
 
     /** The time for which this step has waited so far. */
@@ -103,12 +105,11 @@ final class FsdpModel implements TrainedModel {
 
     /** With states in files each pass is reduced: whole gradients would need the memory that the files save. */
     @Override
-    public Pause noSync() {
+    public NoSync noSync() {
         if (optimizer instanceof OffloadedStates) {
-            return () -> {};
+            return new NoSync(() -> {});
         }
-        FsdpNoSync scope = parallel.noSync();
-        return scope::close;
+        return parallel.noSync();
     }
 
     @Override

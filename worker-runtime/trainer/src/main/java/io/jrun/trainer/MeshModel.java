@@ -18,6 +18,8 @@ import io.jrun.train.pipeline.PipelineParallel;
 import io.jrun.train.pipeline.StageLayers;
 import io.jrun.train.pipeline.schedule.ScheduleException;
 import io.jrun.train.precision.Autocast;
+import io.jrun.train.step.NoSync;
+import io.jrun.train.step.Step;
 import io.jrun.train.tensorparallel.ParallelStyle;
 import io.jrun.train.tensorparallel.TensorParallel;
 import io.jrun.train.token.TokenBatch;
@@ -196,8 +198,8 @@ final class MeshModel implements TrainedModel {
     }
 
     @Override
-    public Scope step() {
-        return Scope.of(states.openStep(), MeshModel::noBackward);
+    public Step step() {
+        return new Step(MeshModel::noBackward, states.openStep());
     }
 
     private static void noBackward(Tensor loss) {
@@ -205,8 +207,8 @@ final class MeshModel implements TrainedModel {
     }
 
     @Override
-    public Pause noSync() {
-        return () -> {};
+    public NoSync noSync() {
+        return new NoSync(() -> {});
     }
 
     /** Adds also the computations of this rank's stages. */

@@ -11,12 +11,13 @@ import io.jrun.train.model.InitialValues;
 import io.jrun.train.model.ModelDefinition;
 import io.jrun.train.model.TrainableModel;
 import io.jrun.train.module.ModuleWrapper;
+import io.jrun.train.step.NoSync;
+import io.jrun.train.step.Step;
 import io.jrun.train.token.TokenBatch;
 import io.jrun.trainer.TrainingRecipe.ParameterType;
 import java.time.Duration;
 import java.util.Map;
 import java.util.Optional;
-import java.util.function.Consumer;
 import org.bytedeco.pytorch.Tensor;
 
 /** The model and its optimizer, as the ranks share them. Confined to the training thread. */
@@ -92,7 +93,7 @@ interface TrainedModel extends AutoCloseable {
     }
 
     /** Opens a step, or an evaluation. */
-    Scope step();
+    Step step();
 
     /**
      * Runs a training in which the ranks may have unequal numbers of steps. Collective.
@@ -104,7 +105,7 @@ interface TrainedModel extends AutoCloseable {
     }
 
     /** Opens a scope in which gradients add up on each rank. */
-    Pause noSync();
+    NoSync noSync();
 
     /** Ends a step after the optimizer. Collective. */
     default void stepDone() {}
@@ -120,36 +121,6 @@ interface TrainedModel extends AutoCloseable {
 
     @Override
     void close();
-
-    /** A step. The end of the step frees the objects of libtorch that the step has made. */
-    interface Scope extends AutoCloseable {
-        /** The step of a parallelism, with its way to compute gradients. */
-        static Scope of(Runnable close, Consumer<Tensor> backward) {
-            return new Scope() {
-                @Override
-                public void backward(Tensor loss) {
-                    backward.accept(loss);
-                }
-
-                @Override
-                public void close() {
-                    close.run();
-                }
-            };
-        }
-
-        /** Computes gradients; outside {@link #noSync} the means over all data ranks. */
-        void backward(Tensor loss);
-
-        @Override
-        void close();
-    }
-
-    /** A scope without communication of gradients. */
-    interface Pause extends AutoCloseable {
-        @Override
-        void close();
-    }
 
     /**
      * The model that the options ask for. Collective.

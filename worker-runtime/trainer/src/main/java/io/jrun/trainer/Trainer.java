@@ -14,6 +14,7 @@ import io.jrun.train.mesh.ReplicaException;
 import io.jrun.train.model.ModelDefinition;
 import io.jrun.train.offload.OffloadException;
 import io.jrun.train.precision.NonFiniteException;
+import io.jrun.train.step.Step;
 import io.jrun.train.token.TokenDataset;
 import io.jrun.train.token.Tokenizer;
 import io.jrun.trainer.arguments.InvalidArgumentException;
@@ -251,7 +252,7 @@ public final class Trainer {
             }
             trainer.useAverage();
             checkpoints.writeOut();
-            try (TrainedModel.Scope _ = trainer.model().step()) {
+            try (Step _ = trainer.model().step()) {
                 evaluate(options, trainer.model(), corpus, group, progress);
             }
         }

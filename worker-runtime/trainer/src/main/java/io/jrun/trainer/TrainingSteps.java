@@ -15,6 +15,8 @@ import io.jrun.train.model.TrainableModel;
 import io.jrun.train.optim.Gradients;
 import io.jrun.train.precision.Autocast;
 import io.jrun.train.precision.FiniteParameters;
+import io.jrun.train.step.NoSync;
+import io.jrun.train.step.Step;
 import io.jrun.train.tensor.DeferredNumber;
 import io.jrun.train.token.TokenBatch;
 import java.util.Map;
@@ -95,7 +97,7 @@ final class TrainingSteps implements AutoCloseable {
     void step(long number, Supplier<TokenBatch> batches) {
         StepMetrics metrics = report.metrics();
         metrics.begin(number);
-        try (TrainedModel.Scope scope = model.step()) { // frees the native memory of this step at its end
+        try (Step scope = model.step()) { // frees the native memory of this step at its end
             lastLoss = 0;
             if (numbers != null) {
                 numbers.begin();
@@ -154,9 +156,9 @@ final class TrainingSteps implements AutoCloseable {
     }
 
     /** All passes of a step. The gradients are then the means over all ranks. */
-    private void passes(TrainedModel.Scope scope, Supplier<TokenBatch> batches) {
+    private void passes(Step scope, Supplier<TokenBatch> batches) {
         for (int i = 1; i < recipe.accumulate(); i++) {
-            try (TrainedModel.Pause _ = model.noSync()) {
+            try (NoSync _ = model.noSync()) {
                 pass(scope, batches);
             }
         }
@@ -164,7 +166,7 @@ final class TrainingSteps implements AutoCloseable {
     }
 
     /** Forward and backward pass of one batch. Adds the batch's part to the loss of the step. */
-    private void pass(TrainedModel.Scope scope, Supplier<TokenBatch> batches) {
+    private void pass(Step scope, Supplier<TokenBatch> batches) {
         StepMetrics metrics = report.metrics();
         TokenBatch batch = batches.get();
         Tensor loss;

@@ -7,6 +7,8 @@ import io.jrun.train.mesh.Parameters;
 import io.jrun.train.metrics.StepMetrics;
 import io.jrun.train.model.TrainableModel;
 import io.jrun.train.module.ModuleWrapper;
+import io.jrun.train.step.NoSync;
+import io.jrun.train.step.Step;
 import io.jrun.train.zero.ZeroDataParallel;
 import java.time.Duration;
 import java.util.function.Consumer;
@@ -48,15 +50,14 @@ final class ZeroModel implements TrainedModel {
     }
 
     @Override
-    public Scope step() {
-        var step = model.step();
-        return Scope.of(step::close, step::backward);
+    public Step step() {
+        return model.step();
     }
 
     /** Whole gradients would need the memory that this stage saves: each pass is reduced. */
     @Override
-    public Pause noSync() {
-        return () -> {};
+    public NoSync noSync() {
+        return new NoSync(() -> {});
     }
 
     /** The waits are spread over the backward pass; they count as one span at its end. */

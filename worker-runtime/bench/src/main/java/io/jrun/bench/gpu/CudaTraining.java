@@ -2,7 +2,7 @@ package io.jrun.bench.gpu;
 
 import io.jrun.comm.ProcessGroup;
 import io.jrun.train.ddp.DistributedDataParallel;
-import io.jrun.train.ddp.Step;
+import io.jrun.train.step.Step;
 import org.bytedeco.pytorch.Device;
 import org.bytedeco.pytorch.LinearImpl;
 import org.bytedeco.pytorch.Module;

@@ -12,7 +12,6 @@ import io.jrun.train.checkpoint.sharded.ShardedState;
 import io.jrun.train.checkpoint.sharded.StateDict;
 import io.jrun.train.elastic.ElasticSampler;
 import io.jrun.train.fsdp.FsdpOptions;
-import io.jrun.train.fsdp.FsdpStep;
 import io.jrun.train.fsdp.FullyShardedDataParallel;
 import io.jrun.train.mesh.MeshAxis;
 import io.jrun.train.mesh.Parameters;
@@ -20,6 +19,7 @@ import io.jrun.train.optim.FlatOptimizer;
 import io.jrun.train.optim.FusedAdamW;
 import io.jrun.train.optim.LearningRateSchedule;
 import io.jrun.train.optim.ParameterGroup;
+import io.jrun.train.step.Step;
 import io.jrun.train.tensor.TensorMemory;
 import java.util.LinkedHashMap;
 import java.util.Locale;
@@ -112,7 +112,7 @@ public final class TrainSharded {
 
     private static double step(
             SpiralNet net, FullyShardedDataParallel parallel, FlatOptimizer optimizer, ElasticSampler.Share share) {
-        try (FsdpStep scope = parallel.step()) {
+        try (Step scope = parallel.step()) {
             optimizer.zeroGradients();
             Tensor loss = net.loss(share.samples());
             scope.backward(loss.mul(new Scalar(share.weight())));

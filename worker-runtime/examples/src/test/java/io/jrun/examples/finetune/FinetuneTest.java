@@ -193,7 +193,9 @@ class FinetuneTest {
             assertThat(out.resolve("generation_config.json")).hasContent("{\"temperature\": 0.6}");
         }
         Path small = model(256);
-        String[] args = {"--model=" + small, "--data=" + data, "--text-field=body", "--tokenizer=" + model};
+        String[] args = {
+            "--model=" + small, "--data=" + data, "--text-field=body", "--tokenizer=" + model, "--context=8"
+        };
         assertThatThrownBy(() -> LocalWorld.run(1, world -> run(args, world)))
                 .hasMessageContaining("has 280 tokens, the model has 256. Give the tokenizer of the model.");
         String[] none = {"--model=" + small, "--data=" + data};

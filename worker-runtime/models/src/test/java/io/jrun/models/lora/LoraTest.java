@@ -10,7 +10,7 @@ import io.jrun.models.transformer.LanguageModel;
 import io.jrun.train.checkpoint.CheckpointException;
 import io.jrun.train.checkpoint.Safetensors;
 import io.jrun.train.ddp.DistributedDataParallel;
-import io.jrun.train.ddp.Step;
+import io.jrun.train.step.Step;
 import io.jrun.train.tensor.ModuleTensors;
 import java.io.IOException;
 import java.nio.file.Files;

@@ -6,6 +6,8 @@ import io.jrun.comm.ProcessGroup;
 import io.jrun.train.Libtorch;
 import io.jrun.train.mesh.GradientGroup;
 import io.jrun.train.mesh.Parameters;
+import io.jrun.train.step.NoSync;
+import io.jrun.train.step.Step;
 import io.jrun.train.tensor.ModuleTensors;
 import io.jrun.train.tensor.TensorCollectives;
 import io.jrun.train.tensor.TensorMemory;
@@ -124,7 +126,8 @@ public final class DistributedDataParallel<M extends Module> implements AutoClos
                 collectives.broadcastAll(buffers.values(), 0);
             }
         }
-        return new Step(reducer);
+        reducer.reductions().clock().stepBegins();
+        return new Step(reducer::backward, this::endStep);
     }
 
     /** A parallelism may have changed the model since the construction. */
@@ -138,7 +141,17 @@ public final class DistributedDataParallel<M extends Module> implements AutoClos
 
     /** Opens a scope without reduction, for the sum of the gradients of several batches. */
     public NoSync noSync() {
-        return new NoSync(reducer);
+        reducer.requireIdle();
+        boolean before = reducer.isSyncing();
+        reducer.setSyncing(false);
+        return new NoSync(() -> reducer.setSyncing(before));
+    }
+
+    private void endStep() {
+        // The caller already has the exception of a failed pass.
+        if (!reducer.hasFailed()) {
+            reducer.requireIdle();
+        }
     }
 
     /**

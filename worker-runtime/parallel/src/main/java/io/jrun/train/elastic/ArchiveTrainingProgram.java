@@ -9,7 +9,7 @@ import io.jrun.comm.elastic.ElasticRound;
 import io.jrun.train.Libtorch;
 import io.jrun.train.data.DataLoaderState;
 import io.jrun.train.ddp.DistributedDataParallel;
-import io.jrun.train.ddp.Step;
+import io.jrun.train.step.Step;
 import java.io.UncheckedIOException;
 import java.lang.foreign.MemorySegment;
 import java.util.Locale;

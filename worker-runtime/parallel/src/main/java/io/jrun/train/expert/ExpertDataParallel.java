@@ -6,6 +6,8 @@ import io.jrun.train.ddp.DdpOptions;
 import io.jrun.train.ddp.DistributedDataParallel;
 import io.jrun.train.layer.CompositeModule;
 import io.jrun.train.mesh.MeshAxis;
+import io.jrun.train.step.NoSync;
+import io.jrun.train.step.Step;
 import io.jrun.train.tensor.ModuleTensors;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
@@ -49,13 +51,24 @@ public final class ExpertDataParallel<M extends CompositeModule> implements Auto
     }
 
     /** Opens a step. */
-    public ExpertStep step() {
-        return new ExpertStep(shared.step(), experts.step());
+    public Step step() {
+        Step ofShared = shared.step();
+        Step ofExperts = experts.step();
+        return new Step(ofShared::backward, () -> {
+            try (ofShared) {
+                ofExperts.close();
+            }
+        });
     }
 
     /** Opens a scope without reduction, for the sum of the gradients of several batches. */
-    public ExpertNoSync noSync() {
-        return new ExpertNoSync(shared.noSync(), experts.noSync());
+    public NoSync noSync() {
+        NoSync ofShared = shared.noSync();
+        NoSync ofExperts = experts.noSync();
+        return new NoSync(() -> {
+            ofExperts.close();
+            ofShared.close();
+        });
     }
 
     /** DDP of the parameters that all ranks have. */

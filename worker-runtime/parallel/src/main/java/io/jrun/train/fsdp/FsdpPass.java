@@ -218,7 +218,7 @@ final class FsdpPass {
         requireSound();
         if (!isOpen) {
             throw new IllegalStateException(what + " outside a step, where the parameters are not gathered. Compute"
-                    + " inside a step, also for an evaluation: try (FsdpStep step = fsdp.step()) { ... }");
+                    + " inside a step, also for an evaluation: try (Step step = fsdp.step()) { ... }");
         }
     }
 

@@ -7,6 +7,8 @@ import io.jrun.train.mesh.MeshAxis;
 import io.jrun.train.mesh.ParameterNotes;
 import io.jrun.train.mesh.ShardedTensor;
 import io.jrun.train.module.ModuleWrapper;
+import io.jrun.train.step.NoSync;
+import io.jrun.train.step.Step;
 import io.jrun.train.tensor.ModuleTensors;
 import io.jrun.train.tensor.TensorMemory;
 import java.lang.foreign.MemorySegment;
@@ -33,7 +35,7 @@ import org.jspecify.annotations.Nullable;
  * var net = new Net(fsdp);          // wraps each block as soon as it is built
  * fsdp.shardRest(net);              // the parameters outside all units
  * var optimizer = new FlatOptimizer(fsdp.parameters(), ..., fsdp.gradientMemory());
- * try (FsdpStep step = fsdp.step()) {
+ * try (Step step = fsdp.step()) {
  *     step.backward(net.loss(batch));
  *     Gradients.clip(fsdp.parameters().values(), 1.0);
  *     optimizer.step();
@@ -165,15 +167,16 @@ public final class FullyShardedDataParallel implements ModuleWrapper {
     }
 
     /**
-     * Opens a step: see {@link FsdpStep}.
+     * Opens a step, or an evaluation. The parameters outside all units are whole while the step is open.
      *
      * @throws IllegalArgumentException before the first step, if the ranks hold different parts of a parameter, or if a
      *     rank is missing whose gradients must be averaged; the message names the parameter, the axis and both groups
      */
-    public FsdpStep step() {
+    public Step step() {
         spans.clear();
         requireGroupsFit();
-        return new FsdpStep(pass);
+        pass.begin();
+        return new Step(pass::backward, pass::end);
     }
 
     private void requireGroupsFit() {
@@ -190,9 +193,14 @@ public final class FullyShardedDataParallel implements ModuleWrapper {
         }
     }
 
-    /** Opens a scope without reduction, to add up the gradients of several batches. */
-    public FsdpNoSync noSync() {
-        return new FsdpNoSync(pass);
+    /**
+     * Opens a scope without reduction, to add up the gradients of several batches. Each rank holds 4 bytes more for each
+     * parameter of float32 meanwhile.
+     */
+    public NoSync noSync() {
+        boolean before = pass.isSyncing();
+        pass.setSyncing(false);
+        return new NoSync(() -> pass.setSyncing(before));
     }
 
     /** The parameters by their names, each with the rows that this rank keeps: for an optimizer. */

@@ -62,7 +62,7 @@ final class UnitParameters {
                     type,
                     "the unit of the parameters " + parameters.keySet()
                             + " is not gathered. Its parameters can be read while"
-                            + " the unit computes inside a step, try (FsdpStep step = fsdp.step()) { ... }, and by"
+                            + " the unit computes inside a step, try (Step step = fsdp.step()) { ... }, and by"
                             + " wholeParameters().");
             parameters.forEach((name, tensor) -> {
                 int index = modules.size();

@@ -5,12 +5,11 @@ import io.jrun.train.Libtorch;
 import io.jrun.train.ddp.DdpOptions;
 import io.jrun.train.mesh.GradientGroup;
 import io.jrun.train.mesh.Parameters;
+import io.jrun.train.step.Step;
 import io.jrun.train.tensor.ModuleTensors;
 import io.jrun.train.tensor.TensorCollectives;
 import java.time.Duration;
-import org.bytedeco.javacpp.PointerScope;
 import org.bytedeco.pytorch.Module;
-import org.bytedeco.pytorch.Tensor;
 
 /**
  * Data parallel training in which each rank keeps the mean gradients of its part only: stage 2 of ZeRO. A bucket of
@@ -51,13 +50,13 @@ public final class ZeroDataParallel<M extends Module> implements AutoCloseable {
         return gradients;
     }
 
-    /** Opens a step, whose end frees all objects of libtorch that were created in it. */
-    public ZeroStep step() {
+    /** Opens a step. Its backward passes add the means over the ranks to the gradients of this rank's parts. */
+    public Step step() {
         if (!isGroupChecked) { // a parallelism may have changed the model since the construction
             new GradientGroup(USER, group).requireFitsHere(Parameters.of(module));
             isGroupChecked = true;
         }
-        return new ZeroStep();
+        return new Step(gradients::backward, () -> {});
     }
 
     /** Sets the gradients of this rank's parts to zero. */
@@ -73,23 +72,6 @@ public final class ZeroDataParallel<M extends Module> implements AutoCloseable {
     /** The bytes of the gradients that were reduced since construction. */
     public long reducedBytes() {
         return gradients.reducedBytes();
-    }
-
-    /** One training step. */
-    public final class ZeroStep implements AutoCloseable {
-        private final PointerScope scope = new PointerScope();
-
-        private ZeroStep() {}
-
-        /** Computes gradients, and adds the means over the ranks to the gradients of this rank's parts. */
-        public void backward(Tensor loss) {
-            gradients.backward(loss);
-        }
-
-        @Override
-        public void close() {
-            scope.close();
-        }
     }
 
     /** Removes the hooks. */

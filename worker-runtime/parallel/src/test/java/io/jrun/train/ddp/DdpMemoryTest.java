@@ -12,6 +12,7 @@ import io.jrun.train.optim.FlatOptimizer;
 import io.jrun.train.optim.FusedAdamW;
 import io.jrun.train.optim.LearningRateSchedule;
 import io.jrun.train.optim.ParameterGroup;
+import io.jrun.train.step.Step;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.List;

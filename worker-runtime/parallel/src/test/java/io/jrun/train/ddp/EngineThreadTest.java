@@ -14,6 +14,8 @@ import io.jrun.train.autograd.AutogradBridge;
 import io.jrun.train.autograd.AutogradFunction;
 import io.jrun.train.autograd.FunctionContext;
 import io.jrun.train.autograd.LeafHooks;
+import io.jrun.train.step.NoSync;
+import io.jrun.train.step.Step;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;

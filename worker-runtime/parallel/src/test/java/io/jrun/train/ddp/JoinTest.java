@@ -10,6 +10,7 @@ import io.jrun.train.DrawnCases;
 import io.jrun.train.Libtorch;
 import io.jrun.train.TinyGpt;
 import io.jrun.train.ddp.Training.Rule;
+import io.jrun.train.step.Step;
 import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicReferenceArray;

@@ -11,6 +11,7 @@ import io.jrun.train.autograd.AutogradBridge;
 import io.jrun.train.autograd.AutogradFunction;
 import io.jrun.train.autograd.FunctionContext;
 import io.jrun.train.ddp.Training.Rule;
+import io.jrun.train.step.Step;
 import io.jrun.train.tensor.TensorMemory;
 import java.util.Arrays;
 import java.util.List;

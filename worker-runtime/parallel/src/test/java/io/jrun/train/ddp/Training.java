@@ -2,6 +2,7 @@ package io.jrun.train.ddp;
 
 import io.jrun.comm.World;
 import io.jrun.train.TinyGpt;
+import io.jrun.train.step.Step;
 import io.jrun.train.tensor.ModuleTensors;
 import io.jrun.train.tensor.TensorMemory;
 import java.lang.foreign.ValueLayout;

@@ -18,6 +18,8 @@ import io.jrun.train.mesh.ShardedTensor;
 import io.jrun.train.module.ModuleWrapper;
 import io.jrun.train.optim.Gradients;
 import io.jrun.train.recompute.RecomputePolicy;
+import io.jrun.train.step.NoSync;
+import io.jrun.train.step.Step;
 import io.jrun.train.tensor.ModuleTensors;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
@@ -92,8 +94,8 @@ class ExpertParallelTest {
         parallel.module().layer("gated").setLossScale(1.0 / PASSES);
         parallel.module().layer("plain").setLossScale(1.0 / PASSES);
         return train(parallel.module(), step -> {
-            try (ExpertStep current = parallel.step()) {
-                try (ExpertNoSync _ = parallel.noSync()) {
+            try (Step current = parallel.step()) {
+                try (NoSync _ = parallel.noSync()) {
                     current.backward(mean(parallel.module().loss(batch(step, 0, rank)), PASSES));
                 }
                 current.backward(mean(parallel.module().loss(batch(step, 1, rank)), PASSES));

@@ -10,6 +10,7 @@ import io.jrun.train.ShardedTraining;
 import io.jrun.train.UnevenNet;
 import io.jrun.train.mesh.MeshAxis;
 import io.jrun.train.mesh.ShardedTensor;
+import io.jrun.train.step.Step;
 import io.jrun.train.tensor.ModuleTensors;
 import java.lang.foreign.MemorySegment;
 import java.util.List;
@@ -132,7 +133,7 @@ class FsdpStepTest {
     void aStepThatIsClosedComputesNoGradients() {
         LocalWorld.run(1, world -> {
             var fsdp = new FullyShardedDataParallel(new MeshAxis("shard", world.group()), FsdpOptions.DEFAULT);
-            FsdpStep step = fsdp.step();
+            Step step = fsdp.step();
             step.close();
             try (PointerScope _ = new PointerScope()) {
                 assertThatIllegalStateException()
