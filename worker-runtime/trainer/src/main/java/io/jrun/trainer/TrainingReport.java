@@ -28,7 +28,7 @@ final class TrainingReport implements AutoCloseable {
 
     TrainingReport(TrainingArguments options, long parameters, World world) {
         ModelDefinition model = options.model().definition(options.device().device());
-        metrics = new StepMetrics(options.steps(), world.metrics()::report);
+        metrics = new StepMetrics(options.steps(), world.metrics());
         PeakOfDevice peak = PeakOfDevice.of(options);
         peakFlops = peak.flops() * world.size();
         peakNote = peak.note();

@@ -7,6 +7,9 @@ import io.jrun.comm.backend.OpKind;
 import io.jrun.comm.backend.WaitTimes;
 import io.jrun.comm.record.OperationRecord;
 import io.jrun.comm.record.OperationState;
+import io.jrun.comm.record.RankRanges;
+import io.jrun.comm.timeline.Timeline;
+import io.jrun.comm.timeline.TimelineEntry;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 import java.util.ArrayDeque;
@@ -21,13 +24,13 @@ import org.jspecify.annotations.Nullable;
  * preallocated memory, and one reading of the clock. Thread-safe: several threads may record operations of different
  * groups and queues at the same time, and {@link #snapshot} may run at any time.
  *
- * <p>An operation has a ticket, and the ticket chooses its entry of ten words. The first word of the entry is the
+ * <p>An operation has a ticket, and the ticket chooses its entry of eleven words. The first word of the entry is the
  * ticket. A writer replaces the ticket by {@link #BEING_WRITTEN} first, so that no other thread writes or reads the
  * entry meanwhile. The recorder reuses an entry after it has reused all others. An operation that runs keeps its entry.
  */
 public final class FlightRecorder {
     /**
-     * The number of operations: the last twenty steps of a training with a hundred operations a step, in 160 KiB. A
+     * The number of operations: the last twenty steps of a training with a hundred operations a step, in 176 KiB. A
      * power of two.
      */
     public static final int CAPACITY = 2048;
@@ -39,8 +42,8 @@ public final class FlightRecorder {
     public static final long NO_TICKET = 0;
 
     /**
-     * The largest size in bytes of completed operations without an end time. One more reading of the clock would take a
-     * tenth of their time. The start of the group's next operation bounds the end.
+     * The largest size in bytes of completed operations without a wait and without an end time. One more reading of the
+     * clock would take a tenth of their time. The start of the group's next operation bounds the end.
      */
     private static final long SMALL_BYTES = 4096;
 
@@ -48,7 +51,7 @@ public final class FlightRecorder {
     private static final long BEING_WRITTEN = -1;
 
     private static final int NO_RANK = -1;
-    private static final int WORDS_PER_ENTRY = 10;
+    private static final int WORDS_PER_ENTRY = 11;
     private static final int TICKET = 0;
     private static final int SEQUENCE = 1;
     private static final int FINGERPRINT = 2;
@@ -64,18 +67,34 @@ public final class FlightRecorder {
     /** Word of the rank that came last and of the wait for it, as {@link WaitTimes#settle} returns them. */
     private static final int LATE = 9;
 
+    /** Word of the operation's entry in the timeline. */
+    private static final int TIMELINE_ENTRY = 10;
+
     private static final VarHandle WORD = MethodHandles.arrayElementVarHandle(long[].class);
     private static final OperationState[] STATES = OperationState.values();
+    private static final OpKind[] KINDS = OpKind.values();
 
     private final long[] words = new long[CAPACITY * WORDS_PER_ENTRY];
     private final AtomicLong tickets = new AtomicLong(NO_TICKET);
     private final ConcurrentSkipListMap<Integer, RecordedGroup> groups = new ConcurrentSkipListMap<>();
     private final ArrayDeque<RecordedGroup> closedGroups = new ArrayDeque<>();
     private int nextIndex;
+    private volatile Timeline timeline = Timeline.NONE;
+    private final int[] kindNames = new int[KINDS.length];
+
+    /** Writes all later operations into {@code file} too. Groups of earlier calls have no name there. */
+    @SuppressWarnings("EnumOrdinal") // Never leaves this class.
+    public void writeTo(Timeline file) {
+        for (OpKind kind : KINDS) {
+            kindNames[kind.ordinal()] = file.name(kind.methodName());
+        }
+        timeline = file;
+    }
 
     /** Adds a group. */
     public synchronized RecordedGroup group(String name, List<Integer> worldRanks) {
-        RecordedGroup group = new RecordedGroup(nextIndex++, name, worldRanks);
+        RecordedGroup group =
+                new RecordedGroup(nextIndex++, name, worldRanks, timeline.name(name + "|" + RankRanges.of(worldRanks)));
         groups.put(group.index(), group);
         return group;
     }
@@ -127,12 +146,32 @@ public final class FlightRecorder {
         long now = call.startNanoTime();
         int entry = entry(ticket);
         if (ticket == NO_TICKET || !WORD.compareAndSet(words, entry + TICKET, ticket, BEING_WRITTEN)) {
-            return write(group, call, OperationState.STARTED, now, now);
+            long written = write(group, call, OperationState.STARTED, now, now);
+            beginEntry(written, group, call, now);
+            return written;
         }
         WORD.setOpaque(words, entry + STARTED_NANOS, now);
         WORD.setOpaque(words, entry + GROUP_AND_STATE, groupAndState(group, OperationState.STARTED));
         WORD.setRelease(words, entry + TICKET, ticket);
+        beginEntry(ticket, group, call, now);
         return ticket;
+    }
+
+    @SuppressWarnings("EnumOrdinal") // Never leaves this class.
+    private void beginEntry(long ticket, RecordedGroup group, Call call, long now) {
+        if (ticket == NO_TICKET) {
+            return;
+        }
+        OpKind kind = call.kind();
+        long timelineEntry = timeline.begin(
+                kind.isMessage() ? TimelineEntry.Kind.MESSAGE : TimelineEntry.Kind.COLLECTIVE,
+                kindNames[kind.ordinal()],
+                group.timelineName(),
+                call.sequence(),
+                now,
+                call.bytes(),
+                kind.isMessage() ? call.root() : NO_RANK);
+        WORD.setOpaque(words, entry(ticket) + TIMELINE_ENTRY, timelineEntry);
     }
 
     /** Records the end of a started operation. */
@@ -146,9 +185,17 @@ public final class FlightRecorder {
         }
         int entry = entry(ticket);
         OperationState state = completed ? OperationState.COMPLETED : OperationState.FAILED;
-        if (!completed || call.bytes() > SMALL_BYTES) {
-            WORD.setOpaque(words, entry + ENDED_NANOS, System.nanoTime());
+        boolean isShort = completed && call.bytes() <= SMALL_BYTES && late == WaitTimes.NO_WAIT;
+        long ended = isShort ? 0 : System.nanoTime();
+        if (ended != 0) {
+            WORD.setOpaque(words, entry + ENDED_NANOS, ended);
         }
+        timeline.end(
+                (long) WORD.getOpaque(words, entry + TIMELINE_ENTRY),
+                completed,
+                isShort ? (long) WORD.getOpaque(words, entry + STARTED_NANOS) : ended,
+                WaitTimes.lateRank(late),
+                WaitTimes.lateNanos(late));
         if (late != WaitTimes.NO_WAIT) {
             WORD.setOpaque(words, entry + LATE, late);
         }

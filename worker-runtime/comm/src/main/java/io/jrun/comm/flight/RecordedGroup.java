@@ -14,14 +14,16 @@ public final class RecordedGroup {
     private final int index;
     private final String name;
     private final List<Integer> worldRanks;
+    private final int timelineName;
     private final WaitTimes waits = new WaitTimes();
     private final AtomicLong startedCollectives = new AtomicLong();
     private final AtomicLong completedCollectives = new AtomicLong();
 
-    RecordedGroup(int index, String name, List<Integer> worldRanks) {
+    RecordedGroup(int index, String name, List<Integer> worldRanks, int timelineName) {
         this.index = index;
         this.name = name;
         this.worldRanks = List.copyOf(worldRanks);
+        this.timelineName = timelineName;
     }
 
     /** Name of the group. */
@@ -71,6 +73,11 @@ public final class RecordedGroup {
 
     int index() {
         return index;
+    }
+
+    /** The number of the group's name in the timeline. */
+    int timelineName() {
+        return timelineName;
     }
 
     void started(Call call) {

@@ -3,7 +3,7 @@
  * is needed. Entry classes: {@code FlightRecorder}, {@code RankRecords}, {@code FlightDump}.
  *
  * <p>Internal to jrun: its types are public only for jrun's other packages and modules. May use the root package,
- * {@code backend}, {@code control}, {@code file} and {@code record}.
+ * {@code backend}, {@code control}, {@code file}, {@code record} and {@code timeline}.
  */
 @NullMarked
 package io.jrun.comm.flight;

@@ -33,7 +33,7 @@ import io.jrun.comm.record.GroupRecord;
 import io.jrun.comm.record.RankRecord;
 import io.jrun.comm.staging.DeviceMessages;
 import io.jrun.comm.staging.DevicePlane;
-import java.nio.file.Path;
+import io.jrun.comm.timeline.Timeline;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -80,7 +80,7 @@ public final class GroupRegistry implements ControlListener {
     static final Duration RECEIVE_GRACE = Duration.ofMillis(500);
 
     private final FactorySource source;
-    private final Optional<Path> logFolder;
+    private final Optional<RankFiles> files;
     private final Thread owner = Thread.currentThread();
     private final FlightRecorder recorder = new FlightRecorder();
     private final CurrentOperation currentOperation;
@@ -89,6 +89,7 @@ public final class GroupRegistry implements ControlListener {
     private final AtomicBoolean checkpointRequested = new AtomicBoolean();
     private final AtomicBoolean regroupRequested = new AtomicBoolean();
     private volatile @Nullable FlightDump dump;
+    private volatile Timeline timeline = Timeline.NONE;
     private @Nullable CommException cause;
     private @Nullable WorldContext context;
     private @Nullable DeadlockDetector deadlockDetector;
@@ -106,12 +107,12 @@ public final class GroupRegistry implements ControlListener {
     /**
      * Makes a registry without groups.
      *
-     * @param logFolder folder for the dump of the rank's flight recorder after a failure; empty: no dump
+     * @param files where the rank's files are written; empty: the runtime writes no files
      * @param isAlone whether this process has only one rank
      */
-    public GroupRegistry(FactorySource source, Optional<Path> logFolder, boolean isAlone) {
+    public GroupRegistry(FactorySource source, Optional<RankFiles> files, boolean isAlone) {
         this.source = source;
-        this.logFolder = logFolder;
+        this.files = files;
         this.currentOperation = new CurrentOperation(owner, recorder, isAlone);
     }
 
@@ -136,16 +137,22 @@ public final class GroupRegistry implements ControlListener {
         context = worldContext;
         control = coordinator;
         rendezvous = groupRendezvous;
-        logFolder
-                .map(folder -> new FlightDump(new RankRecords(recorder, worldContext), worldContext.rank(), folder))
-                .ifPresent(made -> {
-                    OpenDumps.add(made);
-                    dump = made;
-                });
+        files.ifPresent(rankFiles -> {
+            FlightDump made = rankFiles.dump(recorder, worldContext);
+            OpenDumps.add(made);
+            dump = made;
+            timeline = rankFiles.openTimeline(worldContext);
+            recorder.writeTo(timeline);
+        });
         if (worldContext.peers().size() > 1 && !worldContext.locator().equals(RankLocator.NONE)) {
             deadlockDetector = new DeadlockDetector(worldContext, currentOperation, recorder);
         }
         return open("world", worldContext.peers(), options);
+    }
+
+    /** The timeline of this rank in its round; a timeline that keeps nothing without a log folder. */
+    public Timeline timeline() {
+        return timeline;
     }
 
     /**

@@ -4,10 +4,11 @@ import io.jrun.comm.CommException;
 import io.jrun.comm.ErrorCode;
 import io.jrun.comm.Metrics;
 import io.jrun.comm.control.Control;
+import io.jrun.comm.timeline.Timeline;
 import java.util.Map;
 
 /** Checks the reports of a rank, and passes them to its connection. */
-record CheckedMetrics(int rank, Control control) implements Metrics {
+record CheckedMetrics(int rank, Control control, Timeline timeline) implements Metrics {
     private static final String OTHER_CHARACTERS = "_-./:%@+";
 
     @Override
@@ -24,6 +25,11 @@ record CheckedMetrics(int rank, Control control) implements Metrics {
         if (!values.isEmpty()) {
             control.report(step, values);
         }
+    }
+
+    @Override
+    public void span(String name, long step, long beginNanos, long endNanos, long bytes) {
+        timeline.span(name, step, beginNanos, endNanos, bytes);
     }
 
     private void check(long step, String name, Double value) {

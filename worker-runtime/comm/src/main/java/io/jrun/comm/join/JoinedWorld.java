@@ -48,8 +48,8 @@ public final class JoinedWorld implements World {
         this.control = control;
         this.registry = registry;
         this.store = StoreClient.ofProgram(control);
-        this.metrics = new CheckedMetrics(identity.rank(), control);
         this.group = registry.openWorld(context, control, rendezvous, options);
+        this.metrics = new CheckedMetrics(identity.rank(), control, registry.timeline());
     }
 
     @Override

@@ -10,6 +10,7 @@ import io.jrun.comm.collective.TuningTable;
 import io.jrun.comm.cuda.VisibleGpus;
 import io.jrun.comm.file.FileError;
 import io.jrun.comm.file.UserFile;
+import io.jrun.comm.group.RankFiles;
 import io.jrun.comm.tcp.TcpOptions;
 import java.io.IOException;
 import java.nio.file.InvalidPathException;
@@ -25,7 +26,7 @@ import org.jspecify.annotations.Nullable;
  *
  * @param agentSocket path of the agent's unix-domain socket
  * @param round round of the rendezvous
- * @param logFolder log folder of this rank
+ * @param files the files of this rank
  * @param nodeCores number of cores of the node that its ranks may use together
  * @param processIdentity the token of a worker whose PID namespace is not the agent's, else the pid
  */
@@ -36,7 +37,7 @@ record WorkerEnvironment(
         TransportKind transport,
         TcpOptions tcpOptions,
         GroupOptions groupOptions,
-        Optional<Path> logFolder,
+        Optional<RankFiles> files,
         int nodeCores,
         long processIdentity) {
 
@@ -72,7 +73,9 @@ record WorkerEnvironment(
                 reader.groupOptions(),
                 Optional.of(variables.getOrDefault("JRUN_LOG_DIR", ""))
                         .filter(folder -> !folder.isEmpty())
-                        .map(Path::of),
+                        .map(folder -> new RankFiles(
+                                Path.of(folder),
+                                variables.getOrDefault("JRUN_TIMELINE", "").equals("whole"))),
                 variables.containsKey("JRUN_NODE_CORES")
                         ? reader.number("JRUN_NODE_CORES")
                         : WorldContext.usableCores(),

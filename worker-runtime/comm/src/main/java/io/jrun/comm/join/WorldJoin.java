@@ -53,7 +53,7 @@ final class WorldJoin {
         return new GroupRegistry(
                 world -> TransportSelection.of(environment.transport(), world.nodeCount(), environment.tcpOptions())
                         .create(world),
-                environment.logFolder(),
+                environment.files(),
                 true);
     }
 

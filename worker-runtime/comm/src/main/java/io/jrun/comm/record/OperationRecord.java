@@ -15,7 +15,7 @@ package io.jrun.comm.record;
  * @param queuedAgoNanos time since the call of the operation
  * @param startedAgoNanos time since the start of the operation; {@link #NEVER} if it has not started
  * @param endedAgoNanos time since the end of the operation; {@link #NEVER} if it has not ended, or if it was too small
- *     for a reading of the clock
+ *     for a reading of the clock and has not waited
  * @param lateRank world rank of the rank that came last, if this rank had to wait for that rank; else -1
  * @param lateNanos time this rank waited for that rank, counted from this rank's own start
  */

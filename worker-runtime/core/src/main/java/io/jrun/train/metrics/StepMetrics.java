@@ -1,5 +1,6 @@
 package io.jrun.train.metrics;
 
+import io.jrun.comm.Metrics;
 import java.util.EnumMap;
 import java.util.LinkedHashMap;
 import java.util.Map;
@@ -26,14 +27,19 @@ public final class StepMetrics {
 
     private static final double NANOS = 1e9;
 
+    /** The name of the span of a whole step. */
+    private static final String STEP = "step";
+
     private final SpanRing spans = new SpanRing(RING);
     private final EnumMap<StepPhase, Long> nanosSinceReport = new EnumMap<>(StepPhase.class);
     private final BiConsumer<Long, Map<String, Double>> reports;
+    private final SpanListener timeline;
     private final long totalSteps;
     private long step;
     private long stepsSinceReport;
     private long tokensSinceReport;
     private long reportedNanos = System.nanoTime();
+    private long beganNanos = reportedNanos;
 
     /**
      * Metrics of a training. The training begins with this call.
@@ -43,8 +49,30 @@ public final class StepMetrics {
      * @param reports takes a step and its values, such as {@code world.metrics()::report}
      */
     public StepMetrics(long totalSteps, BiConsumer<Long, Map<String, Double>> reports) {
+        this(totalSteps, reports, (_, _, _, _, _) -> {});
+    }
+
+    /**
+     * Metrics of a training that a world reports. The spans of the steps and their phases are in the timeline of this
+     * rank too.
+     *
+     * @param totalSteps as in the other constructor
+     * @param metrics the metrics of the world
+     */
+    public StepMetrics(long totalSteps, Metrics metrics) {
+        this(totalSteps, metrics::report, metrics::span);
+    }
+
+    private StepMetrics(long totalSteps, BiConsumer<Long, Map<String, Double>> reports, SpanListener timeline) {
         this.totalSteps = totalSteps;
         this.reports = reports;
+        this.timeline = timeline;
+    }
+
+    /** Takes a span, as {@link Metrics#span}. */
+    @FunctionalInterface
+    private interface SpanListener {
+        void span(String name, long step, long beginNanos, long endNanos, long bytes);
     }
 
     /** A phase. The method {@code close} ends the phase. */
@@ -65,6 +93,7 @@ public final class StepMetrics {
     /** Begins a step. */
     public void begin(long number) {
         step = number;
+        beganNanos = System.nanoTime();
     }
 
     /** Begins a phase. */
@@ -75,6 +104,7 @@ public final class StepMetrics {
     /** Records a phase whose times are known. */
     public void record(StepPhase phase, long beginNanos, long endNanos, long bytes) {
         spans.add(new PhaseSpan(phase.label(), step, beginNanos, endNanos, bytes));
+        timeline.span(phase.label(), step, beginNanos, endNanos, bytes);
         nanosSinceReport.merge(phase, endNanos - beginNanos, Long::sum);
     }
 
@@ -101,6 +131,7 @@ public final class StepMetrics {
 
     /** Ends a step. The step has trained on {@code tokens} tokens of all ranks. */
     public void end(long tokens) {
+        timeline.span(STEP, step, beganNanos, System.nanoTime(), 0);
         stepsSinceReport++;
         tokensSinceReport += tokens;
     }

@@ -1,0 +1,4 @@
+@NullMarked
+package io.jrun.comm.timeline;
+
+import org.jspecify.annotations.NullMarked;
