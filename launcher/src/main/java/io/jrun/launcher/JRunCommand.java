@@ -15,6 +15,7 @@ import io.jrun.launcher.cli.JobsRequest;
 import io.jrun.launcher.cli.ParsedCommand;
 import io.jrun.launcher.cli.SubCommand;
 import io.jrun.launcher.cli.SubmitRequest;
+import io.jrun.launcher.cli.ViewRequest;
 import io.jrun.launcher.doctor.TemporaryFolderCheck;
 import io.jrun.launcher.image.ImageCommands;
 import io.jrun.launcher.job.ExitCode;
@@ -154,6 +155,8 @@ public final class JRunCommand {
                 print(FlightRecorderCommand.run(line.word(""), commandContext, line.has(CommandOption.JSON), index()));
             case PS, DESCRIBE, LOGS, ATTACH, CANCEL, STACK ->
                 new JobCommands(commandContext, terminal.out(), terminal::report).run(JobsRequest.of(command, line));
+            case DASHBOARD, TOP, TRACE, REPORT ->
+                new ViewCommands(commandContext, terminal).run(ViewRequest.of(command, line));
             case CUDA -> CudaCommand.run(CudaRequest.of(line), commandContext, terminal);
             case CERT -> print(CertCommand.run(CertRequest.of(line, commandContext), home));
             case IMAGE ->

@@ -4,11 +4,13 @@ import com.google.protobuf.ByteString;
 import io.jrun.agent.node.NetworkVariables;
 import io.jrun.agent.node.ProcessIdentity;
 import io.jrun.comm.file.FileError;
+import io.jrun.comm.file.OutputFile;
 import io.jrun.launcher.console.EventConsole;
 import io.jrun.launcher.console.LogMultiplexer;
 import io.jrun.launcher.coordinator.Coordinator;
 import io.jrun.launcher.coordinator.Coordinator.CoordinatorOptions;
 import io.jrun.launcher.coordinator.JobOutcome;
+import io.jrun.launcher.dashboard.HtmlReport;
 import io.jrun.launcher.event.JobEvent;
 import io.jrun.launcher.event.JobEventPublisher;
 import io.jrun.launcher.files.FileServer;
@@ -20,6 +22,7 @@ import io.jrun.launcher.job.StopSignal;
 import io.jrun.launcher.job.UsageException;
 import io.jrun.launcher.layout.LayoutException;
 import io.jrun.launcher.metrics.MetricsEndpoint;
+import io.jrun.launcher.metrics.MlflowTracker;
 import io.jrun.launcher.process.SignalHandlers;
 import io.jrun.launcher.record.JobControlServer;
 import io.jrun.launcher.record.JobIndex;
@@ -27,8 +30,10 @@ import io.jrun.launcher.record.JobRecorder;
 import io.jrun.launcher.record.RecordSchema;
 import io.jrun.launcher.report.FailureReport;
 import io.jrun.launcher.report.JobResultJson;
+import io.jrun.launcher.view.JobView;
 import java.io.Closeable;
 import java.io.IOException;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Locale;
@@ -104,7 +109,8 @@ final class JobRun implements AutoCloseable {
                 terminal = Terminal.toFile(logs.resolve(RecordSchema.CONSOLE));
                 console = terminal.console(job);
             }
-            try (JobRecorder recorder = JobRecorder.begin(logs, this::report)) {
+            try (JobRecorder recorder = JobRecorder.begin(logs, this::report);
+                    Closeable _ = track()) {
                 events.subscribe(recorder);
                 if (job.json()) {
                     events.subscribe(new JobResultJson(job.runId(), logs, line -> console.print(terminal.out(), line)));
@@ -114,16 +120,41 @@ final class JobRun implements AutoCloseable {
                     report("metrics at " + endpoint.url());
                 }
                 return run(logs, context);
+            } finally {
+                writeReport(logs);
             }
         }
     }
 
-    /** Begins to serve metrics with --metrics-port. The classes of the endpoint are loaded only then. */
-    private Closeable serveMetrics() {
-        if (job.metricsAddress().isEmpty()) {
+    /** Writes the page of --report. The record of the job is complete. */
+    private void writeReport(Path logs) {
+        job.observation().report().ifPresent(file -> {
+            try {
+                OutputFile.replace(
+                        file, HtmlReport.of(new JobView(job.runId(), logs)).getBytes(StandardCharsets.UTF_8));
+            } catch (IOException e) {
+                terminal.report("--report: cannot write " + file + ": " + FileError.reason(e, file));
+            }
+        });
+    }
+
+    /** Begins to track the job with --track. The classes of the tracker are loaded only then. */
+    private Closeable track() {
+        if (job.observation().mlflow().isEmpty()) {
             return () -> {};
         }
-        MetricsEndpoint endpoint = MetricsEndpoint.open(job.metricsAddress().get(), job.runId());
+        MlflowTracker tracker = MlflowTracker.begin(job.observation().mlflow().get(), this::report);
+        events.subscribe(tracker);
+        return tracker::close;
+    }
+
+    /** Begins to serve metrics with --metrics-port. The classes of the endpoint are loaded only then. */
+    private Closeable serveMetrics() {
+        if (job.observation().metricsAddress().isEmpty()) {
+            return () -> {};
+        }
+        MetricsEndpoint endpoint =
+                MetricsEndpoint.open(job.observation().metricsAddress().get(), job.runId());
         events.subscribe(endpoint);
         return endpoint;
     }

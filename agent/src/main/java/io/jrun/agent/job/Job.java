@@ -192,7 +192,9 @@ final class Job {
         if (message.hasPing()) {
             launcher.messageReceived();
             out.send(ControlResponse.newBuilder()
-                    .setPong(Pong.getDefaultInstance())
+                    .setPong(Pong.newBuilder()
+                            .setSentNanos(message.getPing().getSentNanos())
+                            .setAgentNanos(System.nanoTime()))
                     .build());
             return;
         }

@@ -67,6 +67,7 @@ final class NodeRound {
     private final WorkerLocations locations;
     private final WorkerStopper stopping;
     private final LivenessMonitor liveness;
+    private final LoadMonitor loads;
     private final LastFrames lastFrames;
     private final OptionalLong oomKillsBefore = OomKills.count(ROOT);
     private final List<ControlRequest> beforeStart = new ArrayList<>();
@@ -90,6 +91,7 @@ final class NodeRound {
                 roundContext.out(),
                 roundContext.notices());
         this.liveness = new LivenessMonitor(launch, roundContext.mailbox(), this::hung);
+        this.loads = new LoadMonitor(roundContext.mailbox(), roundContext.out());
         this.lastFrames = new LastFrames(rendezvous, roundContext.mailbox());
         this.locations = new WorkerLocations(rendezvous, roundContext.mailbox(), roundContext.out());
         this.stopping = new WorkerStopper(
@@ -324,6 +326,7 @@ final class NodeRound {
     /** A worker's process has started, or a process of the round before continues in this round. */
     void started(Worker worker) {
         pids.put(worker.rank(), worker.pid());
+        loads.started(worker.rank(), worker.pid());
         roundContext
                 .out()
                 .send(ControlResponse.newBuilder()
@@ -339,6 +342,7 @@ final class NodeRound {
     /** A worker's process was reaped, or could not be started. The report follows the last frame of the worker. */
     void exited(int rank, String logFolder, WorkerExit end) {
         living.remove(rank);
+        loads.ended(rank);
         liveness.remove(rank);
         roundContext.input().ended(rank);
         lastFrames.after(rank, () -> report(rank, logFolder, end));

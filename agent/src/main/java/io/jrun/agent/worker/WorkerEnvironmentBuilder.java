@@ -92,6 +92,11 @@ public final class WorkerEnvironmentBuilder {
         env.remove("JRUN_WORKER_TOKEN"); // of an outer job
         env.put("JRUN_HOST", context.node().host());
         put(env, "JRUN_NODE_CORES", context.node().cores());
+        if (launch.getWholeTimelines()) {
+            env.put("JRUN_TIMELINE", "whole");
+        } else {
+            env.remove("JRUN_TIMELINE"); // of an outer job
+        }
         if (worker.getConsoleStdout() && worker.getTerminalStdout()) {
             env.put("JRUN_CONSOLE", "terminal");
         } else {

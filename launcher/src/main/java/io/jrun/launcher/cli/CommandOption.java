@@ -28,6 +28,12 @@ public enum CommandOption implements CommandLineOption {
     NOW("--now", "", "Send SIGKILL at once, without the grace period."),
     /** Chooses ranks. */
     RANK("--rank", "RANKS", "Only these ranks: 0,2-5. Default: all ranks."),
+    /** The port of the dashboard. */
+    PORT("--port", "N", "Port on 127.0.0.1. Default: a free port."),
+    /** Leaves the browser alone. */
+    NO_OPEN("--no-open", "", "Only print the URL; open no browser."),
+    /** The file that a command writes. */
+    RESULT_FILE("-o --output", "FILE", "File to write; - is stdout. Default: RUN_ID.trace.json or RUN_ID.report.html."),
     /** The folder of certificates. */
     DIR("--dir", "DIR", "Folder of the authority. Default: ~/.config/jrun."),
     /** The days for which a certificate is valid. */

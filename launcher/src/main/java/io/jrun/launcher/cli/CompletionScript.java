@@ -142,7 +142,7 @@ final class CompletionScript {
                 .replace(
                         "@JOB_COMMANDS@",
                         Arrays.stream(SubCommand.values())
-                                .filter(command -> command.operand() == Operand.JOB)
+                                .filter(command -> command.operand().isJob())
                                 .map(SubCommand::word)
                                 .collect(Collectors.joining(" | ")))
                 .replace("@COMMAND_LINES@", String.join("\n", SubCommand.names()))

@@ -9,6 +9,7 @@ import io.jrun.launcher.job.JobSpec;
 import io.jrun.launcher.job.JobSpec.StopPolicy;
 import io.jrun.launcher.job.LivenessSettings;
 import io.jrun.launcher.job.NodePolicy;
+import io.jrun.launcher.job.ObservationSettings;
 import io.jrun.launcher.job.PlacementRules;
 import io.jrun.launcher.job.Program;
 import io.jrun.launcher.job.StdinChoice;
@@ -97,7 +98,17 @@ final class JobSpecBuilder {
                 cluster,
                 settings.isOn(LaunchOption.DRY_RUN),
                 settings.isOn(LaunchOption.JSON),
-                settings.get(LaunchOption.METRICS_PORT).map(_ -> metricsAddress()));
+                observation());
+    }
+
+    private ObservationSettings observation() {
+        return new ObservationSettings(
+                settings.get(LaunchOption.METRICS_PORT).map(_ -> metricsAddress()),
+                settings.get(LaunchOption.TRACK)
+                        .map(track -> OptionForm.mlflow(settings.text(LaunchOption.TRACK, ""), track.name())),
+                settings.get(LaunchOption.REPORT)
+                        .map(_ -> commandContext.resolve(settings.text(LaunchOption.REPORT, ""))),
+                settings.isOn(LaunchOption.TRACE));
     }
 
     private InetSocketAddress metricsAddress() {

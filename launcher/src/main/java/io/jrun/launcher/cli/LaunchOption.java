@@ -575,6 +575,29 @@ public enum LaunchOption implements CommandLineOption {
             "Serve the metrics that the workers report, in OpenMetrics text format, at http://ADDRESS:PORT/metrics of "
                     + "the launcher's host, without authentication. ADDRESS is 127.0.0.1 if left out. With port 0 jrun "
                     + "takes a free port and prints its number."),
+    TRACE(
+            "--trace",
+            "",
+            "",
+            Kind.OWN,
+            OptionGroup.OUTPUT,
+            "Keep the spans and operations of all steps for 'jrun trace', up to 256 MiB for each rank. Without the "
+                    + "option the last steps are kept, in 1 MiB."),
+    REPORT(
+            "--report",
+            "FILE",
+            "no report",
+            Kind.OWN,
+            OptionGroup.OUTPUT,
+            "Write a page about the job into one HTML file at its end, as 'jrun report' does."),
+    TRACK(
+            "--track",
+            "mlflow:URI",
+            "no tracking",
+            Kind.OWN,
+            OptionGroup.OUTPUT,
+            "Send the metrics that the workers report to an MLflow server as a run of the experiment 'jrun': "
+                    + "mlflow:http://host:5000."),
     SHUTDOWN_TIMEOUT(
             "--shutdown-timeout",
             "TIME",

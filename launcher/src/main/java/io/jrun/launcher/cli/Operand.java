@@ -14,6 +14,8 @@ enum Operand {
             true,
             1,
             "Run id of the job, the beginning of one, or the log folder of the job. 'jrun ps' shows the jobs."),
+    /** The operand of {@code jrun top}. */
+    ONE_OR_ALL_JOBS("[JOB]", false, 1, "As in 'jrun describe'. Default: the running jobs."),
     /** The operand of {@code jrun flight-recorder}. */
     DUMPS(
             "JOB",
@@ -80,6 +82,11 @@ enum Operand {
 
     String description() {
         return description;
+    }
+
+    /** Whether the word is a job. */
+    boolean isJob() {
+        return this == JOB || this == ONE_OR_ALL_JOBS;
     }
 
     /** Whether all words from the first on belong to the program, also words with dashes. */

@@ -3,6 +3,8 @@ package io.jrun.launcher.cli;
 import io.jrun.agent.LauncherAddress;
 import io.jrun.launcher.cli.ResolvedOptions.Setting;
 import io.jrun.launcher.job.UsageException;
+import java.net.URI;
+import java.net.URISyntaxException;
 import java.time.Duration;
 import java.util.List;
 import java.util.OptionalInt;
@@ -13,6 +15,7 @@ import java.util.regex.Pattern;
  * whether the value fits the job. Stateless.
  */
 final class OptionForm {
+    private static final String MLFLOW = "mlflow:";
     private static final int MOST_NODES = 65_536;
     private static final int MAX_PORT = 65_535;
     private static final String LOOPBACK = "127.0.0.1";
@@ -45,6 +48,7 @@ final class OptionForm {
             case MAX_RESTARTS -> OptionValues.count(text, name, 0, Integer.MAX_VALUE);
             case AGENT_PORT -> OptionValues.count(text, name, 1, MAX_PORT);
             case METRICS_PORT -> metricsAddress(text, name);
+            case TRACK -> mlflow(text, name);
             case MASTER_PORT -> OptionValues.count(text, name, 0, MAX_PORT);
             case JOIN_TIMEOUT, NODE_COOLDOWN, RESTART_WINDOW, TIMEOUT, SHUTDOWN_TIMEOUT, MONITOR_INTERVAL ->
                 OptionValues.time(text, name);
@@ -75,7 +79,7 @@ final class OptionForm {
             case RDZV_CONF -> RendezvousOptionsReader.conf(text, name);
             case RUN_ID -> RunId.check(text, name);
             case RDZV_ID, ROLE -> checkVisible(text, name);
-            case FILE, HOSTFILE, SECRET_FILE, JAVA, WORKDIR, STAGE, LOG_DIR, REMOTE_JRUN, CONTAINER_SAVE ->
+            case FILE, HOSTFILE, SECRET_FILE, JAVA, WORKDIR, STAGE, LOG_DIR, REMOTE_JRUN, CONTAINER_SAVE, REPORT ->
                 checkPath(text, name);
             case SSH_OPTIONS -> checkWords(text, name, "-", "options for ssh, which begin with a dash");
             case JVM_OPTS -> OptionValues.shellWords(text, name);
@@ -92,6 +96,7 @@ final class OptionForm {
                     NO_PREFIX,
                     VIRTUAL_LOCAL_RANK,
                     JSON,
+                    TRACE,
                     DETACH,
                     DRY_RUN,
                     CONTAINER_MOUNT_HOME,
@@ -134,6 +139,22 @@ final class OptionForm {
         return isPort
                 ? new LauncherAddress(LOOPBACK, OptionValues.count(text, name, 0, MAX_PORT))
                 : HostAndPort.parse(text, name, OptionalInt.empty());
+    }
+
+    /** The address of an MLflow server. */
+    static URI mlflow(String text, String name) {
+        try {
+            if (text.startsWith(MLFLOW)) {
+                URI server = new URI(text.substring(MLFLOW.length()));
+                boolean isWeb = "http".equals(server.getScheme()) || "https".equals(server.getScheme());
+                if (isWeb && server.getHost() != null) {
+                    return server;
+                }
+            }
+        } catch (URISyntaxException e) {
+            // the error below
+        }
+        throw OptionValues.refused(name, text, "the address of an MLflow server, as mlflow:http://host:5000");
     }
 
     private static String alternatives(List<String> words) {

@@ -46,6 +46,23 @@ public enum SubCommand {
             "stacks jstack",
             Operand.JOB,
             CommandOption.RANK),
+    /** Serves a page about all jobs. */
+    DASHBOARD(
+            "show all jobs in the browser: ranks, curves, logs, failures",
+            "ui web gui page",
+            Operand.NONE,
+            CommandOption.PORT,
+            CommandOption.NO_OPEN),
+    /** Shows the ranks of a job in the terminal. */
+    TOP("show the ranks of a job at a glance, redrawn every second", "htop monitor", Operand.ONE_OR_ALL_JOBS),
+    /** Writes a timeline. */
+    TRACE(
+            "write the timeline of all ranks, for https://ui.perfetto.dev",
+            "timeline profile perfetto",
+            Operand.JOB,
+            CommandOption.RESULT_FILE),
+    /** Writes a page about one job. */
+    REPORT("write one HTML file about a job", "html summary", Operand.JOB, CommandOption.RESULT_FILE),
     /** Compares the last collectives of the ranks of a failed job. */
     FLIGHT_RECORDER(
             "find the rank that diverged, from the log folder of a failed job",

@@ -15,6 +15,7 @@ import io.jrun.agent.proto.InputPiece;
 import io.jrun.agent.proto.JobClaim;
 import io.jrun.agent.proto.LogChunk;
 import io.jrun.agent.proto.LogCredit;
+import io.jrun.agent.proto.Pong;
 import io.jrun.agent.tls.UnknownPeerException;
 import io.jrun.launcher.files.FileServer;
 import java.util.ArrayList;
@@ -54,6 +55,7 @@ final class AgentConnection {
     private final AtomicBoolean broken = new AtomicBoolean();
     private volatile boolean hasReceived;
     private volatile boolean held;
+    private final ClockEstimate clock = new ClockEstimate();
     private @Nullable LogReceiver logs;
     private long unsent;
     private boolean closed;
@@ -151,6 +153,19 @@ final class AgentConnection {
         breakOff("no answer to " + maxMissed
                 + " heartbeats in a row; the host of the agent or the network is down, or the agent is stopped");
         return false;
+    }
+
+    /** Begins the measurement of the agent's clock. */
+    void measureClock() {
+        send(AgentMessages.ping());
+    }
+
+    private void measured(Pong pong) {
+        clock.take(pong.getSentNanos(), pong.getAgentNanos(), System.nanoTime())
+                .ifPresent(measurement -> mailbox.add(new CoordinatorMessage.ClockMeasured(id, measurement)));
+        if (clock.isUrgent()) {
+            send(AgentMessages.ping());
+        }
     }
 
     /** Sends the reason and ends the control call; the agent then kills the workers of its node. */
@@ -272,7 +287,10 @@ final class AgentConnection {
         public void onNext(ControlResponse message) {
             missed.set(0);
             hasReceived = true;
-            if (message.hasPong() || broken.get()) {
+            if (message.hasPong()) {
+                measured(message.getPong());
+                readOn();
+            } else if (broken.get()) {
                 readOn();
             } else {
                 mailbox.add(

@@ -89,6 +89,7 @@ final class AgentConnections implements AutoCloseable {
         reconnects.ifPresent(calls -> calls.opened(id));
         if (!where(id).isEmpty()) {
             heartbeats.watch(links.get(id));
+            links.get(id).measureClock();
         }
     }
 

@@ -7,6 +7,7 @@ import io.jrun.agent.proto.NodeJoinedReport;
 import io.jrun.agent.proto.WorkerExitedReport;
 import io.jrun.agent.proto.WorkerFrame;
 import io.jrun.agent.proto.WorkerHungReport;
+import io.jrun.agent.proto.WorkerLoads;
 import io.jrun.agent.proto.WorkerLocation;
 import io.jrun.agent.proto.WorkerParkedReport;
 import io.jrun.agent.proto.WorkerStartedReport;
@@ -16,6 +17,7 @@ import io.jrun.launcher.console.LogMultiplexer;
 import io.jrun.launcher.coordinator.CoordinatorInput.Endpoint;
 import io.jrun.launcher.event.JobEvent;
 import io.jrun.launcher.event.JobEventPublisher;
+import io.jrun.launcher.event.WorkerLoad;
 import io.jrun.launcher.layout.MeshPlaces;
 import io.jrun.launcher.layout.Node;
 import java.io.IOException;
@@ -165,6 +167,12 @@ final class AgentEventReader {
                     events.publish(GpuEvents.of(id, host, message.getGpus()));
                 }
             }
+            case WORKER_LOADS -> {
+                String host = hosts.get(id);
+                if (host != null) {
+                    events.publish(workersMeasured(id, host, message.getWorkerLoads()));
+                }
+            }
             case NOTICE -> notice(message.getNotice().getText());
             case ABORT_RECEIPT -> {
                 Membership current = membership;
@@ -174,6 +182,15 @@ final class AgentEventReader {
             }
             default -> {} // the messages that read() handles
         }
+    }
+
+    private static JobEvent workersMeasured(int id, String host, WorkerLoads loads) {
+        return new JobEvent.WorkersMeasured(
+                id,
+                host,
+                loads.getLoadsList().stream()
+                        .map(load -> new WorkerLoad(load.getRank(), load.getCpuPercent(), load.getResidentBytes()))
+                        .toList());
     }
 
     /** Handles a frame of a worker. The agent has not read the frame, so the frame may be invalid. */
@@ -206,6 +223,7 @@ final class AgentEventReader {
             case Frame.MeshPlace(String place) -> {
                 Membership current = membership;
                 if (ofRound == round && current != null) {
+                    events.publish(new JobEvent.RankPlaced(ofRound, rank, place));
                     places.put(rank, place, current.ranks()).ifPresent(this::notice);
                 }
             }
@@ -238,7 +256,19 @@ final class AgentEventReader {
         Node node = AgentMessages.node(id, message);
         hosts.put(id, node.host());
         events.publish(new JobEvent.NodeJoined(id, node.host(), node.address(), node.cores(), node.gpus()));
+        if (links.where(id).isEmpty()) { // The agent in this process has the launcher's clock.
+            clockMeasured(id, new ClockEstimate.Measurement(0, 0, System.nanoTime()));
+        }
         return new CoordinatorInput.NodeOpened(id, node);
+    }
+
+    /** Publishes a measurement of the clock of an agent that has opened the job. */
+    void clockMeasured(int id, ClockEstimate.Measurement measured) {
+        String host = hosts.get(id);
+        if (host != null) {
+            events.publish(new JobEvent.ClockMeasured(
+                    id, host, measured.offsetNanos(), measured.errorNanos(), measured.atNanos()));
+        }
     }
 
     /** An agent was lost or could not be reached. */

@@ -38,7 +38,9 @@ final class AgentMessages {
     private AgentMessages() {}
 
     static ControlRequest ping() {
-        return ControlRequest.newBuilder().setPing(Ping.getDefaultInstance()).build();
+        return ControlRequest.newBuilder()
+                .setPing(Ping.newBuilder().setSentNanos(System.nanoTime()))
+                .build();
     }
 
     static Node node(int nodeRank, JobOpened opened) {

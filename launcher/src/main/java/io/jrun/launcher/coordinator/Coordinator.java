@@ -185,6 +185,10 @@ public final class Coordinator {
                 Optional.of(gone(id, why, refused));
             case CoordinatorMessage.ConnectionDropped(int id, String why) ->
                 links.retryDropped(id) ? Optional.empty() : Optional.of(gone(id, why, false));
+            case CoordinatorMessage.ClockMeasured(int id, ClockEstimate.Measurement measurement) -> {
+                responses.clockMeasured(id, measurement);
+                yield Optional.empty();
+            }
             case CoordinatorMessage.LocationRequested(LocationQuery query) -> {
                 responses.requestLocations(query);
                 yield Optional.empty();

@@ -18,6 +18,9 @@ sealed interface CoordinatorMessage {
     /** An agent closed the connection before its first message. */
     record ConnectionDropped(int id, String why) implements CoordinatorMessage {}
 
+    /** The difference of the clock of the agent with this id was measured. */
+    record ClockMeasured(int id, ClockEstimate.Measurement measurement) implements CoordinatorMessage {}
+
     /** The launcher process received a signal. */
     record LauncherSignal(StopSignal signal) implements CoordinatorMessage {}
 

@@ -105,6 +105,7 @@ public final class JobMessages {
                 .setRound(round)
                 .setRestartCount(restartCount)
                 .setMaxRestarts(job.stop().maxRestarts())
+                .setWholeTimelines(job.observation().wholeTimelines())
                 .setWorldSize(ranks.worldSize())
                 .setNodeRank(node.nodeRank())
                 .setNodeCount(ranks.nodes().size())

@@ -1,5 +1,6 @@
 package io.jrun.launcher.event;
 
+import io.jrun.launcher.event.JobEvent.ClockMeasured;
 import io.jrun.launcher.event.JobEvent.FailureDetected;
 import io.jrun.launcher.event.JobEvent.GpusReported;
 import io.jrun.launcher.event.JobEvent.JobEnded;
@@ -9,6 +10,7 @@ import io.jrun.launcher.event.JobEvent.MetricsDropped;
 import io.jrun.launcher.event.JobEvent.NodeJoined;
 import io.jrun.launcher.event.JobEvent.NodeLost;
 import io.jrun.launcher.event.JobEvent.Notice;
+import io.jrun.launcher.event.JobEvent.RankPlaced;
 import io.jrun.launcher.event.JobEvent.RoundJoined;
 import io.jrun.launcher.event.JobEvent.RoundStarted;
 import io.jrun.launcher.event.JobEvent.StragglersChanged;
@@ -16,6 +18,7 @@ import io.jrun.launcher.event.JobEvent.WorkerEnded;
 import io.jrun.launcher.event.JobEvent.WorkerLeft;
 import io.jrun.launcher.event.JobEvent.WorkerParked;
 import io.jrun.launcher.event.JobEvent.WorkerStarted;
+import io.jrun.launcher.event.JobEvent.WorkersMeasured;
 import io.jrun.launcher.layout.Placement;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -81,10 +84,26 @@ public final class EventJson {
                 json.put("host", host);
                 json.put("gpus", gpus.stream().map(EventJson::of).toList());
             }
+            case WorkersMeasured(int node, String host, List<WorkerLoad> workers) -> {
+                json.put("node", node);
+                json.put("host", host);
+                json.put("workers", workers.stream().map(EventJson::of).toList());
+            }
             case MetricsDropped(long count) -> json.put("count", count);
             case StragglersChanged(List<Straggler> stragglers, boolean atEnd) -> {
                 json.put("stragglers", of(stragglers));
                 json.put("atEnd", atEnd);
+            }
+            case ClockMeasured(int node, String host, long offsetNanos, long errorNanos, long launcherNanos) -> {
+                json.put("node", node);
+                json.put("host", host);
+                json.put("offsetNanos", offsetNanos);
+                json.put("errorNanos", errorNanos);
+                json.put("launcherNanos", launcherNanos);
+            }
+            case RankPlaced(int round, int rank, String place) -> {
+                putRank(round, rank, json);
+                json.put("place", place);
             }
             case FailureDetected(int round, JobFailure failure) -> {
                 json.put("round", round);
@@ -198,6 +217,15 @@ public final class EventJson {
         json.put("device", gpu.device());
         json.put("name", gpu.name());
         json.put("values", gpu.values());
+        return json;
+    }
+
+    /** What a worker uses. */
+    public static Map<String, Object> of(WorkerLoad load) {
+        Map<String, Object> json = new LinkedHashMap<>();
+        json.put("rank", load.rank());
+        json.put("cpuPercent", Math.round(10 * load.cpuPercent()) / 10.0);
+        json.put("residentBytes", load.residentBytes());
         return json;
     }
 

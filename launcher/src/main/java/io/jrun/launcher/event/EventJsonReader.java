@@ -1,6 +1,7 @@
 package io.jrun.launcher.event;
 
 import io.jrun.agent.node.ProcessIdentity;
+import io.jrun.launcher.event.JobEvent.ClockMeasured;
 import io.jrun.launcher.event.JobEvent.FailureDetected;
 import io.jrun.launcher.event.JobEvent.GpusReported;
 import io.jrun.launcher.event.JobEvent.JobEnded;
@@ -10,6 +11,7 @@ import io.jrun.launcher.event.JobEvent.MetricsDropped;
 import io.jrun.launcher.event.JobEvent.NodeJoined;
 import io.jrun.launcher.event.JobEvent.NodeLost;
 import io.jrun.launcher.event.JobEvent.Notice;
+import io.jrun.launcher.event.JobEvent.RankPlaced;
 import io.jrun.launcher.event.JobEvent.RoundJoined;
 import io.jrun.launcher.event.JobEvent.RoundStarted;
 import io.jrun.launcher.event.JobEvent.StragglersChanged;
@@ -17,6 +19,7 @@ import io.jrun.launcher.event.JobEvent.WorkerEnded;
 import io.jrun.launcher.event.JobEvent.WorkerLeft;
 import io.jrun.launcher.event.JobEvent.WorkerParked;
 import io.jrun.launcher.event.JobEvent.WorkerStarted;
+import io.jrun.launcher.event.JobEvent.WorkersMeasured;
 import io.jrun.launcher.layout.Placement;
 import java.nio.file.Path;
 import java.util.List;
@@ -61,8 +64,24 @@ public final class EventJsonReader {
                         fields.objects("gpus").stream()
                                 .map(gpu -> new GpuLoad(gpu.text("device"), gpu.text("name"), gpu.reals("values")))
                                 .toList()));
+            case "workersMeasured" ->
+                Optional.of(new WorkersMeasured(
+                        fields.integer("node"),
+                        fields.text("host"),
+                        fields.objects("workers").stream()
+                                .map(load -> new WorkerLoad(
+                                        load.integer("rank"), load.real("cpuPercent"), load.number("residentBytes")))
+                                .toList()));
             case "metricsDropped" -> Optional.of(new MetricsDropped(fields.number("count")));
             case "stragglersChanged" -> Optional.of(stragglers(fields));
+            case "clockMeasured" ->
+                Optional.of(new ClockMeasured(
+                        fields.integer("node"),
+                        fields.text("host"),
+                        fields.number("offsetNanos"),
+                        fields.number("errorNanos"),
+                        fields.number("launcherNanos")));
+            case "rankPlaced" -> Optional.of(new RankPlaced(round, rank, fields.text("place")));
             case "failureDetected" -> Optional.of(new FailureDetected(round, failure(fields.object("cause"))));
             case "notice" -> Optional.of(new Notice(fields.text("text")));
             case "jobEnded" -> Optional.of(end(fields));

@@ -156,6 +156,17 @@ public sealed interface JobEvent {
     }
 
     /**
+     * The agent of a node has read what its workers use. Replaces the last such event of the node.
+     *
+     * @param node the number of the agent, as in {@link NodeJoined}
+     */
+    record WorkersMeasured(int node, String host, List<WorkerLoad> workers) implements JobEvent {
+        public WorkersMeasured {
+            workers = List.copyOf(workers);
+        }
+    }
+
+    /**
      * Workers have dropped metric reports, because they reported faster than jrun takes them. Replaces the last such
      * event.
      *
@@ -174,6 +185,24 @@ public sealed interface JobEvent {
             stragglers = List.copyOf(stragglers);
         }
     }
+
+    /**
+     * The launcher has measured the monotonic clock of a node.
+     *
+     * @param node the number of the agent, as in {@link NodeJoined}
+     * @param offsetNanos the node's {@link System#nanoTime} minus the launcher's
+     * @param errorNanos the largest error of the offset: half of the shortest round trip
+     * @param launcherNanos the launcher's {@link System#nanoTime} at the measurement
+     */
+    record ClockMeasured(int node, String host, long offsetNanos, long errorNanos, long launcherNanos)
+            implements JobEvent {}
+
+    /**
+     * A rank has reported its place in a mesh.
+     *
+     * @param place the axes and positions, such as {@code pp=1 tp=0}
+     */
+    record RankPlaced(int round, int rank, String place) implements JobEvent {}
 
     /**
      * A round has failed, or the job before its first round.

@@ -1,6 +1,5 @@
 package io.jrun.launcher.job;
 
-import java.net.InetSocketAddress;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Optional;
@@ -13,7 +12,6 @@ import java.util.Set;
  * @param runId the name of the job and of its log folder
  * @param logDirectory absolute path; the folder of the job is {@code logDirectory/runId}
  * @param timeout time limit of the job, empty for no limit
- * @param metricsAddress unresolved address where the launcher serves metrics; empty for nowhere
  * @param cluster the hosts of the job, empty for this machine with the agent inside the launcher
  */
 public record JobSpec(
@@ -30,7 +28,7 @@ public record JobSpec(
         Optional<Cluster> cluster,
         boolean dryRun,
         boolean json,
-        Optional<InetSocketAddress> metricsAddress) {
+        ObservationSettings observation) {
 
     /** The rules by which the job stops and restarts. */
     public record StopPolicy(int maxRestarts, Duration gracePeriod, Set<StopSignal> signals) {

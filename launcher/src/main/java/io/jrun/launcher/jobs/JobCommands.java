@@ -7,7 +7,6 @@ import io.jrun.launcher.cli.JobsRequest;
 import io.jrun.launcher.job.ExitCode;
 import io.jrun.launcher.job.UsageException;
 import io.jrun.launcher.record.JobControlRequest;
-import io.jrun.launcher.record.JobIndex;
 import io.jrun.launcher.record.JobIndex.IndexedJob;
 import io.jrun.launcher.record.JobRecord;
 import io.jrun.launcher.record.JobRecordReader;
@@ -16,10 +15,8 @@ import io.jrun.launcher.record.RecordSchema;
 import java.io.IOException;
 import java.io.OutputStream;
 import java.nio.charset.StandardCharsets;
-import java.nio.file.Path;
 import java.util.Collections;
 import java.util.List;
-import java.util.Optional;
 import java.util.TreeSet;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
@@ -33,7 +30,7 @@ public final class JobCommands {
     /** The time that a launcher has after the end of the last worker, to finish a slow console and its report. */
     private static final long END_MILLIS = 30_000;
 
-    private final CommandContext commandContext;
+    private final JobFinder finder;
     private final OutputStream out;
     private final Consumer<String> notices;
 
@@ -44,7 +41,7 @@ public final class JobCommands {
      * @param notices receives notices for the user
      */
     public JobCommands(CommandContext commandContext, OutputStream out, Consumer<String> notices) {
-        this.commandContext = commandContext;
+        this.finder = new JobFinder(commandContext);
         this.out = out;
         this.notices = notices;
     }
@@ -57,17 +54,17 @@ public final class JobCommands {
     public int run(JobsRequest request) throws IOException, InterruptedException {
         return switch (request.command()) {
             case PS -> list(request);
-            case DESCRIBE -> describe(find(request.job()), request.has(CommandOption.JSON));
-            case LOGS -> logs(find(request.job()), request);
-            case ATTACH -> attach(find(request.job()));
-            case CANCEL -> cancel(find(request.job()), request.has(CommandOption.NOW));
-            case STACK -> stack(find(request.job()), request);
+            case DESCRIBE -> describe(finder.find(request.job()), request.has(CommandOption.JSON));
+            case LOGS -> logs(finder.find(request.job()), request);
+            case ATTACH -> attach(finder.find(request.job()));
+            case CANCEL -> cancel(finder.find(request.job()), request.has(CommandOption.NOW));
+            case STACK -> stack(finder.find(request.job()), request);
             default -> throw new IllegalArgumentException(request.command() + " is no command about jobs");
         };
     }
 
     private int list(JobsRequest request) throws IOException {
-        List<IndexedJob> jobs = index().stream()
+        List<IndexedJob> jobs = finder.index().stream()
                 .flatMap(index -> index.all().stream())
                 .filter(entry ->
                         request.has(CommandOption.ALL) || !entry.record().isOver())
@@ -175,47 +172,6 @@ public final class JobCommands {
                     + record.job().launcher().host() + ", cannot be reached from here (" + e.getMessage()
                     + "). Run the command on that host.");
         }
-    }
-
-    private Optional<JobIndex> index() {
-        return commandContext.stateFolder().map(JobIndex::in);
-    }
-
-    private IndexedJob find(String job) {
-        if (job.contains("/")) {
-            return folder(job);
-        }
-        JobIndex index = index().orElseThrow(() -> new UsageException(
-                "HOME and XDG_STATE_HOME are unset; name the job by its log folder, as ./" + job + "."));
-        try {
-            return index.find(job).orElseGet(() -> beginsWith(index, job));
-        } catch (IOException e) {
-            throw new UsageException(job + ": " + e.getMessage() + ".");
-        }
-    }
-
-    private IndexedJob folder(String job) {
-        Path logs = commandContext.resolve(job);
-        try {
-            return new IndexedJob(String.valueOf(logs.getFileName()), logs, JobRecordReader.read(logs));
-        } catch (IOException e) {
-            throw new UsageException(job + " is not the log folder of a job: " + e.getMessage() + ".");
-        }
-    }
-
-    private static IndexedJob beginsWith(JobIndex index, String start) {
-        List<IndexedJob> found = index.all().stream()
-                .filter(entry -> entry.name().startsWith(start))
-                .toList();
-        if (found.size() > 1) {
-            throw new UsageException("'" + start + "' is the beginning of " + found.size() + " jobs, "
-                    + found.getFirst().name() + " and " + found.getLast().name()
-                    + " among them; give more characters.");
-        }
-        if (found.isEmpty()) {
-            throw new UsageException("no job is called '" + start + "'; 'jrun ps -a' shows all.");
-        }
-        return found.getFirst();
     }
 
     private void print(List<String> lines) throws IOException {

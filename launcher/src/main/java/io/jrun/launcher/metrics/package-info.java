@@ -1,4 +1,7 @@
-/** The endpoint of {@code --metrics-port}: metrics of a running job for Prometheus and other collectors. */
+/**
+ * Metrics of a running job for other programs: the endpoint of {@code --metrics-port} for Prometheus and other
+ * collectors, and the MLflow server of {@code --track}.
+ */
 @NullMarked
 package io.jrun.launcher.metrics;
 

@@ -8,7 +8,9 @@ import java.nio.file.StandardCopyOption;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
+import java.util.TreeMap;
 import java.util.UUID;
 
 /**
@@ -59,6 +61,20 @@ public final class JobIndex {
         } catch (IOException e) {
             return Optional.empty(); // There is no such job, or its folder was removed.
         }
+    }
+
+    /** The log folders of all jobs by name, whether their records can be read or not. */
+    public Map<String, Path> folders() {
+        Map<String, Path> folders = new TreeMap<>();
+        try (DirectoryStream<Path> links = Files.newDirectoryStream(folder, "[!.]*")) {
+            for (Path link : links) {
+                String name = String.valueOf(link.getFileName());
+                logs(name).ifPresent(logs -> folders.put(name, logs));
+            }
+        } catch (IOException e) {
+            return Map.of(); // no job has been recorded so far
+        }
+        return folders;
     }
 
     /** All jobs, the youngest last. Removes links to folders that do not exist. */

@@ -67,6 +67,9 @@ final class JobRecordBuilder implements JobEventListener {
                     JobEvent.WorkerParked _,
                     JobEvent.MetricReported _,
                     JobEvent.GpusReported _,
+                    JobEvent.WorkersMeasured _,
+                    JobEvent.ClockMeasured _,
+                    JobEvent.RankPlaced _,
                     JobEvent.FailureDetected _,
                     JobEvent.Notice _ -> {} // The record of a job has no field for these.
         }

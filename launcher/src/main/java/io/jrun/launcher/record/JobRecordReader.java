@@ -1,12 +1,12 @@
 package io.jrun.launcher.record;
 
 import io.jrun.agent.node.ProcessIdentity;
-import io.jrun.launcher.event.EventJsonReader;
-import io.jrun.launcher.json.JsonLine;
+import io.jrun.launcher.event.JobEventListener;
 import io.jrun.launcher.record.JobRecord.RecordedState;
 import java.io.IOException;
+import java.nio.file.Files;
 import java.nio.file.Path;
-import java.util.Map;
+import java.util.Optional;
 import java.util.function.Predicate;
 
 /**
@@ -14,16 +14,27 @@ import java.util.function.Predicate;
  * Ignores unknown fields and event types. A record that is damaged is read up to the damage. Confined to one thread.
  */
 public final class JobRecordReader {
+    /** A job of ten thousand workers with some restarts has a record of some tens of MiB. */
+    private static final long MOST_BYTES = 256L << 20;
+
     private final Path file;
     private final Predicate<ProcessIdentity> isGone;
-    private final GrowingFile lines;
+    private final RecordFile events;
     private final JobRecordBuilder builder = new JobRecordBuilder();
-    private boolean hasHeader;
-    private boolean damaged;
+    private final JobEventListener listener;
 
     /** Reads the record in {@code folder}, the log folder of a job. */
     public JobRecordReader(Path folder) {
-        this(folder, launcher -> launcher.isOnThisMachine() && !launcher.isAlive());
+        this(folder, (_, _) -> {});
+    }
+
+    /**
+     * Reads the record in {@code folder}.
+     *
+     * @param listener receives each event too
+     */
+    public JobRecordReader(Path folder, JobEventListener listener) {
+        this(folder, launcher -> launcher.isOnThisMachine() && !launcher.isAlive(), listener);
     }
 
     /**
@@ -31,9 +42,14 @@ public final class JobRecordReader {
      *     here
      */
     JobRecordReader(Path folder, Predicate<ProcessIdentity> isGone) {
+        this(folder, isGone, (_, _) -> {});
+    }
+
+    private JobRecordReader(Path folder, Predicate<ProcessIdentity> isGone, JobEventListener listener) {
         this.file = folder.resolve(RecordSchema.EVENTS);
         this.isGone = isGone;
-        this.lines = new GrowingFile(file);
+        this.events = new RecordFile(file);
+        this.listener = listener;
     }
 
     /** Reads the record in {@code folder} once. */
@@ -56,25 +72,19 @@ public final class JobRecordReader {
     }
 
     private JobRecord recorded() throws IOException {
-        lines.read(this::read);
+        if (Files.size(file) > MOST_BYTES) {
+            throw new IOException(file + " has " + (Files.size(file) >> 20) + " MiB, and jrun reads records of at most "
+                    + (MOST_BYTES >> 20) + " MiB");
+        }
+        events.read((timeMillis, event) -> {
+            builder.on(timeMillis, event);
+            listener.on(timeMillis, event);
+        });
         return builder.build().orElseThrow(() -> new IOException(file + " has no event yet"));
     }
 
-    private void read(String line) throws IOException {
-        if (!hasHeader) {
-            RecordSchema.checkHeader(line, file);
-            hasHeader = true;
-        } else if (!damaged) {
-            apply(line);
-        }
-    }
-
-    private void apply(String line) {
-        try {
-            Map<String, Object> json = JsonLine.read(line);
-            EventJsonReader.read(json).ifPresent(event -> builder.on(EventJsonReader.timeMillis(json), event));
-        } catch (IOException e) {
-            damaged = true;
-        }
+    /** One line for the user if the record is damaged. */
+    public Optional<String> damage() {
+        return events.damage();
     }
 }

@@ -69,7 +69,9 @@ public final class JobRecorder implements JobEventListener, AutoCloseable {
         if (event instanceof JobEvent.JobEnded) {
             return Integer.MAX_VALUE;
         }
-        return event instanceof JobEvent.MetricReported || event instanceof JobEvent.GpusReported
+        return event instanceof JobEvent.MetricReported
+                        || event instanceof JobEvent.GpusReported
+                        || event instanceof JobEvent.WorkersMeasured
                 ? MOST_METRICS_WAITING
                 : MOST_WAITING;
     }
@@ -98,6 +100,8 @@ public final class JobRecorder implements JobEventListener, AutoCloseable {
                     addMetric(metrics.take(metric.rank(), timed.timeMillis(), line(timed)), metricFile);
                 case JobEvent.GpusReported gpus ->
                     addMetric(metrics.take(ofNode(gpus.node()), timed.timeMillis(), line(timed)), metricFile);
+                case JobEvent.WorkersMeasured workers ->
+                    addMetric(metrics.take(workersOf(workers.node()), timed.timeMillis(), line(timed)), metricFile);
                 default -> events.add(line(timed));
             }
         }
@@ -105,9 +109,14 @@ public final class JobRecorder implements JobEventListener, AutoCloseable {
         metrics.written(metricFile.flush());
     }
 
-    /** The number under which the reports of a node are thinned: ranks count from 0, nodes from -1 downwards. */
+    /** The number under which the reports about GPUs of a node are thinned: ranks count from 0, others downwards. */
     private static int ofNode(int node) {
-        return -1 - node;
+        return -1 - 2 * node;
+    }
+
+    /** The number under which the reports about workers of a node are thinned. */
+    private static int workersOf(int node) {
+        return -2 - 2 * node;
     }
 
     private static void addMetric(Optional<String> line, RecordOutput metricFile) throws IOException {

@@ -1,15 +1,11 @@
 package io.jrun.launcher.record;
 
-import io.jrun.launcher.event.EventJsonReader;
-import io.jrun.launcher.event.JobEvent;
 import io.jrun.launcher.event.JobEvent.GpusReported;
 import io.jrun.launcher.event.JobEvent.MetricReported;
-import io.jrun.launcher.json.JsonLine;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
-import java.util.Optional;
 import java.util.TreeMap;
 
 /** The last metrics of each rank and of each node's GPUs, from the record of a job. Stateless. */
@@ -44,10 +40,9 @@ public final class LatestMetrics {
         }
         TreeMap<Integer, MetricReported> ranks = new TreeMap<>();
         TreeMap<Integer, GpusReported> nodes = new TreeMap<>();
-        GrowingFile lines = new GrowingFile(file);
-        lines.skipToLast(LAST_BYTES);
-        lines.read(line -> {
-            JobEvent event = event(line).orElse(null);
+        RecordFile metrics = new RecordFile(file);
+        boolean _ = metrics.skipToLast(LAST_BYTES);
+        metrics.read((_, event) -> {
             if (event instanceof MetricReported metric) {
                 ranks.put(metric.rank(), metric);
             } else if (event instanceof GpusReported gpus) {
@@ -55,14 +50,5 @@ public final class LatestMetrics {
             }
         });
         return new LatestReports(List.copyOf(ranks.values()), List.copyOf(nodes.values()));
-    }
-
-    /** The report in a line; empty for the header, and for a line that is cut at its beginning. */
-    private static Optional<JobEvent> event(String line) {
-        try {
-            return EventJsonReader.read(JsonLine.read(line));
-        } catch (IOException e) {
-            return Optional.empty();
-        }
     }
 }

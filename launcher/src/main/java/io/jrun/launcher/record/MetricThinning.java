@@ -22,7 +22,7 @@ final class MetricThinning {
     private final Map<Integer, String> skipped = new TreeMap<>();
     private long bytes;
 
-    /** The line if a report of {@code rank} at this time is recorded, else empty. Negative numbers stand for nodes. */
+    /** The line if a report of {@code rank} at this time is recorded, else empty. Negative numbers stand for reports of nodes. */
     Optional<String> take(int rank, long timeMillis, String line) {
         Long last = recordedMillis.get(rank);
         if (last != null && timeMillis - last < periodMillis()) {

@@ -24,7 +24,7 @@ public final class RecordSchema {
     private static final int MAJOR = 1;
 
     /** Raised when fields or event types are added. */
-    private static final int MINOR = 1;
+    private static final int MINOR = 2;
 
     private RecordSchema() {}
 

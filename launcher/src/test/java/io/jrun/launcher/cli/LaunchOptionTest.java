@@ -19,6 +19,7 @@ import io.jrun.launcher.job.WorkerCount;
 import io.jrun.launcher.job.WorkerSettings.GpuVisibility;
 import java.io.IOException;
 import java.net.InetSocketAddress;
+import java.net.URI;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -244,7 +245,25 @@ class LaunchOptionTest {
                         Optional.empty(),
                         "9400",
                         Optional.of(InetSocketAddress.createUnresolved("127.0.0.1", 9400)),
-                        JobSpec::metricsAddress),
+                        job -> job.observation().metricsAddress()),
+                new Case(
+                        LaunchOption.TRACK,
+                        Optional.empty(),
+                        "mlflow:http://tracking:5000",
+                        Optional.of(URI.create("http://tracking:5000")),
+                        job -> job.observation().mlflow()),
+                new Case(
+                        LaunchOption.REPORT,
+                        Optional.empty(),
+                        "report.html",
+                        Optional.of("report.html"),
+                        job -> job.observation().report().map(file -> last(file.toString()))),
+                new Case(
+                        LaunchOption.TRACE,
+                        false,
+                        "true",
+                        true,
+                        job -> job.observation().wholeTimelines()),
                 new Case(
                         LaunchOption.NO_PREFIX,
                         true,

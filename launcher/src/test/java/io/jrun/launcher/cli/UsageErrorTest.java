@@ -107,6 +107,9 @@ class UsageErrorTest {
         -t=0:9 train.jar                 | --tee: '0:9' is not usable; give 0, 1, 2 or 3, or such numbers by local rank: 0:3,11:1. A time limit is --timeout, of 'jrun submit' also --time.
         --ranks-filter=5-2 train.jar     | --ranks-filter: '5-2' is not usable; give ranks like 0,2-5.
         --metrics-port=70000 train.jar   | --metrics-port: '70000' is not usable; give a whole number from 0 to 65535.
+        --track=wandb:x train.jar         | --track: 'wandb:x' is not usable; give the address of an MLflow server, as mlflow:http://host:5000.
+        --track=mlflow:ftp://a train.jar  | --track: 'mlflow:ftp://a' is not usable; give the address of an MLflow server, as mlflow:http://host:5000.
+        --report= train.jar               | --report: '' is not usable; give a path.
         --metrics-port=here train.jar    | --metrics-port: 'here' is not usable; give a whole number from 0 to 65535.
         --master-addr=a:29500 train.jar  | --master-addr: 'a:29500' is not usable; give a host without a port; the port is an option of its own.
         --stdin=first train.jar          | --stdin: 'first' is not usable; give a rank, all or none.

@@ -49,9 +49,12 @@ class EventJsonTest {
                         2, 1, Long.MAX_VALUE, Map.of("loss", -0.5, "a", Double.NaN, "b", Double.NEGATIVE_INFINITY)),
                 new JobEvent.GpusReported(
                         2, "h1", List.of(new GpuLoad("MIG-1", "H100", Map.of(GpuLoad.MEMORY_USED_BYTES, 3e9)))),
+                new JobEvent.WorkersMeasured(2, "h1", List.of(new WorkerLoad(3, 99.5, 1L << 31))),
                 new JobEvent.MetricsDropped(7),
                 new JobEvent.StragglersChanged(
                         List.of(new Straggler(1, "my group", 12.5, 0.25, 7.25, 3, 4, 0.5, 0.625, 0.75)), true),
+                new JobEvent.ClockMeasured(2, "h1", -5_000_000_000L, 80_500, 123_456_789_012_345L),
+                new JobEvent.RankPlaced(2, 1, "pp=1 tp=0"),
                 new JobEvent.FailureDetected(2, FAILURE),
                 new JobEvent.FailureDetected(2, new JobFailure("timeout", OptionalInt.empty(), "", "")),
                 new JobEvent.Notice("going on"),

@@ -77,7 +77,7 @@ class MetricsIT extends RealJobs {
         assertThat(metrics.get(1).path("step").asInt()).isEqualTo(3);
         assertThat(events(jrun.logs().resolve("events.jsonl")))
                 .extracting(event -> event.path("type").asText())
-                .startsWith("jobStarted", "nodeJoined", "roundStarted")
+                .startsWith("jobStarted", "nodeJoined", "clockMeasured", "roundStarted")
                 .endsWith("workerEnded", "jobEnded")
                 .contains("roundJoined", "workerStarted", "workerLeft")
                 .doesNotContain("metricReported");

@@ -147,7 +147,7 @@ class JobRecordTest {
     void unknownEventsAndFieldsAreIgnored() throws IOException {
         write(folder, started(ProcessIdentity.current()), ENDED);
         String changed = Files.readString(file())
-                .replace("\"version\":\"1.1\"", "\"version\":\"1.7\",\"new\":[{}]")
+                .replace("\"version\":\"1.2\"", "\"version\":\"1.7\",\"new\":[{}]")
                 .replace("\"exitCode\":42", "\"new\":{\"a\":[null,1.5]},\"exitCode\":42");
         int lastLine = changed.lastIndexOf("{\"type\"");
         Files.writeString(
@@ -159,7 +159,7 @@ class JobRecordTest {
     @Test
     void anotherMajorVersionIsRefusedInOneLine() throws IOException {
         write(folder, started(ProcessIdentity.current()));
-        Files.writeString(file(), Files.readString(file()).replace("\"1.1\"", "\"2.3\""));
+        Files.writeString(file(), Files.readString(file()).replace("\"1.2\"", "\"2.3\""));
         JobIndex index = JobIndex.in(folder.resolve("state"));
         index.put("later", folder);
         assertThatThrownBy(() -> index.find("later"))
@@ -218,7 +218,7 @@ class JobRecordTest {
         }
         assertThat(Files.readAllLines(folder.resolve("metrics.jsonl")))
                 .containsExactly(
-                        "{\"schema\":\"jrun-job-events\",\"version\":\"1.1\"}",
+                        "{\"schema\":\"jrun-job-events\",\"version\":\"1.2\"}",
                         "{\"type\":\"metricReported\",\"time\":1.0,\"round\":1,\"rank\":3,\"step\":10,\"values\":{\"loss\":0.5}}",
                         "{\"type\":\"metricReported\",\"time\":1.1,\"round\":1,\"rank\":3,\"step\":11,\"values\":{\"loss\":\"NaN\"}}");
         assertThat(LatestMetrics.read(folder).ranks()).containsExactly(last);

@@ -123,7 +123,11 @@ final class SimulatedNode extends AgentGrpc.AgentImplBase {
                         .setAbortReceipt(AbortReceipt.newBuilder().setRound(round)));
             }
             case STOP_WORKERS -> stop();
-            case PING -> send(ControlResponse.newBuilder().setPong(Pong.getDefaultInstance()));
+            case PING ->
+                send(ControlResponse.newBuilder()
+                        .setPong(Pong.newBuilder()
+                                .setSentNanos(message.getPing().getSentNanos())
+                                .setAgentNanos(System.nanoTime())));
             case RANKS_LEFT -> {}
             default -> throw new IllegalStateException("this world has no use for " + message.getMessageCase());
         }

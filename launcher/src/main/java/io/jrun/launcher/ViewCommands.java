@@ -1,0 +1,109 @@
+package io.jrun.launcher;
+
+import io.jrun.comm.file.FileError;
+import io.jrun.launcher.cli.CommandContext;
+import io.jrun.launcher.cli.ViewRequest;
+import io.jrun.launcher.dashboard.DashboardServer;
+import io.jrun.launcher.dashboard.HtmlReport;
+import io.jrun.launcher.job.UsageException;
+import io.jrun.launcher.jobs.JobFinder;
+import io.jrun.launcher.jobs.JobTop;
+import io.jrun.launcher.record.JobIndex;
+import io.jrun.launcher.record.JobIndex.IndexedJob;
+import io.jrun.launcher.trace.TraceCommand;
+import io.jrun.launcher.view.JobView;
+import java.io.BufferedWriter;
+import java.io.IOException;
+import java.io.OutputStreamWriter;
+import java.io.Writer;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.FileSystemException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
+import java.util.Optional;
+
+/** Runs the commands that show jobs: {@code dashboard}, {@code top}, {@code trace} and {@code report}. */
+final class ViewCommands {
+    private final CommandContext commandContext;
+    private final Terminal terminal;
+
+    ViewCommands(CommandContext commandContext, Terminal terminal) {
+        this.commandContext = commandContext;
+        this.terminal = terminal;
+    }
+
+    /** Runs the command. Returns the exit code. */
+    int run(ViewRequest request) throws IOException, InterruptedException {
+        switch (request.command()) {
+            case DASHBOARD -> dashboard(request);
+            case TOP ->
+                new JobTop(finder(), terminal.out(), commandContext.terminals().stdout()).run(request.job());
+            case TRACE -> {
+                JobView view = view(request);
+                write(request, view.name() + ".trace.json", out -> TraceCommand.write(view, out, terminal::report));
+            }
+            case REPORT -> {
+                JobView view = view(request);
+                write(request, view.name() + ".report.html", out -> out.write(HtmlReport.of(view)));
+            }
+            default -> throw new IllegalArgumentException(request.command() + " shows no job");
+        }
+        return 0;
+    }
+
+    private JobFinder finder() {
+        return new JobFinder(commandContext);
+    }
+
+    private JobView view(ViewRequest request) throws IOException {
+        IndexedJob job = finder().find(request.job().orElseThrow());
+        JobView view = new JobView(job.name(), job.logs());
+        view.refreshMetrics();
+        return view;
+    }
+
+    /** Writes a result. */
+    @FunctionalInterface
+    private interface Result {
+        void write(Writer out) throws IOException;
+    }
+
+    /** Writes the result to the file of the request. The file appears complete or not at all. */
+    private void write(ViewRequest request, String defaultName, Result result) throws IOException {
+        String name = request.output().orElse(defaultName);
+        if (name.equals("-")) {
+            Writer out = new BufferedWriter(new OutputStreamWriter(terminal.out(), StandardCharsets.UTF_8));
+            result.write(out);
+            out.flush();
+            return;
+        }
+        Path file = commandContext.resolve(name);
+        Path part = file.resolveSibling(file.getFileName() + ".part");
+        try {
+            try (Writer out = Files.newBufferedWriter(part)) {
+                result.write(out);
+            }
+            Files.move(part, file, StandardCopyOption.REPLACE_EXISTING);
+        } catch (FileSystemException e) {
+            throw new UsageException(
+                    request.command().word() + ": cannot write " + file + ": " + FileError.reason(e, file) + ".");
+        } finally {
+            Files.deleteIfExists(part);
+        }
+        terminal.print(file.toString());
+    }
+
+    private void dashboard(ViewRequest request) throws InterruptedException {
+        Optional<Path> state = commandContext.stateFolder();
+        JobIndex index = JobIndex.in(state.orElseThrow(() -> new UsageException(
+                "dashboard: HOME and XDG_STATE_HOME are unset, so there is no list of this user's jobs; set one.")));
+        try (DashboardServer server = DashboardServer.open(request.port(), index)) {
+            terminal.print(server.url());
+            if (request.opensBrowser()) {
+                server.openBrowser();
+            }
+            server.await();
+        }
+    }
+}

@@ -1,0 +1,85 @@
+package io.jrun.launcher.jobs;
+
+import io.jrun.launcher.record.JobIndex.IndexedJob;
+import io.jrun.launcher.view.JobView;
+import io.jrun.launcher.view.TopText;
+import java.io.IOException;
+import java.io.OutputStream;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.concurrent.TimeUnit;
+
+/**
+ * {@code jrun top}: the ranks of a job, or of all running jobs, as text. A terminal is redrawn every second until the
+ * job ends. Confined to one thread.
+ */
+public final class JobTop {
+    private static final long PERIOD_MILLIS = 1000;
+
+    /** To the first place, each line cleared to its end, and the rest of the screen cleared: no flicker. */
+    private static final String HOME = "\033[H";
+
+    private static final String CLEAR_LINE = "\033[K";
+    private static final String CLEAR_REST = "\033[J";
+
+    private final JobFinder finder;
+    private final OutputStream out;
+    private final boolean isTerminal;
+    private final Map<String, JobView> views = new LinkedHashMap<>();
+
+    /** @param isTerminal whether {@code out} is redrawn; else the text is printed once */
+    public JobTop(JobFinder finder, OutputStream out, boolean isTerminal) {
+        this.finder = finder;
+        this.out = out;
+        this.isTerminal = isTerminal;
+    }
+
+    /** Shows a job, or all running jobs. */
+    public void run(Optional<String> job) throws IOException, InterruptedException {
+        Optional<IndexedJob> one = job.map(finder::find);
+        while (true) {
+            List<JobView> shown = new ArrayList<>();
+            for (IndexedJob each : one.map(List::of).orElseGet(this::running)) {
+                JobView view = view(each);
+                view.refresh();
+                view.refreshMetrics();
+                shown.add(view);
+            }
+            print(TopText.lines(shown, System.currentTimeMillis()));
+            boolean isOver = one.isPresent() && shown.getFirst().record().isOver();
+            if (!isTerminal || isOver) {
+                return;
+            }
+            TimeUnit.MILLISECONDS.sleep(PERIOD_MILLIS);
+        }
+    }
+
+    private List<IndexedJob> running() {
+        return finder.index().stream()
+                .flatMap(index -> index.all().stream())
+                .filter(job -> !job.record().isOver())
+                .toList();
+    }
+
+    private JobView view(IndexedJob job) throws IOException {
+        JobView known = views.get(job.name());
+        if (known == null || known.record().isOver()) {
+            known = new JobView(job.name(), job.logs());
+            views.put(job.name(), known);
+        }
+        return known;
+    }
+
+    private void print(List<String> lines) throws IOException {
+        StringBuilder text = new StringBuilder(isTerminal ? HOME : "");
+        lines.forEach(
+                line -> text.append(line).append(isTerminal ? CLEAR_LINE : "").append('\n'));
+        text.append(isTerminal ? CLEAR_REST : "");
+        out.write(text.toString().getBytes(StandardCharsets.UTF_8));
+        out.flush();
+    }
+}
