@@ -80,7 +80,7 @@ class DashboardIT extends RealJobs {
             browser.await(".failure", "Rank 1 on ");
             assertThat(Duration.ofNanos(System.nanoTime() - killed)).isLessThan(SOON);
             assertThat(browser.text(".failure")).contains("SIGKILL");
-            assertThat(browser.text("#ranks tbody tr:first-child")).contains("failed SIGKILL (137)");
+            assertThat(browser.text("#ranks tbody tr:first-child")).contains("failed", "SIGKILL (137)");
             assertThat(job.await().exitCode()).isEqualTo(137);
             assertThat(browser.value("document.title")).isEqualTo(job.runId() + " – jrun");
             browser.assertNoErrors();
@@ -182,7 +182,7 @@ class DashboardIT extends RealJobs {
         assertThat(result.err()).contains("to within 0.000 ms");
         List<JsonNode> events = ChromeTraceCheck.events(Files.readString(folder.resolve("trace.json")));
         Map<Integer, List<JsonNode>> calls = events.stream()
-                .filter(event -> event.path("name").asText().equals("allReduce"))
+                .filter(event -> event.path("args").path("bytes").asInt() == 8000) // the end of a small one is unknown
                 .collect(Collectors.groupingBy(
                         event -> event.path("args").path("sequence").asInt()));
         assertThat(calls.size()).isGreaterThan(10);
