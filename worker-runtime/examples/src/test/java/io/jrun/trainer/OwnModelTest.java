@@ -82,6 +82,7 @@ class OwnModelTest {
     @ValueSource(
             strings = {
                 "2 --tp=2;--tp=2: the model has no plan by which ranks share its layers",
+                "2 --cp=2;--cp and --sequence-parallel: the model does not say that ranks can share its sequences",
                 "2 --ep=2;--ep needs a model with experts",
                 "1 --layers=3;unknown option '--layers=3'"
             })

@@ -48,6 +48,7 @@ final class FsdpModel implements TrainedModel {
                                 options.parallel().reshardAfterForward()),
                         files.optimizer());
         module = TrainedModel.build(options, mesh.world(), parallel);
+        ParallelChecks.checkBuffers(module);
         parallel.shardRest(module);
         built.accept(module);
         optimizer = files == null

@@ -62,6 +62,7 @@ final class MeshModel implements TrainedModel {
         contextAxis = mesh.axis(ParallelOptions.CONTEXT_AXIS);
         isRankZero = mesh.world().rank() == 0;
         stages = mesh.axis(ParallelOptions.PIPELINE_AXIS);
+        ParallelChecks.checkSequences(options);
         ParallelChecks.checkHeads(options);
         FullyShardedDataParallel sharded = parallel.sharesParameters() ? parallel.fullySharded(mesh) : null;
         TensorParallel tensor = parallel.tensor() == 1
@@ -74,6 +75,7 @@ final class MeshModel implements TrainedModel {
             ModuleWrapper ofStage = new StageLayers(
                     how.cut().orElseThrow(), how.schedule(), stages, 1, sharded == null ? ModuleWrapper.NONE : sharded);
             module = TrainedModel.build(options, mesh.world(), tensor == null ? ofStage : ofStage.around(tensor));
+            ParallelChecks.checkBuffers(module);
             context = ContextParallel.apply(module, contextAxis, contextAxis, parallel.contextExchange());
             ParallelChecks.checkLength(
                     options, context.split().localLength(options.model().context()));
@@ -164,6 +166,7 @@ final class MeshModel implements TrainedModel {
         options.recipe().parameters().convert(alone);
         ModelState.load(alone, whole);
         whole.values().forEach(Tensor::close);
+        alone.eval();
         return Optional.of(alone);
     }
 

@@ -2,9 +2,12 @@ package io.jrun.trainer;
 
 import io.jrun.train.context.ContextParallel;
 import io.jrun.train.fsdp.FsdpOptions;
+import io.jrun.train.model.TrainableModel;
+import io.jrun.train.tensor.ModuleTensors;
 import io.jrun.trainer.arguments.CommandLineArguments;
 import io.jrun.trainer.arguments.InvalidArgumentException;
 import java.util.OptionalLong;
+import java.util.Set;
 
 /** Refuses options that do not work together. Each refusal is an {@link InvalidArgumentException} with one line. */
 final class ParallelChecks {
@@ -83,6 +86,29 @@ final class ParallelChecks {
         refuse(
                 options.offload().isPresent() && copies > 1,
                 "--offload shares the states among all data ranks: give --shard=" + copies * options.shards());
+    }
+
+    /** What the model must say of itself before ranks share its sequences. */
+    static void checkSequences(TrainingArguments options) {
+        ParallelOptions parallel = options.parallel();
+        boolean isShared = parallel.context() > 1 || parallel.isSequenceParallel();
+        refuse(
+                isShared
+                        && !options.model()
+                                .definition(options.device().device())
+                                .sharesSequences(),
+                "--cp and --sequence-parallel: the model does not say that ranks can share its sequences. The positions of"
+                        + " a text must meet in AttentionLayer alone; then let sharesSequences() return true.");
+    }
+
+    /** Buffers are not part of the state of ranks that share parameters or layers. */
+    static void checkBuffers(TrainableModel module) {
+        Set<String> buffers = ModuleTensors.buffers(module).keySet();
+        refuse(
+                !buffers.isEmpty(),
+                "the model has buffers, such as '"
+                        + buffers.stream().findFirst().orElse("")
+                        + "': train it without --shard with --zero=3, --tp, --pp and --cp, which keep no buffers");
     }
 
     /** The heads of a rank, which the attention would refuse later, in a forward pass. */

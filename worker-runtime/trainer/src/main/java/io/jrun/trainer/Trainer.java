@@ -252,6 +252,7 @@ public final class Trainer {
             }
             trainer.useAverage();
             checkpoints.writeOut();
+            trainer.model().module().eval();
             try (Step _ = trainer.model().step()) {
                 evaluate(options, trainer.model(), corpus, group, progress);
             }

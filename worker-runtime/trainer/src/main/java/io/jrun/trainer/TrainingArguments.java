@@ -131,7 +131,8 @@ record TrainingArguments(
               --keep-every=N         also keep each checkpoint of a step that N divides  Default: 0 (none).
               --resume[=STEP]        go on from the newest checkpoint at LOCATION, if there is one, or from the one of
                                      STEP; a restarted job goes on from the newest that it has saved
-              --out=FILE.safetensors write the parameters there at the end
+              --out=PATH             write the trained model there at the end; a file of safetensors, if the
+                                     program has no other form
               --check-replicas=N     compare the ranks' copies of the parameters every N steps, and before each
                                      checkpoint; 0 for never  Default: 100.
               --help                 print this text

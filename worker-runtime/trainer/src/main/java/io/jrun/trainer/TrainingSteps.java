@@ -21,9 +21,11 @@ import io.jrun.train.tensor.DeferredNumber;
 import io.jrun.train.token.TokenBatch;
 import java.util.Map;
 import java.util.Optional;
+import java.util.SplittableRandom;
 import java.util.function.Supplier;
 import org.bytedeco.pytorch.Scalar;
 import org.bytedeco.pytorch.Tensor;
+import org.bytedeco.pytorch.global.torch;
 import org.jspecify.annotations.Nullable;
 
 /** The steps of one rank: forward and backward passes, checks, clip and update. */
@@ -57,6 +59,10 @@ final class TrainingSteps implements AutoCloseable {
         copies = DeviceCopies.to(device);
         checks = new FiniteSteps(recipe, options.parallel().sharesLayers() ? world.group() : group);
         model = TrainedModel.of(options, mesh, checks);
+        // The masks of libtorch's dropout layers differ between the data ranks.
+        torch.manual_seed(new SplittableRandom(((long) options.seed() << Integer.SIZE)
+                        + ParallelOptions.dataGroup(mesh).groupRank())
+                .nextLong());
         if (model instanceof MeshModel pipeline) {
             checks.watchAfterPasses(pipeline.parameters());
         }

@@ -52,7 +52,7 @@ public final class Finetune {
     public static void main(String[] args) {
         if (has(args, LOGITS)) {
             alone(args, Finetune::printLogits);
-        } else if (has(args, "--merge") && !has(args, "--data") && !has(args, "--help")) {
+        } else if (has(args, "--merge") && has(args, "--adapters") && !has(args, "--data") && !has(args, "--help")) {
             alone(args, Finetune::merge);
         } else {
             Trainer.main("finetune.jar", USAGE, args, new FinetuneModelOptions());

@@ -57,6 +57,9 @@ final class FinetuneModelOptions implements ModelOptions {
         FinetuneOptions.refuse(
                 !given.has("--data"), "give --data=PATH to train, or --print-logits=T,T,... to print logits");
         PretrainedModel model = PretrainedModel.describe(options, _ -> {});
+        FinetuneOptions.refuse(
+                model.description().isCausal() && given.has("--mask-token"),
+                "--mask-token is for a BERT: a GPT-2 and a Llama learn to predict the next token");
         boolean sharesSequences = given.number("--cp", 1, 1) > 1 || given.has("--sequence-parallel");
         FinetuneOptions.refuse(
                 !model.description().isCausal() && sharesSequences,

@@ -42,7 +42,9 @@ record FinetuneOptions(
         refuse(
                 given.has("--merge") && (given.text("--out").isEmpty() || (adapters.isEmpty() && rank == 0)),
                 "--merge needs --out=DIR, and --lora=RANK or --adapters=DIR");
-        refuse(given.has("--lora-targets") && rank == 0, "--lora-targets needs --lora=RANK");
+        for (String name : List.of("--lora-targets", "--lora-alpha")) {
+            refuse(given.has(name) && rank == 0, name + " needs --lora=RANK");
+        }
         given.text("--out")
                 .map(Path::of)
                 .ifPresent(out -> refuse(

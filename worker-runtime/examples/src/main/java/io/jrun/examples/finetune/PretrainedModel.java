@@ -31,6 +31,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 import java.util.Optional;
 import java.util.OptionalInt;
@@ -42,8 +43,9 @@ import org.bytedeco.pytorch.Tensor;
  *
  * @param description the model without memory for its parameters
  * @param parameterBytes bytes of the parameters in float32
+ * @param identity the model and its adapters in words: equal for a training that a checkpoint can go on with
  */
-record PretrainedModel(FinetuneOptions options, LanguageModel description, double parameterBytes)
+record PretrainedModel(FinetuneOptions options, LanguageModel description, double parameterBytes, String identity)
         implements ModelFactory {
     private static final Device WITHOUT_MEMORY = new Device("meta", 0);
 
@@ -74,10 +76,20 @@ record PretrainedModel(FinetuneOptions options, LanguageModel description, doubl
                 bytes[0] = needed;
             });
             WeightLoader.untie(description, options.model(), description.mapping());
-            return new PretrainedModel(options, description, bytes[0]);
+            return new PretrainedModel(options, description, bytes[0], identity(options, description));
         } catch (CheckpointException e) {
             throw new InvalidArgumentException(String.valueOf(e.getMessage()));
         }
+    }
+
+    private static String identity(FinetuneOptions options, LanguageModel description) {
+        String adapters = options.loraRank() > 0
+                ? ", adapters of rank " + options.loraRank() + " and alpha " + options.loraAlpha() + " on "
+                        + String.join(", ", options.loraTargets().orElseGet(description::adapterTargets))
+                : options.adapters().map(_ -> ", adapters of a folder").orElse("");
+        return description.getClass().getSimpleName().toLowerCase(Locale.ROOT) + ", " + description.layers()
+                + " layers, configuration "
+                + Integer.toHexString(description.configJson().hashCode()) + adapters;
     }
 
     @Override
@@ -198,8 +210,7 @@ record PretrainedModel(FinetuneOptions options, LanguageModel description, doubl
     private record Definition(PretrainedModel model, ModelSetup setup) implements ModelDefinition {
         @Override
         public String summary() {
-            return model.options.folder().getFileName() + ", " + blocks() + " layers"
-                    + (model.options.hasAdapters() ? ", adapters" : "");
+            return model.identity;
         }
 
         @Override
@@ -233,9 +244,14 @@ record PretrainedModel(FinetuneOptions options, LanguageModel description, doubl
                 }
                 whole.wrapBlocks(blocks);
                 return Optional.of(whole);
-            } catch (CheckpointException e) {
+            } catch (CheckpointException | IllegalArgumentException e) {
                 throw new InvalidArgumentException(String.valueOf(e.getMessage()));
             }
+        }
+
+        @Override
+        public boolean sharesSequences() {
+            return model.description.isCausal();
         }
 
         @Override

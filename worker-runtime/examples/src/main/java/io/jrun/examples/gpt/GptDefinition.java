@@ -31,6 +31,11 @@ record GptDefinition(GptConfig config, Device device) implements ModelDefinition
     }
 
     @Override
+    public boolean sharesSequences() {
+        return true;
+    }
+
+    @Override
     public long width() {
         return config.width();
     }

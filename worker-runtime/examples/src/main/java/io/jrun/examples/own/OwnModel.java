@@ -50,6 +50,11 @@ public final class OwnModel extends LayeredModel {
                 "loss", ParallelStyle.VOCABULARY);
     }
 
+    @Override
+    public boolean sharesSequences() {
+        return true; // the positions of a text meet in the attention alone
+    }
+
     private static LinearLayer linear(long from, long to, Device device) {
         return new LinearLayer(from, to, true, LinearLayer.Layout.LINEAR, device);
     }

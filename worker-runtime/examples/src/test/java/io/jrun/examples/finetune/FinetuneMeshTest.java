@@ -127,7 +127,7 @@ class FinetuneMeshTest {
                                 "--model=" + base,
                                 "--data=" + data,
                                 "--tokenizer=bytes",
-                                "--mask-token=0",
+                                Files.readString(base.resolve("config.json")).contains("bert") ? "--mask-token=0" : "",
                                 "--context=16",
                                 "--micro-batch=1",
                                 "--global-batch=4",

@@ -19,8 +19,8 @@ import org.bytedeco.pytorch.Tensor;
 /**
  * The first values of a model: matrices normal with deviation 0.02, biases 0, weights of norms 1. The deviation of a
  * matrix at the end of a residual branch is smaller by the factor sqrt(2 layers): Radford et al. 2019. The values of a
- * parameter depend on the seed and on its name only. Each part gets its values as soon as it is built. Layers of libtorch
- * keep the values that libtorch has given them.
+ * parameter depend on the seed and on its name only. Each part gets its values as soon as it is built. Layers of libtorch,
+ * and modules of one's own that are no {@code CompositeModule}, keep their values.
  */
 public final class InitialValues implements ModuleWrapper {
     private static final double DEVIATION = 0.02;
@@ -49,7 +49,7 @@ public final class InitialValues implements ModuleWrapper {
 
     private void fill(String prefix, Module part) {
         try (NoGradGuard _ = new NoGradGuard()) {
-            ofLibtorch(part).forEach(tensor -> filled.add(TensorMemory.identity(tensor)));
+            ofOthers(part).forEach(tensor -> filled.add(TensorMemory.identity(tensor)));
             ModuleTensors.parameters(part).forEach((name, tensor) -> {
                 if (filled.add(TensorMemory.identity(tensor))) {
                     fill(prefix + name, tensor);
@@ -58,12 +58,13 @@ public final class InitialValues implements ModuleWrapper {
         }
     }
 
-    /** The parameters of libtorch's layers in a part. */
-    private static Stream<Tensor> ofLibtorch(Module part) {
+    /** The parameters of the layers in a part that are not jrun's. */
+    private static Stream<Tensor> ofOthers(Module part) {
         Stream<Module> layers = part instanceof CompositeModule composite
                 ? Stream.concat(Stream.of(part), composite.descendants().values().stream())
                 : Stream.of(part);
-        return layers.filter(layer -> layer.getClass().getPackage().equals(Module.class.getPackage()))
+        return layers.filter(layer -> !(layer instanceof CompositeModule)
+                        && !layer.getClass().getPackageName().startsWith("io.jrun."))
                 .flatMap(layer -> ModuleTensors.parameters(layer).values().stream());
     }
 

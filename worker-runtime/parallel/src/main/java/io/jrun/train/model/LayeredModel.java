@@ -7,6 +7,7 @@ import io.jrun.train.tensorparallel.ParallelStyle;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.SplittableRandom;
 import java.util.function.BiFunction;
 import java.util.function.Supplier;
 import java.util.function.UnaryOperator;
@@ -33,18 +34,19 @@ import org.bytedeco.pytorch.global.torch;
  * }</pre>
  *
  * <p>The parameters of layer {@code NAME} are named {@code NAME.}, then the name in the layer. The blocks are named
- * {@code block0}, {@code block1} and so on. Parts may be jrun's layers or libtorch's. jrun's layers can also be shared
+ * {@code block0}, {@code block1} and so on; {@code loss} is taken. Parts may be jrun's layers or libtorch's. jrun's layers can also be shared
  * along the axes of tensor and context parallelism.
  */
 public abstract class LayeredModel extends TrainableModel implements ModelDefinition {
     private static final String BLOCK = "block";
+    private static final String LOSS = "loss";
     private static final Object GENERATOR = new Object();
 
     private final long seed;
 
     private final List<NamedLayer<?>> blocks = new ArrayList<>();
     private final List<PipelineLayer> layers = new ArrayList<>();
-    private final TokenLoss tokenLoss = add("loss", new TokenLoss());
+    private final TokenLoss tokenLoss = add(LOSS, new TokenLoss());
     private NamedLayer<?> first = new NamedLayer<>("", () -> this, (_, x) -> x);
     private NamedLayer<?> last = first;
 
@@ -59,7 +61,7 @@ public abstract class LayeredModel extends TrainableModel implements ModelDefini
         /** Layers of libtorch take their values from the one generator of the process. */
         private M part(long seed) {
             synchronized (GENERATOR) {
-                torch.manual_seed(31 * seed + name.hashCode());
+                torch.manual_seed(new SplittableRandom((seed << Integer.SIZE) + name.hashCode()).nextLong());
                 return part.get();
             }
         }
@@ -73,7 +75,20 @@ public abstract class LayeredModel extends TrainableModel implements ModelDefini
     /** Names the layer that gets the input of the model. */
     protected final <M extends Module> void first(
             String name, Supplier<M> part, BiFunction<M, Tensor, Tensor> forward) {
-        first = new NamedLayer<>(name, part, forward);
+        first = new NamedLayer<>(checked(name, first), part, forward);
+    }
+
+    private String checked(String name, NamedLayer<?> before) {
+        if (!before.name().isEmpty()) {
+            throw new IllegalStateException(className() + " has the layer '" + before.name() + "' in the place of '"
+                    + name + "' already: a model has one first and one last layer");
+        }
+        if (!name.matches("\\w+") || name.equals(LOSS) || name.startsWith(BLOCK) || name.equals(first.name())) {
+            throw new IllegalArgumentException("a layer of " + className() + " cannot have the name '" + name
+                    + "': a name has letters, digits and underscores, differs from the other layers, is not " + LOSS
+                    + ", and does not begin with " + BLOCK);
+        }
+        return name;
     }
 
     /** Adds a block. */
@@ -83,7 +98,7 @@ public abstract class LayeredModel extends TrainableModel implements ModelDefini
 
     /** Names the layer that gives the output of the model. */
     protected final <M extends Module> void last(String name, Supplier<M> part, BiFunction<M, Tensor, Tensor> forward) {
-        last = new NamedLayer<>(name, part, forward);
+        last = new NamedLayer<>(checked(name, last), part, forward);
     }
 
     @Override

@@ -32,6 +32,15 @@ public interface ModelDefinition {
     /** The plan by which tensor parallel ranks share the layers; empty if they cannot share them. */
     Map<String, ParallelStyle> tensorParallelPlan();
 
+    /**
+     * Whether ranks can share a sequence: the positions of a text meet in {@code AttentionLayer} alone, and the model takes
+     * their numbers from {@code SequencePositions}. A model for which this is false is not trained with {@code --cp} and
+     * {@code --sequence-parallel}.
+     */
+    default boolean sharesSequences() {
+        return false;
+    }
+
     /** The size of the hidden state, to count the operations of attention; 0 if the model has no attention. */
     default long width() {
         return 0;
