@@ -60,7 +60,7 @@ class NcclBackendTest {
     void aMissingLibraryIsOneLineWithTheRemedy() {
         Optional<String> reason = new NcclProvider().unavailableReason();
         assumeTrue(reason.isPresent(), "NCCL can be used here: there is nothing missing to be told of");
-        assertThat(reason.get()).doesNotContain("\n").containsAnyOf("Install", "nvidia-smi");
+        assertThat(reason.get()).doesNotContain("\n").containsAnyOf("jrun cuda install", "nvidia-smi");
         LocalWorld.run(
                 2,
                 world -> assertThatThrownBy(() -> world.group()
