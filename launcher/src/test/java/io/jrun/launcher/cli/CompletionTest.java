@@ -48,7 +48,7 @@ class CompletionTest {
     @ParameterizedTest
     @CsvSource(delimiter = '|', textBlock = """
             des                               | describe
-            t                                 | train.jar,the job.yaml,things
+            t                                 | top,trace,train.jar,the job.yaml,things
             --nproc-per-node=2 t              | train.jar,the job.yaml,things
             --nproc-per-node 2 tr             | train.jar
             --json des                        |

@@ -211,8 +211,8 @@ class FlightDumpIT {
             assertThat(operations.get(2).lateRank()).isEqualTo(1);
             assertThat(operations.get(2).lateNanos()).isBetween(50_000_000L, 60_000_000_000L);
             assertThat(operations.subList(0, 5))
-                    .extracting(OperationRecord::endedAgoNanos)
-                    .containsOnly(OperationRecord.NEVER);
+                    .as("a small operation without a wait has no end")
+                    .allMatch(small -> (small.endedAgoNanos() == OperationRecord.NEVER) == (small.lateRank() < 0));
             assertThat(operations.getLast().endedAgoNanos()).isNotNegative();
         }
     }
