@@ -45,7 +45,8 @@ class WorkerProcessIT {
             assertThat(agent.output(size - 1)).contains("rank " + (size - 1) + " of " + size + " did everything");
             assertThat(agent.logFolder(0))
                     .as("dumps where nothing failed, beside the timeline")
-                    .isDirectoryNotContaining(file -> !file.getFileName().toString().startsWith("timeline-"));
+                    .isDirectoryNotContaining(
+                            file -> !file.getFileName().toString().startsWith("timeline-"));
         }
     }
 
