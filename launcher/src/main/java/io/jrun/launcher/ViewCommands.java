@@ -1,6 +1,7 @@
 package io.jrun.launcher;
 
 import io.jrun.comm.file.FileError;
+import io.jrun.comm.file.OutputFile;
 import io.jrun.launcher.cli.CommandContext;
 import io.jrun.launcher.cli.ViewRequest;
 import io.jrun.launcher.dashboard.DashboardServer;
@@ -14,13 +15,12 @@ import io.jrun.launcher.trace.TraceCommand;
 import io.jrun.launcher.view.JobView;
 import java.io.BufferedWriter;
 import java.io.IOException;
+import java.io.OutputStream;
 import java.io.OutputStreamWriter;
 import java.io.Writer;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.FileSystemException;
-import java.nio.file.Files;
 import java.nio.file.Path;
-import java.nio.file.StandardCopyOption;
 import java.util.Optional;
 
 /** Runs the commands that show jobs: {@code dashboard}, {@code top}, {@code trace} and {@code report}. */
@@ -73,25 +73,28 @@ final class ViewCommands {
     private void write(ViewRequest request, String defaultName, Result result) throws IOException {
         String name = request.output().orElse(defaultName);
         if (name.equals("-")) {
-            Writer out = new BufferedWriter(new OutputStreamWriter(terminal.out(), StandardCharsets.UTF_8));
-            result.write(out);
-            out.flush();
+            try {
+                write(result, terminal.out());
+            } catch (IOException e) {
+                throw new UsageException(
+                        request.command().word() + ": cannot write to stdout: " + FileError.reason(e) + ".");
+            }
             return;
         }
         Path file = commandContext.resolve(name);
-        Path part = file.resolveSibling(file.getFileName() + ".part");
         try {
-            try (Writer out = Files.newBufferedWriter(part)) {
-                result.write(out);
-            }
-            Files.move(part, file, StandardCopyOption.REPLACE_EXISTING);
+            OutputFile.replace(file, out -> write(result, out));
         } catch (FileSystemException e) {
             throw new UsageException(
                     request.command().word() + ": cannot write " + file + ": " + FileError.reason(e, file) + ".");
-        } finally {
-            Files.deleteIfExists(part);
         }
         terminal.print(file.toString());
+    }
+
+    private static void write(Result result, OutputStream out) throws IOException {
+        Writer text = new BufferedWriter(new OutputStreamWriter(out, StandardCharsets.UTF_8));
+        result.write(text);
+        text.flush();
     }
 
     private void dashboard(ViewRequest request) throws InterruptedException {

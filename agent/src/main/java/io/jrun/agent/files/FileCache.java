@@ -1,5 +1,6 @@
 package io.jrun.agent.files;
 
+import io.jrun.comm.file.Sha256;
 import java.io.IOException;
 import java.io.OutputStream;
 import java.nio.file.FileAlreadyExistsException;

@@ -3,6 +3,7 @@ package io.jrun.agent.files;
 import io.jrun.agent.proto.FileEntry;
 import io.jrun.agent.proto.FileTree;
 import io.jrun.agent.proto.OpenJob;
+import io.jrun.comm.file.Sha256;
 import java.io.IOException;
 import java.nio.file.FileSystemException;
 import java.nio.file.Files;

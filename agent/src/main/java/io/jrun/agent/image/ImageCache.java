@@ -2,8 +2,8 @@ package io.jrun.agent.image;
 
 import io.jrun.agent.container.ContainerException;
 import io.jrun.agent.files.PrivateFolder;
-import io.jrun.agent.files.Sha256;
 import io.jrun.agent.node.UserId;
+import io.jrun.comm.file.Sha256;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.channels.FileChannel;

@@ -6,7 +6,7 @@ import java.nio.file.Path;
 import java.util.Optional;
 
 /**
- * What a process of this machine has used.
+ * The CPU time and the memory of a process of this machine.
  *
  * @param cpuNanos CPU time of all its threads
  * @param residentBytes resident memory, shared memory included

@@ -14,6 +14,7 @@ import io.jrun.agent.proto.JavaProgramSpec;
 import io.jrun.agent.proto.LaunchRound;
 import io.jrun.agent.proto.OpenJob;
 import io.jrun.agent.proto.ProgramSpec;
+import io.jrun.comm.file.Sha256;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;

@@ -2,6 +2,7 @@ package io.jrun.launcher.dashboard;
 
 import io.jrun.comm.file.FileError;
 import io.jrun.launcher.record.JobIndex;
+import io.jrun.launcher.record.RecordSchema;
 import io.jrun.launcher.view.JobLogs;
 import io.jrun.launcher.view.JobView;
 import java.io.IOException;
@@ -75,7 +76,8 @@ final class OpenJobs {
     }
 
     private static Object identity(Path logs) throws IOException {
-        BasicFileAttributes attributes = Files.readAttributes(logs.resolve("events.jsonl"), BasicFileAttributes.class);
+        BasicFileAttributes attributes =
+                Files.readAttributes(logs.resolve(RecordSchema.EVENTS), BasicFileAttributes.class);
         return Objects.requireNonNullElse(attributes.fileKey(), logs);
     }
 

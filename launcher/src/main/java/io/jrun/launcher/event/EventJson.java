@@ -220,7 +220,7 @@ public final class EventJson {
         return json;
     }
 
-    /** What a worker uses. */
+    /** The CPU time and the memory of a worker. */
     public static Map<String, Object> of(WorkerLoad load) {
         Map<String, Object> json = new LinkedHashMap<>();
         json.put("rank", load.rank());

@@ -1,7 +1,7 @@
 package io.jrun.launcher.event;
 
 /**
- * What a worker uses.
+ * The CPU time and the memory of a worker.
  *
  * @param cpuPercent of one core, since the last report
  * @param residentBytes resident memory, shared memory included

@@ -3,7 +3,7 @@ package io.jrun.launcher.source;
 import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import io.jrun.agent.files.PrivateFolder;
-import io.jrun.agent.files.Sha256;
+import io.jrun.comm.file.Sha256;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;

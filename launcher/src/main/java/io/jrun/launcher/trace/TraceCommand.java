@@ -96,12 +96,9 @@ public final class TraceCommand {
                 .forEach((rank, reason) ->
                         byReason.computeIfAbsent(reason, _ -> new TreeSet<>()).add(rank));
         byReason.forEach((reason, ranks) -> notices.accept(RankRanges.withNoun(ranks) + ": left out: " + reason));
-        timelines.ranks().forEach((rank, timeline) -> {
-            if (timeline.lost() > 0
-                    && rank.equals(timelines.ranks().keySet().iterator().next())) {
-                notices.accept("only the last steps are in the timelines; --trace keeps all");
-            }
-        });
+        if (timelines.ranks().values().stream().limit(1).anyMatch(first -> first.lost() > 0)) {
+            notices.accept("only the last steps are in the timelines; --trace keeps all");
+        }
     }
 
     private static String firstReason(JobTimelines timelines) {

@@ -109,7 +109,7 @@ public final class JobFacts implements JobEventListener {
         return gpus;
     }
 
-    /** What the workers of the last round use, by rank. */
+    /** The CPU time and memory of the workers of the last round, by rank. */
     Map<Integer, WorkerLoad> loads() {
         return loads;
     }

@@ -65,8 +65,9 @@ public final class JobLogs {
     }
 
     private @Nullable Path file(RecordedWorker worker, String stream) {
-        Path folder = view.logs().resolve(worker.logFolder()).normalize();
-        return worker.logFolder().isEmpty() || !folder.startsWith(view.logs()) ? null : folder.resolve(stream + ".log");
+        return view.logFolder(worker)
+                .map(folder -> folder.resolve(stream + ".log"))
+                .orElse(null);
     }
 
     private void add(int rank, String stream, String text) {

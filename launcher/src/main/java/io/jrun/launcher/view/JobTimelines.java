@@ -52,12 +52,9 @@ public record JobTimelines(Map<Integer, TimelineFile> ranks, Map<Integer, String
     }
 
     private static Optional<Path> file(JobView view, RecordedWorker worker) {
-        if (worker.logFolder().isEmpty()) {
-            return Optional.empty();
-        }
-        Path folder = view.logs().resolve(worker.logFolder()).normalize();
-        Path file = folder.resolve(Timeline.fileName(view.facts().round()));
-        return folder.startsWith(view.logs()) && Files.exists(file) ? Optional.of(file) : Optional.empty();
+        return view.logFolder(worker)
+                .map(folder -> folder.resolve(Timeline.fileName(view.facts().round())))
+                .filter(Files::exists);
     }
 
     private static String reason(JobView view, RecordedWorker worker) {

@@ -2,6 +2,7 @@ package io.jrun.launcher.view;
 
 import io.jrun.launcher.event.JobEvent;
 import io.jrun.launcher.record.JobRecord;
+import io.jrun.launcher.record.JobRecord.RecordedWorker;
 import io.jrun.launcher.record.JobRecordReader;
 import io.jrun.launcher.record.MetricsReader;
 import java.io.IOException;
@@ -9,9 +10,10 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 
 /**
- * What is known of one job, running or ended. {@link #refresh} and {@link #refreshMetrics} read what was recorded since
+ * The facts of one job, running or ended. {@link #refresh} and {@link #refreshMetrics} read what was recorded since
  * their last call. Thread-safe: one thread at a time reads.
  */
 public final class JobView {
@@ -99,6 +101,12 @@ public final class JobView {
     /** The line of the job in a list of jobs, as JSON. */
     public synchronized Map<String, Object> head() {
         return JobJson.head(name, record, facts);
+    }
+
+    /** The log folder of a worker; empty if the worker has none, or one outside of the job's log folder. */
+    Optional<Path> logFolder(RecordedWorker worker) {
+        Path folder = logs.resolve(worker.logFolder()).normalize();
+        return worker.logFolder().isEmpty() || !folder.startsWith(logs) ? Optional.empty() : Optional.of(folder);
     }
 
     /** All facts but metrics, as JSON. */

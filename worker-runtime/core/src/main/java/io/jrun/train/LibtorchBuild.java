@@ -116,7 +116,7 @@ record LibtorchBuild(Optional<CudaArchive> cuda, String whyPlain) {
                         + ", or run 'jrun cuda install --with-libraries'");
     }
 
-    /** What to do about relative entries of JRUN_CUDA_PATH. */
+    /** The remedy for relative entries of JRUN_CUDA_PATH. */
     static String notSearched(List<String> relative) {
         return CudaLibraries.PATH_VARIABLE + " has '" + String.join("', '", relative)
                 + "', which jrun does not search: write absolute paths";

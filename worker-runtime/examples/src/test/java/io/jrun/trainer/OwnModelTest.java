@@ -43,7 +43,7 @@ class OwnModelTest {
             "4 --pp=2 --shard=2 --zero=2 --optimizer=fused --schedule=zbv",
             "3 --pp=3 --micro-batch=1");
 
-    /** What ranks can share without jrun's layers. */
+    /** The meshes of a model without jrun's layers. */
     private static final List<String> MESHES_OF_LIBTORCHS_LAYERS = List.of(
             "4 --dp=4",
             "2 --shard=2",

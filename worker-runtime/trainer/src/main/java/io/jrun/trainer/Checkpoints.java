@@ -71,7 +71,7 @@ final class Checkpoints implements AutoCloseable {
         this.options = options;
         this.world = world;
         this.dataRanks = dataRanks;
-        this.summary = options.model().definition(options.device().device()).summary();
+        this.summary = options.definition().summary();
         this.corpus = corpus;
         this.trainer = trainer;
         this.loader = loader;

@@ -95,8 +95,7 @@ final class MeshModel implements TrainedModel {
     }
 
     private static Map<String, ParallelStyle> tensorParallelPlan(TrainingArguments options) {
-        Map<String, ParallelStyle> plan =
-                options.model().definition(options.device().device()).tensorParallelPlan();
+        Map<String, ParallelStyle> plan = options.definition().tensorParallelPlan();
         ParallelChecks.refuse(
                 plan.isEmpty(),
                 "--tp=" + options.parallel().tensor() + ": the model has no plan by which ranks share its layers."
@@ -161,8 +160,7 @@ final class MeshModel implements TrainedModel {
         if (whole.isEmpty()) {
             return Optional.empty();
         }
-        TrainableModel alone =
-                options.model().definition(options.device().device()).build(ModuleWrapper.NONE);
+        TrainableModel alone = options.definition().build(ModuleWrapper.NONE);
         options.recipe().parameters().convert(alone);
         ModelState.load(alone, whole);
         whole.values().forEach(Tensor::close);

@@ -93,10 +93,7 @@ final class ParallelChecks {
         ParallelOptions parallel = options.parallel();
         boolean isShared = parallel.context() > 1 || parallel.isSequenceParallel();
         refuse(
-                isShared
-                        && !options.model()
-                                .definition(options.device().device())
-                                .sharesSequences(),
+                isShared && !options.definition().sharesSequences(),
                 "--cp and --sequence-parallel: the model does not say that ranks can share its sequences. The positions of"
                         + " a text must meet in AttentionLayer alone; then let sharesSequences() return true.");
     }
@@ -114,8 +111,7 @@ final class ParallelChecks {
     /** The heads of a rank, which the attention would refuse later, in a forward pass. */
     static void checkHeads(TrainingArguments options) {
         ParallelOptions parallel = options.parallel();
-        OptionalLong ofModel =
-                options.model().definition(options.device().device()).keyHeads();
+        OptionalLong ofModel = options.definition().keyHeads();
         if (ofModel.isEmpty()) {
             return; // The attention refuses the heads in the first forward pass.
         }

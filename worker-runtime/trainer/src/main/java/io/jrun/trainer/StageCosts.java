@@ -20,7 +20,7 @@ final class StageCosts {
 
     /** The cut, the same on all ranks. Collective on the world if costs are measured. */
     static StageCut cut(TrainingArguments options, int stages, World world) {
-        int blocks = options.model().definition(options.device().device()).blocks();
+        int blocks = options.definition().blocks();
         return options.parallel().stageCut() == ParallelOptions.CutMeasure.COUNT
                 ? StageCut.byCount(blocks + 2, stages)
                 : StageCut.byCost(costs(options, blocks, world), stages);
@@ -29,10 +29,7 @@ final class StageCosts {
     /** The costs of the embedding, of each block, and of the output layer with the loss. All blocks cost the same. */
     private static double[] costs(TrainingArguments options, int blocks, World world) {
         try (PointerScope _ = new PointerScope()) {
-            TrainableModel one = options.model()
-                    .definition(options.device().device())
-                    .withOneBlock()
-                    .build(ModuleWrapper.NONE);
+            TrainableModel one = options.definition().withOneBlock().build(ModuleWrapper.NONE);
             options.recipe().parameters().convert(one);
             Tensor tokens = torch.zeros(
                     new long[] {options.microBatch(), options.model().context()},

@@ -146,7 +146,7 @@ interface TrainedModel extends AutoCloseable {
      * and goes to {@code wrapper} by itself.
      */
     static TrainableModel build(TrainingArguments options, World world, ModuleWrapper wrapper) {
-        ModelDefinition definition = options.model().definition(options.device().device());
+        ModelDefinition definition = options.definition();
         ParameterType type = options.recipe().parameters();
         ModuleWrapper outer = wrapper.around(options.recipe().recompute().wrapper());
         Optional<TrainableModel> pretrained = definition.load(outer.around(type), world);

@@ -164,7 +164,7 @@ public final class Trainer {
 
     /** The least memory of each rank, however the ranks share the model. */
     private static void requireMemory(TrainingArguments options, World world) {
-        ModelDefinition model = options.model().definition(options.device().device());
+        ModelDefinition model = options.definition();
         ParallelOptions parallel = options.parallel();
         MemoryNeed.check(
                 "the parameters, gradients and optimizer states of a model of " + model.summary(),
@@ -187,9 +187,7 @@ public final class Trainer {
         int tensors = 2 + options.recipe().update().stateTensors();
         return parallel.offload().isPresent()
                 ? 0
-                : tensors
-                        * options.model().definition(options.device().device()).parameterBytes()
-                        / ranks;
+                : tensors * options.definition().parameterBytes() / ranks;
     }
 
     /** The text without --data. */
@@ -337,7 +335,7 @@ public final class Trainer {
                 Locale.ROOT,
                 "training %.2fM parameters (%s) on %.1f %s, %d ranks x %d sequences, %s",
                 model.parameterCount() / 1e6,
-                options.model().definition(options.device().device()).summary(),
+                options.definition().summary(),
                 corpus.trainingTokens() / 1e6,
                 corpus.isOfBytes() ? "MB of text" : "million tokens",
                 group.size(),

@@ -1,5 +1,6 @@
 package io.jrun.trainer;
 
+import io.jrun.train.model.ModelDefinition;
 import io.jrun.train.optim.LearningRateSchedule;
 import io.jrun.trainer.arguments.CommandLineArguments;
 import io.jrun.trainer.arguments.InvalidArgumentException;
@@ -278,6 +279,11 @@ record TrainingArguments(
                 logEvery,
                 sample,
                 checkpoints);
+    }
+
+    /** The model on the device of the ranks, not built. Each call makes a new object. */
+    ModelDefinition definition() {
+        return model.definition(device.device());
     }
 
     /** The learning rate of each step. */

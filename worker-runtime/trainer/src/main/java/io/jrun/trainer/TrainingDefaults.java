@@ -19,11 +19,6 @@ public record TrainingDefaults(
     /** The values of {@code --tiny}. */
     public static final TrainingDefaults SMOKE_TEST = new TrainingDefaults(40, 8, 5e-3, 5, 64, 400_000, 10);
 
-    /** The same with another context. */
-    public TrainingDefaults withContext(int tokens) {
-        return new TrainingDefaults(steps, microBatch, learningRate, warmup, tokens, maxBytes, logEvery);
-    }
-
     /** A text with these values in the places {@code {steps}}, {@code {lr}} and so on. */
     String in(String text) {
         return text.replace("{steps}", Integer.toString(steps))

@@ -27,7 +27,7 @@ final class TrainingReport implements AutoCloseable {
     private final @Nullable TensorBoardWriter tensorBoard;
 
     TrainingReport(TrainingArguments options, long parameters, World world) {
-        ModelDefinition model = options.model().definition(options.device().device());
+        ModelDefinition model = options.definition();
         metrics = new StepMetrics(options.steps(), world.metrics());
         PeakOfDevice peak = PeakOfDevice.of(options);
         peakFlops = peak.flops() * world.size();

@@ -1,6 +1,6 @@
 package io.jrun.agent.image.pull;
 
-import io.jrun.agent.files.Sha256;
+import io.jrun.comm.file.Sha256;
 import java.io.FilterInputStream;
 import java.io.IOException;
 import java.io.InputStream;

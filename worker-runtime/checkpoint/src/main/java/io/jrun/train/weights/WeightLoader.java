@@ -66,16 +66,19 @@ public final class WeightLoader {
      * Unties the tensors of a module that the files have twice, as {@link #load} does, and reads no tensor. Does nothing
      * if this process does not see the files.
      *
+     * @return the names that were untied, for {@link PretrainedModule#untie} of further modules
      * @throws CheckpointException as {@link #load}
      */
-    public static void untie(Module module, Path path, NameMapping mapping) {
+    public static List<String> untie(Module module, Path path, NameMapping mapping) {
         if (module instanceof PretrainedModule pretrained && Files.exists(path)) {
             try (WeightFiles files = WeightFiles.open(path)) {
                 WeightMatch match = WeightMatch.of(
                         files, ModuleTensors.all(module), pretrained.tiedNames(), mapping, path.toString());
                 untie(module, match.untied(), path);
+                return match.untied();
             }
         }
+        return List.of();
     }
 
     private static long loadAlone(Module module, Path path, NameMapping mapping, boolean isPrinting) {

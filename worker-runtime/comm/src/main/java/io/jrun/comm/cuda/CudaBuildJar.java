@@ -1,13 +1,11 @@
 package io.jrun.comm.cuda;
 
 import io.jrun.comm.file.FileError;
+import io.jrun.comm.file.Sha256;
 import java.io.IOException;
-import java.io.InputStream;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.security.MessageDigest;
-import java.security.NoSuchAlgorithmException;
 import java.util.HexFormat;
 import java.util.Optional;
 import java.util.zip.ZipException;
@@ -20,7 +18,6 @@ import java.util.zip.ZipFile;
 public final class CudaBuildJar {
     private static final String LIBRARIES = "org/bytedeco/pytorch/linux-x86_64-gpu/";
     private static final String RECORD = ".sha256";
-    private static final int PIECE = 1 << 20;
 
     private CudaBuildJar() {}
 
@@ -35,7 +32,7 @@ public final class CudaBuildJar {
     }
 
     /**
-     * What is wrong with a jar, as a sentence without an end; empty if the jar is whole. Reads the whole jar if its
+     * The damage of a jar, as a sentence without an end; empty if the jar is whole. Reads the whole jar if its
      * digest is recorded.
      */
     public static Optional<String> damage(Path jar) {
@@ -55,15 +52,6 @@ public final class CudaBuildJar {
     }
 
     private static String sha256(Path file) throws IOException {
-        try (InputStream in = Files.newInputStream(file)) {
-            MessageDigest digest = MessageDigest.getInstance("SHA-256");
-            byte[] piece = new byte[PIECE];
-            for (int count = in.read(piece); count >= 0; count = in.read(piece)) {
-                digest.update(piece, 0, count);
-            }
-            return HexFormat.of().formatHex(digest.digest());
-        } catch (NoSuchAlgorithmException e) {
-            throw new AssertionError(e); // each JDK has SHA-256
-        }
+        return HexFormat.of().formatHex(Sha256.of(file));
     }
 }

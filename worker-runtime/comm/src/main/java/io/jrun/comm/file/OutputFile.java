@@ -1,6 +1,7 @@
 package io.jrun.comm.file;
 
 import java.io.IOException;
+import java.io.OutputStream;
 import java.nio.file.FileSystemException;
 import java.nio.file.Files;
 import java.nio.file.LinkOption;
@@ -23,17 +24,33 @@ public final class OutputFile {
      * @throws IOException as {@link #resolve}, or if the file cannot be written
      */
     public static void replace(Path named, byte[] content) throws IOException {
+        replace(named, out -> out.write(content));
+    }
+
+    /** Writes what a file gets. */
+    @FunctionalInterface
+    public interface Content {
+        /** Writes everything. The caller closes the stream. */
+        void writeTo(OutputStream out) throws IOException;
+    }
+
+    /** As {@link #replace(Path, byte[])}, for content that does not fit into memory. */
+    public static void replace(Path named, Content content) throws IOException {
         Path file = resolve(named);
         // No other process and no other thread has this name.
         Path partial = file.resolveSibling("." + file.getFileName() + "."
                 + ProcessHandle.current().pid() + "-" + Thread.currentThread().threadId() + ".tmp");
         try {
             Files.deleteIfExists(partial); // of a process that was killed
-            Files.write(partial, content, StandardOpenOption.CREATE_NEW, StandardOpenOption.WRITE);
+            try (OutputStream out =
+                    Files.newOutputStream(partial, StandardOpenOption.CREATE_NEW, StandardOpenOption.WRITE)) {
+                content.writeTo(out);
+            }
             Files.move(partial, file, StandardCopyOption.ATOMIC_MOVE, StandardCopyOption.REPLACE_EXISTING);
         } catch (IOException e) {
-            Files.deleteIfExists(partial);
             throw new FileSystemException(file.toString(), null, FileError.reason(e));
+        } finally {
+            Files.deleteIfExists(partial);
         }
     }
 

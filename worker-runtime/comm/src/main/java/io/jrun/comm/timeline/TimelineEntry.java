@@ -26,7 +26,7 @@ public record TimelineEntry(
         long lateNanos,
         int peer) {
 
-    /** What an entry stands for. */
+    /** The kind of an entry. */
     public enum Kind {
         SPAN(0),
         COLLECTIVE(1),
@@ -44,7 +44,7 @@ public record TimelineEntry(
         }
     }
 
-    /** How far an entry is. */
+    /** The state of an entry. */
     public enum State {
         RUNNING(0),
         COMPLETED(1),

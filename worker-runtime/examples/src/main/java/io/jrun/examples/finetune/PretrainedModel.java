@@ -42,10 +42,12 @@ import org.bytedeco.pytorch.Tensor;
  * A pre-trained model, with adapters or without.
  *
  * @param description the model without memory for its parameters
+ * @param untied names of tensors that the files have twice
  * @param parameterBytes bytes of the parameters in float32
  * @param identity the model and its adapters in words: equal for a training that a checkpoint can go on with
  */
-record PretrainedModel(FinetuneOptions options, LanguageModel description, double parameterBytes, String identity)
+record PretrainedModel(
+        FinetuneOptions options, LanguageModel description, List<String> untied, double parameterBytes, String identity)
         implements ModelFactory {
     private static final Device WITHOUT_MEMORY = new Device("meta", 0);
 
@@ -75,8 +77,8 @@ record PretrainedModel(FinetuneOptions options, LanguageModel description, doubl
                 need.accept(needed);
                 bytes[0] = needed;
             });
-            WeightLoader.untie(description, options.model(), description.mapping());
-            return new PretrainedModel(options, description, bytes[0], identity(options, description));
+            List<String> untied = WeightLoader.untie(description, options.model(), description.mapping());
+            return new PretrainedModel(options, description, untied, bytes[0], identity(options, description));
         } catch (CheckpointException e) {
             throw new InvalidArgumentException(String.valueOf(e.getMessage()));
         }
@@ -185,7 +187,7 @@ record PretrainedModel(FinetuneOptions options, LanguageModel description, doubl
     /** The model with zero parameters, tied as the files say. */
     LanguageModel build(Device device) {
         LanguageModel model = ModelFolder.build(options.model(), device, _ -> {});
-        WeightLoader.untie(model, options.model(), model.mapping());
+        untied.forEach(model::untie);
         return model;
     }
 

@@ -3,7 +3,7 @@ package io.jrun.train.model;
 import io.jrun.comm.Device;
 
 /**
- * What a training program knows about a model before the model is built.
+ * The facts that a training program gives to a model before the model is built.
  *
  * @param vocabulary the number of different tokens
  * @param context the tokens of one text

@@ -1,4 +1,4 @@
-package io.jrun.agent.files;
+package io.jrun.comm.file;
 
 import java.io.IOException;
 import java.io.InputStream;
@@ -7,7 +7,7 @@ import java.nio.file.Path;
 import java.security.MessageDigest;
 import java.security.NoSuchAlgorithmException;
 
-/** The hash SHA-256, by which launcher and agents name files. Stateless. */
+/** The hash SHA-256, by which jrun names files and finds damage. Stateless. */
 public final class Sha256 {
     private static final int BUFFER_BYTES = 1 << 16;
 
