@@ -41,20 +41,21 @@ class AcceptorTest {
             server.bind(address);
             Thread.ofPlatform().daemon().start(() -> new Acceptor(server, said::add).run(accepted::add));
             before.connect(address);
-            assertThat(accepted.poll(10, TimeUnit.SECONDS)).isNotNull();
+            assertThat(accepted.poll(30, TimeUnit.SECONDS)).isNotNull();
             String limit = openFiles(FEW + ":");
             try {
                 takeAllFiles();
-                last.connect(address); // the kernel has kept a file for it since it began to wait
-                assertThat(accepted.poll(10, TimeUnit.SECONDS)).isNotNull();
+                // The kernel keeps one file for a thread that already waits in accept, so one of the two may get in.
+                last.connect(address);
                 then.connect(address);
-                assertThat(said.poll(10, TimeUnit.SECONDS)).contains("Too many open files");
-                assertThat(accepted).isEmpty();
+                assertThat(said.poll(30, TimeUnit.SECONDS)).contains("Too many open files");
+                assertThat(accepted).hasSizeLessThan(2);
             } finally {
                 giveFilesBack();
                 openFiles(limit);
             }
-            assertThat(accepted.poll(10, TimeUnit.SECONDS)).isNotNull();
+            assertThat(accepted.poll(30, TimeUnit.SECONDS)).isNotNull();
+            assertThat(accepted.poll(30, TimeUnit.SECONDS)).isNotNull();
             assertThat(said).isEmpty();
         }
     }
