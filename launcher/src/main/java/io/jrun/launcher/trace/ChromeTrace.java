@@ -1,5 +1,6 @@
 package io.jrun.launcher.trace;
 
+import io.jrun.comm.timeline.Timeline;
 import io.jrun.comm.timeline.TimelineEntry;
 import io.jrun.comm.timeline.TimelineEntry.Kind;
 import io.jrun.comm.timeline.TimelineEntry.State;
@@ -12,26 +13,39 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import java.util.Set;
 import java.util.TreeMap;
 
 /**
  * Writes a trace in the Chrome trace event format: a process for each rank, a thread for the steps and for each group,
- * a slice for each span and operation, a slice inside it for the wait for another rank, and arrows from the rank that
- * came last to the others. Times are microseconds from the first begin. Confined to one thread.
+ * a slice for each span and operation, a slice inside it for the wait for another rank, and arrows: in a collective from
+ * the rank that came last to the others, and from the send of a message to its receive. Times are microseconds from the first begin. Confined to one thread.
  */
 final class ChromeTrace {
+    /** The span of a whole step. */
+    static final String STEP = "step";
+
     private static final double NANOS_PER_MICRO = 1000.0;
 
     /** The steps of the training. */
     private static final String STEPS = "steps";
 
+    /** A wait for a batch, numbered by the batches of its loader. */
+    private static final String DATA_WAIT = "data wait";
+
+    /** Copies of the state for checkpoints, and their files. A save in the background overlaps with steps. */
+    private static final String CHECKPOINTS = "checkpoints";
+
+    private static final Set<String> CHECKPOINT_SPANS = Set.of("save", "snapshot");
+
     private final Writer out;
     private final long originNanos;
     private final Map<String, List<Arrow>> collectives = new TreeMap<>();
+    private final MessageArrows messages = new MessageArrows();
     private long events;
 
     /** An end of an arrow: a slice of a rank. */
-    private record Arrow(int rank, int thread, long beginNanos, long endNanos) {}
+    record Arrow(int rank, int thread, long beginNanos, long endNanos) {}
 
     /** An entry with times on the launcher's clock. */
     record Slice(TimelineEntry entry, long beginNanos, long endNanos) {}
@@ -47,8 +61,15 @@ final class ChromeTrace {
         out.write("{\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n");
     }
 
-    /** Writes a rank. */
-    void add(int rank, String host, List<Slice> slices) throws IOException {
+    /**
+     * Writes a rank.
+     *
+     * @param isWhole whether the slices are all of the rank, or the last ones
+     */
+    void add(int rank, String host, List<Slice> slices, boolean isWhole) throws IOException {
+        if (!isWhole) {
+            messages.lacksFirst(rank);
+        }
         put(metadata("process_name", rank, 0, "name", "rank " + rank + " (" + host + ")"));
         put(metadata("process_sort_index", rank, 0, "sort_index", rank));
         Map<String, List<Slice>> tracks = new LinkedHashMap<>();
@@ -64,7 +85,7 @@ final class ChromeTrace {
 
     private static String track(TimelineEntry entry) {
         return switch (entry.kind()) {
-            case SPAN -> STEPS;
+            case SPAN -> CHECKPOINT_SPANS.contains(entry.name()) ? CHECKPOINTS : STEPS;
             case COLLECTIVE -> "group " + entry.groupName();
             case MESSAGE -> "messages of " + entry.groupName();
         };
@@ -102,14 +123,17 @@ final class ChromeTrace {
         boolean isSpan = entry.kind() == Kind.SPAN;
         String label = entry.name().isEmpty() ? "?" : entry.name();
         Map<String, Object> json = slice(
-                isSpan && label.equals("step") ? "step " + entry.number() : label,
+                isSpan && isStep(label) ? "step " + entry.number() : label,
                 isSpan ? "step" : "comm",
                 rank,
                 thread,
                 slice.beginNanos(),
                 slice.endNanos());
         Map<String, Object> args = new LinkedHashMap<>();
-        args.put(isSpan ? "step" : "sequence", entry.number());
+        args.put(isSpan ? (label.equals(DATA_WAIT) ? "batch" : "step") : "sequence", entry.number());
+        if (!entry.algorithm().isEmpty()) {
+            args.put("algorithm", entry.algorithm());
+        }
         if (entry.bytes() > 0) {
             args.put("bytes", entry.bytes());
         }
@@ -119,6 +143,7 @@ final class ChromeTrace {
         }
         if (entry.peer() >= 0) {
             args.put("peer", entry.peer());
+            args.put("tag", entry.tag());
         }
         json.put("args", args);
         put(json);
@@ -129,11 +154,18 @@ final class ChromeTrace {
             wait.put("args", Map.of("rank", entry.lateRank(), "waited_us", entry.lateNanos() / NANOS_PER_MICRO));
             put(wait);
         }
+        if (entry.kind() == Kind.MESSAGE) {
+            messages.add(entry, new Arrow(rank, thread, slice.beginNanos(), slice.endNanos()));
+        }
         if (entry.kind() == Kind.COLLECTIVE && entry.state() != State.FAILED) {
             collectives
                     .computeIfAbsent(entry.group() + "#" + entry.number(), _ -> new ArrayList<>())
                     .add(new Arrow(rank, thread, slice.beginNanos(), slice.endNanos()));
         }
+    }
+
+    private static boolean isStep(String label) {
+        return label.equals(STEP) || label.equals(Timeline.MODEL_STEP);
     }
 
     private Map<String, Object> slice(
@@ -158,6 +190,18 @@ final class ChromeTrace {
         for (Map.Entry<String, List<Arrow>> collective : collectives.entrySet()) {
             arrows(collective.getKey(), collective.getValue());
         }
+        for (MessageArrows.Message message : messages.matched()) {
+            put(arrow(
+                    "s", "message", message.id(), message.send(), message.send().beginNanos()));
+            Arrow receive = message.receive();
+            long arrival = Math.max(receive.beginNanos(), receive.endNanos() - 1); // inside of the slice
+            put(arrow(
+                    "f",
+                    "message",
+                    message.id(),
+                    receive,
+                    Math.max(message.send().beginNanos(), arrival)));
+        }
         out.write("\n],\"otherData\":" + JsonLine.of(otherData) + "}\n");
     }
 
@@ -166,17 +210,17 @@ final class ChromeTrace {
                 ranks.stream().max(Comparator.comparingLong(Arrow::beginNanos)).orElseThrow();
         for (Arrow other : ranks) {
             if (other.rank() != last.rank()) {
-                put(arrow("s", name + ">" + other.rank(), last, last.beginNanos()));
+                put(arrow("s", "collective", name + ">" + other.rank(), last, last.beginNanos()));
                 long end = Math.max(other.beginNanos(), Math.min(other.endNanos(), last.beginNanos()));
-                put(arrow("f", name + ">" + other.rank(), other, end));
+                put(arrow("f", "collective", name + ">" + other.rank(), other, end));
             }
         }
     }
 
-    private Map<String, Object> arrow(String phase, String id, Arrow place, long nanos) {
+    private Map<String, Object> arrow(String phase, String name, String id, Arrow place, long nanos) {
         Map<String, Object> json = new LinkedHashMap<>();
         json.put("ph", phase);
-        json.put("name", "collective");
+        json.put("name", name);
         json.put("cat", "flow");
         json.put("id", id);
         json.put("pid", place.rank());

@@ -1,6 +1,7 @@
 package io.jrun.launcher.trace;
 
 import io.jrun.comm.record.RankRanges;
+import io.jrun.comm.timeline.Timeline;
 import io.jrun.comm.timeline.TimelineEntry;
 import io.jrun.comm.timeline.TimelineFile;
 import io.jrun.launcher.job.UsageException;
@@ -12,6 +13,7 @@ import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.TreeMap;
 import java.util.TreeSet;
 import java.util.function.Consumer;
@@ -80,7 +82,9 @@ public final class TraceCommand {
         ChromeTrace trace = new ChromeTrace(out, origin);
         trace.begin();
         for (Map.Entry<Integer, List<ChromeTrace.Slice>> rank : ranks.entrySet()) {
-            trace.add(rank.getKey(), timelines.hosts().getOrDefault(rank.getKey(), ""), rank.getValue());
+            TimelineFile timeline = Objects.requireNonNull(timelines.ranks().get(rank.getKey()));
+            String host = timelines.hosts().getOrDefault(rank.getKey(), "");
+            trace.add(rank.getKey(), host, rank.getValue(), timeline.lost() == 0);
         }
         Map<String, Object> other = new LinkedHashMap<>();
         other.put("job", view.name());
@@ -107,13 +111,21 @@ public final class TraceCommand {
         return "rank " + first.getKey() + ": " + first.getValue();
     }
 
+    private static boolean isStep(TimelineEntry entry) {
+        return entry.kind() == TimelineEntry.Kind.SPAN && entry.name().equals(ChromeTrace.STEP);
+    }
+
     private static List<ChromeTrace.Slice> slices(TimelineFile timeline, HostClock clock) {
+        boolean hasSteps = timeline.entries().stream().anyMatch(TraceCommand::isStep);
         long last = timeline.entries().stream()
                 .mapToLong(entry -> Math.max(entry.beginNanos(), entry.endNanos()))
                 .max()
                 .orElse(0);
         List<ChromeTrace.Slice> slices = new ArrayList<>();
         for (TimelineEntry entry : timeline.entries()) {
+            if (hasSteps && entry.name().equals(Timeline.MODEL_STEP)) {
+                continue; // The program has numbered its steps itself.
+            }
             long end = entry.endNanos() == 0 ? last : entry.endNanos();
             slices.add(new ChromeTrace.Slice(entry, clock.launcherNanos(entry.beginNanos()), clock.launcherNanos(end)));
         }

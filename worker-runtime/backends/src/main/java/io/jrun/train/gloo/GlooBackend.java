@@ -237,6 +237,11 @@ final class GlooBackend implements Backend {
     }
 
     @Override
+    public String algorithm(Call call) {
+        return "gloo";
+    }
+
+    @Override
     public MemorySegment allocate(Call call) {
         return memory.allocate(call.bytes(), ALIGNMENT);
     }

@@ -36,6 +36,11 @@ final class NcclBackend implements Backend {
     }
 
     @Override
+    public String algorithm(Call call) {
+        return "nccl";
+    }
+
+    @Override
     public MemorySegment allocate(Call call) {
         throw onlyDevices(call);
     }

@@ -114,6 +114,15 @@ public interface Backend extends AutoCloseable {
     }
 
     /**
+     * The name of the algorithm of a collective, for the timeline: one of few constants. Runs after each collective.
+     *
+     * @return empty if this backend moves nothing
+     */
+    default String algorithm(Call call) {
+        return "";
+    }
+
+    /**
      * Agrees with the other ranks on one cause after a failed operation: notifies the other ranks and collects their
      * causes. Waits less than a second for ranks that do not answer. Afterwards {@link #run} and this method report the
      * same cause.

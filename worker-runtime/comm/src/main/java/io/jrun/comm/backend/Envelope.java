@@ -16,7 +16,12 @@ public record Envelope(int tag, DataType type, long count, boolean isObject) {
 
     /** Decodes the envelope of a message with this label. */
     public static Envelope of(long label, DataType type, long count) {
-        return new Envelope((int) label, type, count, (label & OBJECT) != 0);
+        return new Envelope(tag(label), type, count, (label & OBJECT) != 0);
+    }
+
+    /** The tag in a label. */
+    public static int tag(long label) {
+        return (int) label;
     }
 
     /** Encodes the tag and the object flag as one number for {@link Call#label}. */

@@ -80,6 +80,11 @@ public final class ForeignBackend implements Backend {
     }
 
     @Override
+    public String algorithm(Call call) {
+        return library.algorithm(call);
+    }
+
+    @Override
     public CommException settle(CommException failure) {
         CommException settled = library.settle(failure);
         return own == null ? settled : own.settle(settled);

@@ -170,12 +170,22 @@ public final class FlightRecorder {
                 call.sequence(),
                 now,
                 call.bytes(),
-                kind.isMessage() ? call.root() : NO_RANK);
+                kind.isMessage() && call.root() >= 0 ? group.worldRanks().get(call.root()) : NO_RANK,
+                kind.isMessage() ? Envelope.tag(call.label()) : 0);
         WORD.setOpaque(words, entry(ticket) + TIMELINE_ENTRY, timelineEntry);
     }
 
-    /** Records the end of a started operation. */
-    public void ended(RecordedGroup group, long ticket, Call call, boolean completed) {
+    /** Whether a timeline keeps what {@link #ended} gets besides the operation. */
+    public boolean hasTimeline() {
+        return timeline.writes();
+    }
+
+    /**
+     * Records the end of a started operation.
+     *
+     * @param algorithm name of the collective's algorithm; empty if it is not known
+     */
+    public void ended(RecordedGroup group, long ticket, Call call, boolean completed, String algorithm) {
         if (completed) {
             group.completed(call);
         }
@@ -194,6 +204,7 @@ public final class FlightRecorder {
                 (long) WORD.getOpaque(words, entry + TIMELINE_ENTRY),
                 completed,
                 isShort ? (long) WORD.getOpaque(words, entry + STARTED_NANOS) : ended,
+                algorithm.isEmpty() ? 0 : timeline.name(algorithm),
                 WaitTimes.lateRank(late),
                 WaitTimes.lateNanos(late));
         if (late != WaitTimes.NO_WAIT) {

@@ -30,13 +30,20 @@ final class OperationRunner {
         currentOperation.begin(group, ticket);
         try {
             body.accept(group.backend(), call);
-            recorder.ended(group.recorded(), ticket, call, true);
+            recorder.ended(group.recorded(), ticket, call, true, algorithm(call));
         } catch (RuntimeException | Error failure) {
-            recorder.ended(group.recorded(), ticket, call, false);
+            recorder.ended(group.recorded(), ticket, call, false, "");
             throw failed(call, failure);
         } finally {
             currentOperation.end();
         }
+    }
+
+    private String algorithm(Call call) {
+        boolean isKnown = group.recorder().hasTimeline()
+                && !call.kind().isMessage()
+                && group.devices().deviceOf(call) == null;
+        return isKnown ? group.backend().algorithm(call) : "";
     }
 
     /**

@@ -18,14 +18,16 @@ public record RankFiles(Path folder, boolean wholeTimeline) {
         return new FlightDump(new RankRecords(recorder, world), world.rank(), folder);
     }
 
-    /** Begins the timeline of this rank in its round. */
+    /** Begins the timeline of this rank in its round, which is the timeline of this process. */
     Timeline openTimeline(WorldContext world) {
-        return Timeline.open(
+        Timeline opened = Timeline.open(
                 folder,
                 world.rank(),
                 world.peers().size(),
                 world.round(),
                 wholeTimeline,
                 problem -> System.err.println("jrun: rank " + world.rank() + ": " + problem));
+        Timeline.useInProcess(opened);
+        return opened;
     }
 }

@@ -157,6 +157,11 @@ final class HierarchicalBackend implements Backend {
     }
 
     @Override
+    public String algorithm(Call call) {
+        return isHierarchical(call) ? "hierarchical" : flat.algorithm(call);
+    }
+
+    @Override
     public CommException settle(CommException failure) {
         return flat.settle(failure);
     }

@@ -63,6 +63,11 @@ final class MpiBackend implements Backend {
         }
     }
 
+    @Override
+    public String algorithm(Call call) {
+        return "mpi";
+    }
+
     private int communicate(Call call, NativeBuffers buffers, MemorySegment comm) throws Throwable {
         MemorySegment in = buffers.input();
         MemorySegment out = buffers.output();

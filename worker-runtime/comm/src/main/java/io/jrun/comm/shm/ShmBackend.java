@@ -74,6 +74,11 @@ final class ShmBackend implements Backend {
     }
 
     @Override
+    public String algorithm(Call call) {
+        return "shared-memory";
+    }
+
+    @Override
     public void send(Call call) {
         run(call);
     }

@@ -29,12 +29,15 @@ final class Stripe implements AutoCloseable {
     }
 
     void run(Call call) {
-        Algorithm algorithm =
-                selector.choose(call.kind(), call.typicalBytes(group.size()), group.size(), group.deterministic());
+        Algorithm algorithm = algorithm(call);
         Reduction reduction = arithmetic.bind(call, group.size());
         channel.begin(call, algorithm);
         CollectiveAlgorithms.run(channel, call, algorithm, reduction);
         channel.finish();
+    }
+
+    Algorithm algorithm(Call call) {
+        return selector.choose(call.kind(), call.typicalBytes(group.size()), group.size(), group.deterministic());
     }
 
     void wake() {

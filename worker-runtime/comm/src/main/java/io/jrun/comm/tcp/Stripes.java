@@ -63,6 +63,14 @@ final class Stripes implements AutoCloseable {
         rethrow(rest);
     }
 
+    /** The name of the algorithm of a call, or of its slices. */
+    String algorithm(Call call) {
+        int slices = slices(call);
+        return stripes.getFirst()
+                .algorithm(slices == 1 ? call : slice(call, 0, slices))
+                .label();
+    }
+
     void wake() {
         stripes.forEach(Stripe::wake);
     }

@@ -129,6 +129,11 @@ final class TcpBackend implements Backend {
         return arena.allocate(call.bytes(), ALIGNMENT);
     }
 
+    @Override
+    public String algorithm(Call call) {
+        return collectives.algorithm(call);
+    }
+
     /** Waits until all ranks have exchanged their causes. Afterwards this rank knows every cause. */
     @Override
     public CommException settle(CommException failure) {

@@ -37,6 +37,15 @@ public final class Timeline {
     /** A timeline that keeps nothing. */
     public static final Timeline NONE = new Timeline(null, 0, 0, new MemorySegment[0], MemorySegment.NULL, _ -> {});
 
+    /** Zeros are written in pieces of this size, so that no large buffer is kept. */
+    private static final int ZEROS = 1 << 16;
+
+    /** The timeline of this process: of its rank, in the round that began last. */
+    private static volatile Timeline ofProcess = NONE;
+
+    /** The spans of {@link #step}. */
+    public static final String MODEL_STEP = "model step";
+
     /** {@link #begin} returns this if the timeline keeps nothing. */
     public static final long NO_ENTRY = 0;
 
@@ -55,6 +64,7 @@ public final class Timeline {
     private final MemorySegment header;
     private final Consumer<String> problems;
     private final AtomicLong tickets = new AtomicLong();
+    private final AtomicLong modelSteps = new AtomicLong();
     private final Map<String, Integer> names = new ConcurrentHashMap<>();
     private volatile MemorySegment[] pieces;
     private volatile boolean writes;
@@ -78,6 +88,24 @@ public final class Timeline {
     /** The name of the file of a round in the rank's log folder. */
     public static String fileName(int round) {
         return "timeline-" + round + ".bin";
+    }
+
+    /**
+     * The timeline of the rank that this process is, for spans of code that has no world; {@link #NONE} in a process
+     * without a log folder, such as one whose ranks are threads.
+     */
+    public static Timeline ofProcess() {
+        return ofProcess;
+    }
+
+    /** Sets the timeline that {@link #ofProcess} returns. */
+    public static void useInProcess(Timeline timeline) {
+        ofProcess = timeline;
+    }
+
+    /** Whether an entry is kept. */
+    public boolean writes() {
+        return writes;
     }
 
     /**
@@ -120,9 +148,10 @@ public final class Timeline {
 
     /** Writes zeros first: a write into mapped memory without room on the disk would be a fault. */
     private static MemorySegment map(FileChannel channel, long offset, long bytes) throws IOException {
-        ByteBuffer zeros = ByteBuffer.allocate((int) bytes);
-        while (zeros.hasRemaining()) {
-            channel.write(zeros, offset + zeros.position());
+        ByteBuffer zeros = ByteBuffer.allocate(ZEROS);
+        for (long written = 0; written < bytes; ) {
+            zeros.clear().limit((int) Math.min(ZEROS, bytes - written));
+            written += channel.write(zeros, offset + written);
         }
         return channel.map(FileChannel.MapMode.READ_WRITE, offset, bytes, Arena.ofAuto());
     }
@@ -167,7 +196,18 @@ public final class Timeline {
                     beginNanos,
                     endNanos,
                     bytes,
+                    0,
                     0);
+        }
+    }
+
+    /**
+     * Adds a step of a model, numbered from 0. A reader takes these steps for those of the training if the program has
+     * added no spans of the name {@code step}.
+     */
+    public void step(long beginNanos, long endNanos) {
+        if (writes) {
+            span(MODEL_STEP, modelSteps.getAndIncrement(), beginNanos, endNanos, 0);
         }
     }
 
@@ -176,18 +216,41 @@ public final class Timeline {
      *
      * @param name number of the method's name
      * @param group number of the group's name
-     * @param peer group rank at the other end of a message; -1 for a collective
+     * @param peer world rank at the other end of a message; -1 for a collective
+     * @param tag tag of a message; 0 for a collective
      * @return the entry for {@link #end}
      */
     public long begin(
-            TimelineEntry.Kind kind, int name, int group, long sequence, long beginNanos, long bytes, int peer) {
+            TimelineEntry.Kind kind,
+            int name,
+            int group,
+            long sequence,
+            long beginNanos,
+            long bytes,
+            int peer,
+            int tag) {
         return writes
-                ? add(kind, TimelineEntry.State.RUNNING, name, group, sequence, beginNanos, 0, bytes, (peer + 1L) << 32)
+                ? add(
+                        kind,
+                        TimelineEntry.State.RUNNING,
+                        name,
+                        group,
+                        sequence,
+                        beginNanos,
+                        0,
+                        bytes,
+                        (peer + 1L) << 32,
+                        tag)
                 : NO_ENTRY;
     }
 
-    /** Ends an operation. Without effect if a later entry has replaced the operation. */
-    public void end(long entry, boolean completed, long endNanos, int lateRank, long lateNanos) {
+    /**
+     * Ends an operation. Without effect if a later entry has replaced the operation.
+     *
+     * @param algorithm number of the name of the collective's algorithm, 0 if the algorithm is not known
+     * @param lateRank the world rank for which this rank has waited, -1 without a wait
+     */
+    public void end(long entry, boolean completed, long endNanos, int algorithm, int lateRank, long lateNanos) {
         MemorySegment memory = entry == NO_ENTRY || !writes ? null : memory(entry);
         if (memory == null) {
             return;
@@ -196,11 +259,16 @@ public final class Timeline {
         if (ATOMIC.compareAndSet(memory, at, entry, BEING_WRITTEN)) {
             long words = memory.get(LONG, at + TimelineLayout.WORDS);
             TimelineEntry.State state = completed ? TimelineEntry.State.COMPLETED : TimelineEntry.State.FAILED;
-            memory.set(LONG, at + TimelineLayout.WORDS, (words & ~0xff00L) | (state.code() << 8));
+            memory.set(
+                    LONG,
+                    at + TimelineLayout.WORDS,
+                    (words & ~0xff00L) | (state.code() << 8) | ((long) algorithm << 48));
             memory.set(LONG, at + TimelineLayout.END, endNanos);
-            long ranks = memory.get(LONG, at + TimelineLayout.RANKS);
-            memory.set(LONG, at + TimelineLayout.RANKS, ranks | (lateRank + 1L));
-            memory.set(LONG, at + TimelineLayout.LATE_NANOS, lateNanos);
+            if (lateRank >= 0) {
+                long ranks = memory.get(LONG, at + TimelineLayout.RANKS);
+                memory.set(LONG, at + TimelineLayout.RANKS, ranks | (lateRank + 1L));
+                memory.set(LONG, at + TimelineLayout.LATE_NANOS, lateNanos);
+            }
             ATOMIC.setRelease(memory, at, entry);
         }
     }
@@ -214,7 +282,8 @@ public final class Timeline {
             long beginNanos,
             long endNanos,
             long bytes,
-            long ranks) {
+            long ranks,
+            long tag) {
         long entry = tickets.incrementAndGet();
         MemorySegment memory = memory(entry);
         if (memory == null) {
@@ -234,7 +303,7 @@ public final class Timeline {
         memory.set(LONG, at + TimelineLayout.NUMBER, number);
         memory.set(LONG, at + TimelineLayout.BYTES, bytes);
         memory.set(LONG, at + TimelineLayout.RANKS, ranks);
-        memory.set(LONG, at + TimelineLayout.LATE_NANOS, 0);
+        memory.set(LONG, at + TimelineLayout.LATE_NANOS, tag);
         ATOMIC.setRelease(memory, at, entry);
         return entry;
     }

@@ -11,7 +11,9 @@ package io.jrun.comm.timeline;
  *     operation of at most 4 KiB without a wait, for which the clock is not read again
  * @param lateRank the world rank for which this rank has waited, -1 without a wait
  * @param lateNanos the wait, from the begin
- * @param peer the group rank at the other end of a message; -1 for other entries, and for a receive from any rank
+ * @param algorithm the algorithm of a collective, such as {@code ring}; empty if it is not known
+ * @param peer the world rank at the other end of a message; -1 for other entries, and for a receive from any rank
+ * @param tag the tag of a message; 0 for other entries
  */
 public record TimelineEntry(
         Kind kind,
@@ -22,9 +24,11 @@ public record TimelineEntry(
         long beginNanos,
         long endNanos,
         long bytes,
+        String algorithm,
         int lateRank,
         long lateNanos,
-        int peer) {
+        int peer,
+        int tag) {
 
     /** The kind of an entry. */
     public enum Kind {

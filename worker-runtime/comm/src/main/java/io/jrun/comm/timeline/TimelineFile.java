@@ -103,6 +103,8 @@ public record TimelineFile(
             return Optional.empty();
         }
         long ranks = memory.get(LONG, at + TimelineLayout.RANKS);
+        long lateOrTag = memory.get(LONG, at + TimelineLayout.LATE_NANOS);
+        boolean isMessage = KINDS[kind] == TimelineEntry.Kind.MESSAGE;
         return Optional.of(new TimelineEntry(
                 KINDS[kind],
                 STATES[state],
@@ -112,9 +114,11 @@ public record TimelineFile(
                 memory.get(LONG, at + TimelineLayout.BEGIN),
                 memory.get(LONG, at + TimelineLayout.END),
                 memory.get(LONG, at + TimelineLayout.BYTES),
+                name(memory, (int) (words >>> 48), names),
                 (int) ranks - 1,
-                memory.get(LONG, at + TimelineLayout.LATE_NANOS),
-                (int) (ranks >>> 32) - 1));
+                isMessage ? 0 : lateOrTag,
+                (int) (ranks >>> 32) - 1,
+                isMessage ? (int) lateOrTag : 0));
     }
 
     private static String name(MemorySegment memory, int number, String[] names) {

@@ -36,7 +36,7 @@ final class TimelineLayout {
     static final int BEGIN = 8;
     static final int END = 16;
 
-    /** Kind (8 bits), state (8), name (16), group (16), 16 bits unused. */
+    /** Kind (8 bits), state (8), name (16), group (16), algorithm (16, a name; 0 if not known). */
     static final int WORDS = 24;
 
     static final int NUMBER = 32;
@@ -45,6 +45,7 @@ final class TimelineLayout {
     /** The rank that came last plus 1 (32 bits, low), the peer of a message plus 1 (32 bits, high). */
     static final int RANKS = 48;
 
+    /** The wait of a collective; the tag of a message. */
     static final int LATE_NANOS = 56;
 
     /** In place of a ticket while a thread writes the entry. */

@@ -37,7 +37,7 @@ class FlightRecorderTest {
     private long run(RecordedGroup group, long sequence, long count) {
         Call call = call(sequence, OpKind.ALL_REDUCE, count);
         long ticket = recorder.started(group, FlightRecorder.NO_TICKET, call);
-        recorder.ended(group, ticket, call, true);
+        recorder.ended(group, ticket, call, true, "");
         return ticket;
     }
 
@@ -48,7 +48,7 @@ class FlightRecorderTest {
         long ticket = recorder.queued(other, call);
         assertThat(recorder.snapshot().getFirst().state()).isEqualTo(OperationState.QUEUED);
         assertThat(recorder.started(other, ticket, call)).isEqualTo(ticket);
-        recorder.ended(other, ticket, call, true);
+        recorder.ended(other, ticket, call, true, "");
         assertThat(recorder.snapshot()).singleElement().satisfies(operation -> {
             assertThat(operation.group()).isEqualTo("world.0c1");
             assertThat(operation.state()).isEqualTo(OperationState.COMPLETED);
@@ -86,7 +86,7 @@ class FlightRecorderTest {
                 .singleElement()
                 .extracting(OperationRecord::state)
                 .isEqualTo(OperationState.STARTED);
-        recorder.ended(world, ticket, stuck, false);
+        recorder.ended(world, ticket, stuck, false, "");
         assertThat(recorder.snapshot()).extracting(OperationRecord::state).containsOnlyOnce(OperationState.FAILED);
     }
 

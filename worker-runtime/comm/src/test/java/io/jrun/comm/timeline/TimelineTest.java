@@ -2,6 +2,7 @@ package io.jrun.comm.timeline;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.assertj.core.api.Assertions.tuple;
 
 import java.io.IOException;
 import java.nio.ByteBuffer;
@@ -36,11 +37,11 @@ class TimelineTest {
         timeline.span("forward", 7, 1000, 2000, 5);
         int group = timeline.name("world|0-3");
         long entry =
-                timeline.begin(TimelineEntry.Kind.COLLECTIVE, timeline.name("allReduce"), group, 12, 3000, 4096, -1);
+                timeline.begin(TimelineEntry.Kind.COLLECTIVE, timeline.name("allReduce"), group, 12, 3000, 4096, -1, 0);
         assertThat(read().entries().getLast().state()).isEqualTo(TimelineEntry.State.RUNNING);
-        timeline.end(entry, true, 9000, 1, 500);
-        long send = timeline.begin(TimelineEntry.Kind.MESSAGE, timeline.name("send"), group, 0, 9500, 8, 2);
-        timeline.end(send, false, 9600, -1, 0);
+        timeline.end(entry, true, 9000, timeline.name("ring"), 1, 500);
+        long send = timeline.begin(TimelineEntry.Kind.MESSAGE, timeline.name("send"), group, 0, 9500, 8, 2, -7);
+        timeline.end(send, false, 9600, 0, -1, 0);
         TimelineFile file = read();
         assertThat(file.rank()).isEqualTo(3);
         assertThat(file.worldSize()).isEqualTo(4);
@@ -57,9 +58,11 @@ class TimelineTest {
                                 1000,
                                 2000,
                                 5,
+                                "",
                                 -1,
                                 0,
-                                -1),
+                                -1,
+                                0),
                         new TimelineEntry(
                                 TimelineEntry.Kind.COLLECTIVE,
                                 TimelineEntry.State.COMPLETED,
@@ -69,9 +72,11 @@ class TimelineTest {
                                 3000,
                                 9000,
                                 4096,
+                                "ring",
                                 1,
                                 500,
-                                -1),
+                                -1,
+                                0),
                         new TimelineEntry(
                                 TimelineEntry.Kind.MESSAGE,
                                 TimelineEntry.State.FAILED,
@@ -81,9 +86,11 @@ class TimelineTest {
                                 9500,
                                 9600,
                                 8,
+                                "",
                                 -1,
                                 0,
-                                2));
+                                2,
+                                -7));
         assertThat(file.entries().getLast().groupName()).isEqualTo("world");
         assertThat(problems).isEmpty();
     }
@@ -91,11 +98,11 @@ class TimelineTest {
     @Test
     void theLastEntriesAreKept() throws IOException {
         Timeline timeline = open(false);
-        long first = timeline.begin(TimelineEntry.Kind.COLLECTIVE, 0, 0, 0, 1, 1, -1);
+        long first = timeline.begin(TimelineEntry.Kind.COLLECTIVE, 0, 0, 0, 1, 1, -1, 0);
         for (int i = 1; i <= Timeline.RING; i++) {
             timeline.span("step", i, 10L * i, 10L * i + 1, 0);
         }
-        timeline.end(first, true, 5, -1, 0); // its place has another entry
+        timeline.end(first, true, 5, 0, -1, 0); // its place has another entry
         TimelineFile file = read();
         assertThat(file.lost()).isEqualTo(1);
         assertThat(file.entries()).hasSize(Timeline.RING);
@@ -114,6 +121,16 @@ class TimelineTest {
         assertThat(file.lost()).isZero();
         assertThat(file.entries()).hasSize(count);
         assertThat(file.entries().getLast().number()).isEqualTo(count);
+    }
+
+    @Test
+    void stepsOfAModelAreNumbered() throws IOException {
+        Timeline timeline = open(false);
+        timeline.step(10, 20);
+        timeline.step(20, 30);
+        assertThat(read().entries())
+                .extracting(TimelineEntry::name, TimelineEntry::number, TimelineEntry::endNanos)
+                .containsExactly(tuple(Timeline.MODEL_STEP, 0L, 20L), tuple(Timeline.MODEL_STEP, 1L, 30L));
     }
 
     @Test
@@ -163,7 +180,7 @@ class TimelineTest {
     void aFolderThatCannotBeWrittenIsOneProblem() {
         Timeline timeline = Timeline.open(folder.resolve("absent"), 0, 1, 1, false, problems::add);
         timeline.span("step", 1, 1, 2, 0);
-        assertThat(timeline.begin(TimelineEntry.Kind.COLLECTIVE, 0, 0, 0, 0, 0, -1))
+        assertThat(timeline.begin(TimelineEntry.Kind.COLLECTIVE, 0, 0, 0, 0, 0, -1, 0))
                 .isEqualTo(Timeline.NO_ENTRY);
         assertThat(problems).singleElement().asString().contains("cannot be written");
     }

@@ -1,5 +1,6 @@
 package io.jrun.train.step;
 
+import io.jrun.comm.timeline.Timeline;
 import java.util.function.Consumer;
 import org.bytedeco.javacpp.PointerScope;
 import org.bytedeco.pytorch.Tensor;
@@ -22,6 +23,7 @@ public final class Step implements AutoCloseable {
     private final Consumer<Tensor> backward;
     private final Runnable end;
     private final PointerScope scope = new PointerScope();
+    private final long beganNanos = System.nanoTime();
 
     /**
      * Opens a step. For parallelisms, which begin their own part before.
@@ -46,7 +48,7 @@ public final class Step implements AutoCloseable {
     }
 
     /**
-     * Frees the step's native memory.
+     * Frees the step's native memory, and adds the step to the timeline of this rank.
      *
      * @throws RuntimeException if a backward pass of this step left an exchange unfinished
      */
@@ -57,5 +59,6 @@ public final class Step implements AutoCloseable {
         } finally {
             scope.close();
         }
+        Timeline.ofProcess().step(beganNanos, System.nanoTime());
     }
 }

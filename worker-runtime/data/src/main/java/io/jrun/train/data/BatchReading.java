@@ -41,6 +41,10 @@ final class BatchReading<S> {
         return samples[current];
     }
 
+    boolean isReady() {
+        return result.isDone();
+    }
+
     List<S> batch(Duration deadline) throws InterruptedException, ExecutionException, TimeoutException {
         return result.get(deadline.toNanos(), TimeUnit.NANOSECONDS);
     }

@@ -1,6 +1,7 @@
 package io.jrun.train.data;
 
 import io.jrun.comm.ProcessGroup;
+import io.jrun.comm.timeline.Timeline;
 import java.time.Duration;
 import java.util.ArrayDeque;
 import java.util.Deque;
@@ -38,6 +39,7 @@ public final class DataLoader<S> implements AutoCloseable {
     private ExecutorService threads;
     private BatchPlan plan;
     private DataLoaderState state;
+    private long given;
 
     private DataLoader(Dataset<S> dataset, int ranks, int rank, DataLoaderOptions options, DataLoaderState from) {
         this.dataset = dataset;
@@ -113,7 +115,8 @@ public final class DataLoader<S> implements AutoCloseable {
     public List<S> next() {
         readAhead();
         BatchReading<S> first = readings.getFirst();
-        List<S> batch = await(first);
+        List<S> batch = first.isReady() ? await(first) : awaitSpan(first);
+        given++;
         readings.removeFirst();
         state = first.stateAfter();
         readAhead();
@@ -156,6 +159,16 @@ public final class DataLoader<S> implements AutoCloseable {
         while (readings.size() < options.prefetch()) {
             long[] samples = plan.next();
             readings.addLast(BatchReading.begin(dataset, samples, plan.state(), threads));
+        }
+    }
+
+    /** Waits, and adds the wait to the timeline of this rank. */
+    private List<S> awaitSpan(BatchReading<S> reading) {
+        long began = System.nanoTime();
+        try {
+            return await(reading);
+        } finally {
+            Timeline.ofProcess().span("data wait", given, began, System.nanoTime(), 0);
         }
     }
 

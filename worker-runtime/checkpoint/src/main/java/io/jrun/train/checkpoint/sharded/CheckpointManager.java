@@ -3,6 +3,7 @@ package io.jrun.train.checkpoint.sharded;
 import io.jrun.comm.CommException;
 import io.jrun.comm.ProcessGroup;
 import io.jrun.comm.file.FileError;
+import io.jrun.comm.timeline.Timeline;
 import io.jrun.train.Libtorch;
 import io.jrun.train.checkpoint.CheckpointException;
 import io.jrun.train.storage.Storage;
@@ -128,8 +129,10 @@ public final class CheckpointManager implements AutoCloseable {
      * @throws CheckpointException if the save before this one has failed
      */
     public void saveAsync(long step, StateDict state) {
+        long began = System.nanoTime();
         await();
         StateDict copy = snapshot.copy(state);
+        Timeline.ofProcess().span("snapshot", step, began, System.nanoTime(), 0);
         outstanding = background.submit(() -> write(writer, step, copy));
     }
 
@@ -190,6 +193,15 @@ public final class CheckpointManager implements AutoCloseable {
     }
 
     private void write(CheckpointWriter by, long step, StateDict state) {
+        long began = System.nanoTime();
+        try {
+            writeFiles(by, step, state);
+        } finally {
+            Timeline.ofProcess().span("save", step, began, System.nanoTime(), 0);
+        }
+    }
+
+    private void writeFiles(CheckpointWriter by, long step, StateDict state) {
         by.write(CheckpointFolder.of(step), step, state, new CheckpointWriter.Housekeeping() {
             private boolean replaces;
 
