@@ -2,15 +2,16 @@ package io.jrun.launcher;
 
 import io.jrun.comm.file.FileError;
 import io.jrun.comm.file.OutputFile;
+import io.jrun.launcher.cert.ServerIdentity;
 import io.jrun.launcher.cli.CommandContext;
 import io.jrun.launcher.cli.ViewRequest;
+import io.jrun.launcher.dashboard.BrowserOpening;
 import io.jrun.launcher.dashboard.DashboardServer;
 import io.jrun.launcher.dashboard.HtmlReport;
 import io.jrun.launcher.job.UsageException;
 import io.jrun.launcher.jobs.JobFinder;
 import io.jrun.launcher.jobs.JobTop;
 import io.jrun.launcher.record.JobIndex;
-import io.jrun.launcher.record.JobIndex.IndexedJob;
 import io.jrun.launcher.trace.TraceCommand;
 import io.jrun.launcher.view.JobView;
 import java.io.BufferedWriter;
@@ -25,6 +26,9 @@ import java.util.Optional;
 
 /** Runs the commands that show jobs: {@code dashboard}, {@code top}, {@code trace} and {@code report}. */
 final class ViewCommands {
+    /** Opens a file with the program that the user has chosen for its type. */
+    private static final String BROWSER = "xdg-open";
+
     private final CommandContext commandContext;
     private final Terminal terminal;
 
@@ -57,8 +61,7 @@ final class ViewCommands {
     }
 
     private JobView view(ViewRequest request) throws IOException {
-        IndexedJob job = finder().find(request.job().orElseThrow());
-        JobView view = new JobView(job.name(), job.logs());
+        JobView view = finder().view(request.job().orElseThrow());
         view.refreshMetrics();
         return view;
     }
@@ -98,13 +101,18 @@ final class ViewCommands {
     }
 
     private void dashboard(ViewRequest request) throws InterruptedException {
-        Optional<Path> state = commandContext.stateFolder();
-        JobIndex index = JobIndex.in(state.orElseThrow(() -> new UsageException(
-                "dashboard: HOME and XDG_STATE_HOME are unset, so there is no list of this user's jobs; set one.")));
-        try (DashboardServer server = DashboardServer.open(request.port(), index)) {
+        Path state = commandContext
+                .stateFolder()
+                .orElseThrow(() -> new UsageException("dashboard: HOME and XDG_STATE_HOME are unset, so there is no"
+                        + " list of this user's jobs; set one."));
+        ViewRequest.PageAddress page = request.page();
+        Optional<ServerIdentity> tls = page.tls()
+                .map(files -> ServerIdentity.read(
+                        commandContext.resolve(files.certificate()), commandContext.resolve(files.key())));
+        try (DashboardServer server = DashboardServer.open(page.host(), page.port(), tls, JobIndex.in(state))) {
             terminal.print(server.url());
             if (request.opensBrowser()) {
-                server.openBrowser();
+                Optional<Process> _ = BrowserOpening.open(server.url(), state, BROWSER);
             }
             server.await();
         }

@@ -29,7 +29,20 @@ public enum CommandOption implements CommandLineOption {
     /** Chooses ranks. */
     RANK("--rank", "RANKS", "Only these ranks: 0,2-5. Default: all ranks."),
     /** The port of the dashboard. */
-    PORT("--port", "N", "Port on 127.0.0.1. Default: a free port."),
+    PORT("--port", "N", "Port of the page. Default: a free port."),
+    /** The address of the dashboard. */
+    HOST(
+            "--host",
+            "ADDRESS",
+            "Name or address at which the page is served; 0.0.0.0: all addresses of this host. Other hosts can then"
+                    + " reach the page, so --tls-certificate and --tls-key are needed. Default: 127.0.0.1."),
+    /** The certificate of the dashboard. */
+    TLS_CERTIFICATE(
+            "--tls-certificate",
+            "FILE",
+            "Serve over TLS with this certificate: a PEM file, the host's own certificate first."),
+    /** The key of the dashboard. */
+    TLS_KEY("--tls-key", "FILE", "The private key of --tls-certificate: a PEM file (PKCS #8), without a password."),
     /** Leaves the browser alone. */
     NO_OPEN("--no-open", "", "Only print the URL; open no browser."),
     /** The file that a command writes. */

@@ -52,7 +52,10 @@ public enum SubCommand {
             "ui web gui page",
             Operand.NONE,
             CommandOption.PORT,
-            CommandOption.NO_OPEN),
+            CommandOption.NO_OPEN,
+            CommandOption.HOST,
+            CommandOption.TLS_CERTIFICATE,
+            CommandOption.TLS_KEY),
     /** Shows the ranks of a job in the terminal. */
     TOP("show the ranks of a job at a glance, redrawn every second", "htop monitor", Operand.ONE_OR_ALL_JOBS),
     /** Writes a timeline. */

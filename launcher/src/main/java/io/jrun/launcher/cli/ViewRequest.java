@@ -8,12 +8,41 @@ import java.util.Optional;
  *
  * @param job a run id, its unambiguous beginning, or a log folder; empty if the command needs none
  * @param output the file to write, {@code -} for stdout; empty for the default
- * @param port the port of the dashboard, 0 for any free port
+ * @param page where the dashboard is served
  * @param opensBrowser whether the dashboard opens the user's browser
  */
 public record ViewRequest(
-        SubCommand command, Optional<String> job, Optional<String> output, int port, boolean opensBrowser) {
+        SubCommand command, Optional<String> job, Optional<String> output, PageAddress page, boolean opensBrowser) {
     private static final int MOST_PORT = 65535;
+
+    /** The host of the page without {@code --host}: no other machine can reach it. */
+    private static final String THIS_MACHINE = "127.0.0.1";
+
+    /**
+     * Where the dashboard is served.
+     *
+     * @param host a name or numeric address
+     * @param port 0 for any free port
+     * @param tls the files of the certificate and its key; empty without TLS
+     */
+    public record PageAddress(String host, int port, Optional<TlsFiles> tls) {
+        private static PageAddress of(ParsedCommand line) {
+            Optional<String> certificate = line.value(CommandOption.TLS_CERTIFICATE);
+            Optional<String> key = line.value(CommandOption.TLS_KEY);
+            if (certificate.isPresent() != key.isPresent()) {
+                throw new UsageException("--tls-certificate and --tls-key are needed together.");
+            }
+            return new PageAddress(
+                    line.value(CommandOption.HOST).orElse(THIS_MACHINE),
+                    line.value(CommandOption.PORT)
+                            .map(port -> OptionValues.count(port, CommandOption.PORT.longName(), 0, MOST_PORT))
+                            .orElse(0),
+                    certificate.flatMap(file -> key.map(keyFile -> new TlsFiles(file, keyFile))));
+        }
+    }
+
+    /** The PEM files of a certificate and its key, as the user named them. */
+    public record TlsFiles(String certificate, String key) {}
 
     /**
      * Reads the command line of {@code command}.
@@ -25,9 +54,7 @@ public record ViewRequest(
                 command,
                 Optional.of(line.word("")).filter(job -> !job.isEmpty()),
                 line.value(CommandOption.RESULT_FILE),
-                line.value(CommandOption.PORT)
-                        .map(port -> OptionValues.count(port, CommandOption.PORT.longName(), 0, MOST_PORT))
-                        .orElse(0),
+                PageAddress.of(line),
                 !line.has(CommandOption.NO_OPEN));
     }
 }

@@ -2,12 +2,15 @@ package io.jrun.launcher.dashboard;
 
 import com.sun.net.httpserver.HttpExchange;
 import com.sun.net.httpserver.HttpServer;
+import com.sun.net.httpserver.HttpsConfigurator;
+import com.sun.net.httpserver.HttpsServer;
 import io.jrun.comm.file.FileError;
+import io.jrun.launcher.cert.ServerIdentity;
 import io.jrun.launcher.job.UsageException;
 import io.jrun.launcher.record.JobIndex;
+import io.jrun.launcher.view.OpenJobs;
 import java.io.IOException;
 import java.io.UncheckedIOException;
-import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.util.Optional;
 import java.util.concurrent.CountDownLatch;
@@ -15,7 +18,7 @@ import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 
 /**
- * Serves the pages about all jobs of the user at 127.0.0.1. Each request needs a token that only the URL has. A virtual
+ * Serves the pages about all jobs of the user. Each request needs a token that only the URL has. A virtual
  * thread answers each request, so that an open stream delays no other request. Thread-safe.
  */
 public final class DashboardServer implements AutoCloseable {
@@ -23,6 +26,7 @@ public final class DashboardServer implements AutoCloseable {
     private static final int BACKLOG = 128;
 
     private final HttpServer server;
+    private final PageHost host;
     private final AccessCheck access;
     private final JobPages pages;
     private final CountDownLatch closed = new CountDownLatch(1);
@@ -36,47 +40,47 @@ public final class DashboardServer implements AutoCloseable {
         System.setProperty("sun.net.httpserver.maxReqTime", "20"); // seconds for a client that sends half of a request
     }
 
-    private DashboardServer(int port, JobIndex index) throws IOException {
-        server = HttpServer.create(
-                new InetSocketAddress(InetAddress.getByAddress(new byte[] {127, 0, 0, 1}), port), BACKLOG);
-        access = new AccessCheck(server.getAddress().getPort());
+    private DashboardServer(PageHost host, int port, JobIndex index) throws IOException {
+        this.host = host;
+        server = create(host, new InetSocketAddress(host.address(), port));
+        access = new AccessCheck(host, server.getAddress().getPort());
         pages = new JobPages(new OpenJobs(index));
         server.createContext("/", this::answer);
         server.setExecutor(requests);
     }
 
+    private static HttpServer create(PageHost host, InetSocketAddress at) throws IOException {
+        if (host.tls().isEmpty()) {
+            return HttpServer.create(at, BACKLOG);
+        }
+        HttpsServer made = HttpsServer.create(at, BACKLOG);
+        made.setHttpsConfigurator(new HttpsConfigurator(host.tls().get().context()));
+        return made;
+    }
+
     /**
      * Begins to serve.
      *
+     * @param host a name or address of this machine
      * @param port 0 for a free port
+     * @param tls the certificate; empty for a page that only this machine can reach
      * @throws UsageException with one line if the server cannot listen there
      */
-    public static DashboardServer open(int port, JobIndex index) {
+    public static DashboardServer open(String host, int port, Optional<ServerIdentity> tls, JobIndex index) {
+        PageHost page = PageHost.of(host, tls);
         try {
-            DashboardServer made = new DashboardServer(port, index);
+            DashboardServer made = new DashboardServer(page, port, index);
             made.server.start();
             return made;
         } catch (IOException e) {
-            throw new UsageException("--port: cannot listen at 127.0.0.1:" + port + ": " + FileError.reason(e)
+            throw new UsageException("--port: cannot listen at " + host + ":" + port + ": " + FileError.reason(e)
                     + ". Choose another port, or 0 for a free one.");
         }
     }
 
     /** The address of the page, with the token. */
     public String url() {
-        return "http://127.0.0.1:" + server.getAddress().getPort() + "/?token=" + access.token();
-    }
-
-    /** Opens the page in the user's browser, if this machine has one. */
-    public void openBrowser() {
-        try {
-            Process _ = new ProcessBuilder("xdg-open", url())
-                    .redirectErrorStream(true)
-                    .redirectOutput(ProcessBuilder.Redirect.DISCARD)
-                    .start();
-        } catch (IOException e) {
-            // a machine without a desktop; the user opens the URL
-        }
+        return host.scheme() + "://" + host.shown() + ":" + server.getAddress().getPort() + "/?token=" + access.token();
     }
 
     /** Waits until {@link #close} or the end of the process. */

@@ -2,12 +2,13 @@ package io.jrun.launcher.dashboard;
 
 import com.sun.net.httpserver.HttpExchange;
 import io.jrun.comm.file.FileError;
-import io.jrun.launcher.dashboard.OpenJobs.OpenJob;
 import io.jrun.launcher.job.UsageException;
 import io.jrun.launcher.json.JsonLine;
 import io.jrun.launcher.record.JobControlRequest;
 import io.jrun.launcher.trace.TraceCommand;
 import io.jrun.launcher.view.CollectiveLedger;
+import io.jrun.launcher.view.OpenJobs;
+import io.jrun.launcher.view.OpenJobs.OpenJob;
 import java.io.IOException;
 import java.io.OutputStream;
 import java.io.StringWriter;

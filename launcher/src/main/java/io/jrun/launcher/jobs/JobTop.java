@@ -1,15 +1,12 @@
 package io.jrun.launcher.jobs;
 
-import io.jrun.launcher.record.JobIndex.IndexedJob;
 import io.jrun.launcher.view.JobView;
+import io.jrun.launcher.view.OpenJobs;
 import io.jrun.launcher.view.TopText;
 import java.io.IOException;
 import java.io.OutputStream;
 import java.nio.charset.StandardCharsets;
-import java.util.ArrayList;
-import java.util.LinkedHashMap;
 import java.util.List;
-import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.TimeUnit;
 
@@ -29,7 +26,6 @@ public final class JobTop {
     private final JobFinder finder;
     private final OutputStream out;
     private final boolean isTerminal;
-    private final Map<String, JobView> views = new LinkedHashMap<>();
 
     /** @param isTerminal whether {@code out} is redrawn; else the text is printed once */
     public JobTop(JobFinder finder, OutputStream out, boolean isTerminal) {
@@ -40,14 +36,13 @@ public final class JobTop {
 
     /** Shows a job, or all running jobs. */
     public void run(Optional<String> job) throws IOException, InterruptedException {
-        Optional<IndexedJob> one = job.map(finder::find);
+        Optional<JobView> one = job.map(finder::view);
+        Optional<OpenJobs> all = finder.index().map(OpenJobs::new);
         while (true) {
-            List<JobView> shown = new ArrayList<>();
-            for (IndexedJob each : one.map(List::of).orElseGet(this::running)) {
-                JobView view = view(each);
-                view.refresh();
+            List<JobView> shown =
+                    one.map(List::of).orElseGet(() -> all.map(OpenJobs::running).orElse(List.of()));
+            for (JobView view : shown) {
                 view.refreshMetrics();
-                shown.add(view);
             }
             print(TopText.lines(shown, System.currentTimeMillis()));
             boolean isOver = one.isPresent() && shown.getFirst().record().isOver();
@@ -55,23 +50,10 @@ public final class JobTop {
                 return;
             }
             TimeUnit.MILLISECONDS.sleep(PERIOD_MILLIS);
+            if (one.isPresent()) {
+                one.get().refresh();
+            }
         }
-    }
-
-    private List<IndexedJob> running() {
-        return finder.index().stream()
-                .flatMap(index -> index.all().stream())
-                .filter(job -> !job.record().isOver())
-                .toList();
-    }
-
-    private JobView view(IndexedJob job) throws IOException {
-        JobView known = views.get(job.name());
-        if (known == null || known.record().isOver()) {
-            known = new JobView(job.name(), job.logs());
-            views.put(job.name(), known);
-        }
-        return known;
     }
 
     private void print(List<String> lines) throws IOException {

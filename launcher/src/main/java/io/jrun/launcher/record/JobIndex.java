@@ -44,16 +44,6 @@ public final class JobIndex {
         Files.move(link, folder.resolve(name), StandardCopyOption.ATOMIC_MOVE);
     }
 
-    /**
-     * The job called {@code name}; empty if the job does not exist.
-     *
-     * @throws IOException if this version of jrun cannot read the record of the job
-     */
-    public Optional<IndexedJob> find(String name) throws IOException {
-        Path link = folder.resolve(name);
-        return Files.exists(link) ? Optional.of(entry(link)) : Optional.empty();
-    }
-
     /** The log folder of the job called {@code name}; empty if the job does not exist. */
     public Optional<Path> logs(String name) {
         try {

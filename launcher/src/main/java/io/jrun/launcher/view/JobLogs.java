@@ -2,17 +2,13 @@ package io.jrun.launcher.view;
 
 import io.jrun.launcher.record.JobRecord;
 import io.jrun.launcher.record.JobRecord.RecordedWorker;
-import java.io.BufferedReader;
 import java.io.IOException;
-import java.io.InputStreamReader;
-import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
-import java.util.Locale;
 import java.util.Map;
 import java.util.OptionalInt;
 import org.jspecify.annotations.Nullable;
@@ -92,7 +88,7 @@ public final class JobLogs {
      * @return JSON: {@code lines[]}, and {@code cut} if there are more matches or more text than a search reads
      */
     public Map<String, Object> search(String text, OptionalInt rank) throws IOException {
-        String wanted = text.toLowerCase(Locale.ROOT);
+        LogSearch search = new LogSearch(text);
         List<Map<String, Object>> found = new ArrayList<>();
         long left = MOST_SEARCHED_BYTES;
         for (RecordedWorker worker : view.record().workers()) {
@@ -100,29 +96,14 @@ public final class JobLogs {
                 Path file = file(worker, stream);
                 boolean isChosen = rank.isEmpty() || rank.getAsInt() == worker.rank();
                 if (isChosen && file != null && Files.exists(file)) {
-                    left -= search(file, wanted, left, worker.rank(), stream, found);
+                    left -= search.read(
+                            file,
+                            left,
+                            MOST_MATCHES - found.size(),
+                            line -> found.add(line(worker.rank(), stream, line)));
                 }
             }
         }
         return Map.of("lines", found, "cut", left <= 0 || found.size() >= MOST_MATCHES);
-    }
-
-    /** Returns the number of bytes read. */
-    private static long search(
-            Path file, String wanted, long most, int rank, String stream, List<Map<String, Object>> found)
-            throws IOException {
-        long read = 0;
-        try (BufferedReader in =
-                new BufferedReader(new InputStreamReader(Files.newInputStream(file), StandardCharsets.UTF_8))) {
-            String line = in.readLine();
-            while (line != null && read < most && found.size() < MOST_MATCHES) {
-                read += line.length() + 1L;
-                if (line.toLowerCase(Locale.ROOT).contains(wanted)) {
-                    found.add(line(rank, stream, line.substring(0, Math.min(line.length(), 4096))));
-                }
-                line = in.readLine();
-            }
-        }
-        return read;
     }
 }

@@ -12,6 +12,7 @@ import io.jrun.launcher.view.RecordedJob;
 import java.io.BufferedReader;
 import java.io.IOException;
 import java.io.InputStreamReader;
+import java.io.RandomAccessFile;
 import java.net.InetAddress;
 import java.net.Socket;
 import java.net.SocketTimeoutException;
@@ -20,6 +21,7 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.attribute.FileTime;
+import java.nio.file.attribute.PosixFilePermissions;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -36,16 +38,22 @@ import org.junit.jupiter.api.io.TempDir;
 class DashboardServerTest {
     private static final String SCRIPT = "</script><script>alert(1)</script>";
 
+    private static final int STREAMS = Boolean.getBoolean("jrun.soak") ? 10_000 : 80;
+
     @TempDir
     Path state;
 
-    private DashboardServer server = DashboardServer.open(0, JobIndex.in(Path.of("/nonexistent")));
+    private DashboardServer server = open(0, Path.of("/nonexistent"));
     private URI url = URI.create(server.url());
+
+    private static DashboardServer open(int port, Path state) {
+        return DashboardServer.open("127.0.0.1", port, Optional.empty(), JobIndex.in(state));
+    }
 
     @BeforeEach
     void serveTheJobsOfThisTest() {
         server.close();
-        server = DashboardServer.open(0, JobIndex.in(state));
+        server = open(0, state);
         url = URI.create(server.url());
     }
 
@@ -173,6 +181,16 @@ class DashboardServerTest {
     }
 
     @Test
+    void aScriptInANameStaysText() throws IOException {
+        String name = "<script>alert(1)<";
+        RecordedJob job = new RecordedJob(state, name, List.of("<script>alert(2)</script>"));
+        job.close();
+        assertThat(get("/api/jobs").head()).contains("application/json");
+        assertThat(get("/api/job?job=%3Cscript%3Ealert(1)%3C").status()).isEqualTo(200);
+        assertThat(HtmlReport.of(new JobView(name, job.logs()))).doesNotContain("<script>alert");
+    }
+
+    @Test
     void aJobThatCannotBeReadHidesNoOtherJob() throws IOException {
         new RecordedJob(state, "good", List.of("a")).close();
         RecordedJob newer = new RecordedJob(state, "newer", List.of("a"));
@@ -182,13 +200,20 @@ class DashboardServerTest {
         RecordedJob noRecord = new RecordedJob(state, "none", List.of("a"));
         noRecord.close();
         Files.writeString(noRecord.logs().resolve("events.jsonl"), "\u0000\u0001");
-        for (RecordedJob old : List.of(newer, noRecord)) { // a young job without a record is starting
+        RecordedJob large = new RecordedJob(state, "large", List.of("a"));
+        large.close();
+        try (RandomAccessFile file =
+                new RandomAccessFile(large.logs().resolve("events.jsonl").toFile(), "rw")) {
+            file.setLength(1L << 30);
+        }
+        for (RecordedJob old : List.of(newer, noRecord, large)) { // a young job without a record is starting
             Files.setLastModifiedTime(old.logs(), FileTime.fromMillis(1));
         }
         List<?> jobs = (List<?>) Objects.requireNonNull(
                 JsonLine.read(get("/api/jobs").body().strip()).get("jobs"));
-        assertThat(jobs).extracting("runId").containsExactlyInAnyOrder("good", "newer", "none");
-        assertThat(jobs.toString()).contains("has version 2.0 of the schema").contains("has no event yet");
+        assertThat(jobs).extracting("runId").containsExactlyInAnyOrder("good", "large", "newer", "none");
+        assertThat(jobs.toString())
+                .contains("has version 2.0 of the schema", "has no event yet", "jrun reads records of at most 256 MiB");
     }
 
     @Test
@@ -196,16 +221,19 @@ class DashboardServerTest {
         List<Socket> open = new ArrayList<>();
         try {
             int refused = 0;
-            for (int stream = 0; stream < 80; stream++) {
+            for (int stream = 0; stream < STREAMS; stream++) {
                 Socket socket = connect();
                 open.add(socket);
                 write(socket, "GET " + path("/api/stream"), host());
                 String status = new BufferedReader(
                                 new InputStreamReader(socket.getInputStream(), StandardCharsets.UTF_8))
                         .readLine();
-                refused += status.contains(" 503 ") ? 1 : 0;
+                if (status.contains(" 503 ")) {
+                    refused++;
+                    socket.close();
+                }
             }
-            assertThat(refused).isEqualTo(80 - 64);
+            assertThat(refused).isEqualTo(STREAMS - 64);
             assertThat(get("/api/jobs").status()).isEqualTo(200);
         } finally {
             for (Socket socket : open) {
@@ -226,8 +254,22 @@ class DashboardServerTest {
     }
 
     @Test
+    void theBrowserGetsAFileThatOnlyTheUserReads() throws Exception {
+        Path program = Files.writeString(state.resolve("open"), "#!/bin/sh\necho \"$@\" > " + state + "/arguments\n");
+        Files.setPosixFilePermissions(program, PosixFilePermissions.fromString("rwx------"));
+        Process opened = BrowserOpening.open(server.url(), state.resolve("state"), program.toString())
+                .orElseThrow();
+        assertThat(opened.waitFor()).isZero();
+        Path file = Path.of(Files.readString(state.resolve("arguments")).strip());
+        assertThat(file.toString()).doesNotContain(url.getQuery());
+        assertThat(Files.readString(file)).contains("content=\"0;url=" + server.url() + "\"");
+        assertThat(PosixFilePermissions.toString(Files.getPosixFilePermissions(file)))
+                .isEqualTo("rw-------");
+    }
+
+    @Test
     void aPortInUseIsOneLine() {
-        assertThatThrownBy(() -> DashboardServer.open(url.getPort(), JobIndex.in(state)))
+        assertThatThrownBy(() -> open(url.getPort(), state))
                 .isInstanceOf(UsageException.class)
                 .hasMessageContaining("--port: cannot listen at 127.0.0.1:" + url.getPort());
     }

@@ -162,7 +162,7 @@ class JobRecordTest {
         Files.writeString(file(), Files.readString(file()).replace("\"1.2\"", "\"2.3\""));
         JobIndex index = JobIndex.in(folder.resolve("state"));
         index.put("later", folder);
-        assertThatThrownBy(() -> index.find("later"))
+        assertThatThrownBy(() -> JobRecordReader.read(index.logs("later").orElseThrow()))
                 .hasMessage(folder.toRealPath().resolve("events.jsonl")
                         + " has version 2.3 of the schema, and this jrun reads version 1; read it with the version of"
                         + " jrun that wrote it");
@@ -253,7 +253,7 @@ class JobRecordTest {
         Files.delete(folder.resolve("logs/first"));
         assertThat(index.all()).extracting(JobIndex.IndexedJob::name).containsExactly("second");
         assertThat(folder.resolve("state/jobs/first")).doesNotExist();
-        assertThat(index.find("second")).isPresent();
-        assertThat(index.find("first")).isEmpty();
+        assertThat(index.logs("second")).isPresent();
+        assertThat(index.logs("first")).isEmpty();
     }
 }

@@ -198,4 +198,19 @@ class JobViewTest {
         assertThat(json(logs.search("loss", OptionalInt.empty())).path("lines")).hasSize(1);
         assertThat(json(logs.search("loss", OptionalInt.of(1))).path("lines")).isEmpty();
     }
+
+    @Test
+    void aSearchHoldsNoWholeLine() throws IOException {
+        Path file = Files.writeString(
+                state.resolve("long.log"),
+                "x".repeat(65_532) + "Needle in" + "y".repeat(200_000) + "needle\r\nshort needle\r\nnone\nneedle");
+        List<String> found = new ArrayList<>();
+        long read = new LogSearch("nEEdle").read(file, Long.MAX_VALUE, 10, found::add);
+        assertThat(read).isEqualTo(Files.size(file));
+        assertThat(found).hasSize(3);
+        assertThat(found.getFirst()).hasSize(4096).startsWith("xNeedle inyyy");
+        assertThat(found.subList(1, 3)).containsExactly("short needle", "needle");
+        assertThat(new LogSearch("none").read(file, 1000, 10, found::add)).isEqualTo(1000);
+        assertThat(found).hasSize(3);
+    }
 }

@@ -1,10 +1,8 @@
-package io.jrun.launcher.dashboard;
+package io.jrun.launcher.view;
 
 import io.jrun.comm.file.FileError;
 import io.jrun.launcher.record.JobIndex;
 import io.jrun.launcher.record.RecordSchema;
-import io.jrun.launcher.view.JobLogs;
-import io.jrun.launcher.view.JobView;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -20,7 +18,7 @@ import java.util.TreeMap;
 import org.jspecify.annotations.Nullable;
 
 /** The jobs of the user, each read once and then only as far as it grows. Thread-safe. */
-final class OpenJobs {
+public final class OpenJobs {
     /** The youngest jobs. A list with more is of no use, and its records would be read again and again. */
     private static final int MOST_JOBS = 500;
 
@@ -30,7 +28,7 @@ final class OpenJobs {
     private final JobIndex index;
     private final Map<String, OpenJob> jobs = new TreeMap<>();
 
-    OpenJobs(JobIndex index) {
+    public OpenJobs(JobIndex index) {
         this.index = index;
     }
 
@@ -39,14 +37,14 @@ final class OpenJobs {
      *
      * @param identity the file of the record: a later job of the same name has another file
      */
-    record OpenJob(JobView view, JobLogs logs, Object identity) {}
+    public record OpenJob(JobView view, JobLogs logs, Object identity) {}
 
     /**
      * A job with its new events.
      *
      * @throws IOException with one line if there is no such job, or it cannot be read
      */
-    OpenJob find(String name) throws IOException {
+    public OpenJob find(String name) throws IOException {
         Path logs = index.folders().get(name);
         if (logs == null) {
             throw new IOException("there is no job of this name");
@@ -84,7 +82,7 @@ final class OpenJobs {
     private record Listed(long startMillis, Map<String, Object> json) {}
 
     /** All jobs as JSON, the youngest first. A job that cannot be read has {@code problem} instead of its facts. */
-    List<Map<String, Object>> list() {
+    public List<Map<String, Object>> list() {
         List<Listed> all = new ArrayList<>();
         Map<String, Path> folders = youngest(index.folders());
         folders.forEach((name, logs) -> all.add(listed(name, logs)));
@@ -93,6 +91,25 @@ final class OpenJobs {
                 .sorted(Comparator.comparingLong(Listed::startMillis).reversed())
                 .map(Listed::json)
                 .toList();
+    }
+
+    /** The running jobs, with their new events. Jobs that cannot be read are left out. */
+    public List<JobView> running() {
+        Map<String, Path> folders = youngest(index.folders());
+        forgetAllBut(folders);
+        List<JobView> running = new ArrayList<>();
+        folders.forEach((name, logs) -> {
+            try {
+                JobView view = open(name, logs).view();
+                if (!view.record().isOver()) {
+                    running.add(view);
+                }
+            } catch (IOException e) {
+                // the job has no event yet, or this version of jrun cannot read its record
+            }
+        });
+        running.sort(Comparator.comparingLong(view -> view.record().startedMillis()));
+        return running;
     }
 
     private Listed listed(String name, Path logs) {
