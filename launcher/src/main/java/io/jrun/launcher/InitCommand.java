@@ -2,48 +2,56 @@ package io.jrun.launcher;
 
 import io.jrun.comm.file.FileError;
 import io.jrun.launcher.job.UsageException;
+import io.jrun.launcher.maven.LocalRepository;
 import java.io.IOException;
 import java.io.InputStream;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.List;
 import java.util.Objects;
-import java.util.regex.Matcher;
-import java.util.regex.Pattern;
 import java.util.stream.Stream;
 
-/** {@code jrun init}: writes a Maven project that compiles against the jars of this installation. */
+/** {@code jrun init}: writes a project of Maven or of Gradle that depends on this version of jrun. */
 final class InitCommand {
-    private static final Pattern PYTORCH_JAR = Pattern.compile("pytorch-(\\d+(?:\\.\\d+)*-\\d+(?:\\.\\d+)*)\\.jar");
+    private static final String MAIN = "src/main/java/com/example/Train.java";
 
     private InitCommand() {}
 
     /**
-     * Writes the project. Returns the next steps.
+     * Installs the jars of jrun in the local repository, and writes the project. Returns the next steps.
      *
-     * @throws UsageException with one line for the user, if the folder is in use or cannot be written
+     * @param repository of the user's Maven, from which both Maven and Gradle take jrun
+     * @throws UsageException with one line for the user, if the folder is in use, or a file cannot be written
      */
-    static String run(Path folder, Path home) throws IOException {
+    static String run(Path folder, boolean gradle, Path home, LocalRepository repository) throws IOException {
         requireEmpty(folder);
         String name = artifactName(folder);
-        String pom = template("pom.xml")
-                .replace("@name@", name)
-                .replace("@home@", xml(home.toString()))
-                .replace("@version@", Version.TEXT)
-                .replace("@pytorch@", pytorchVersion(home));
+        repository.install(home);
+        List<String> files = gradle
+                ? List.of("build.gradle.kts", "settings.gradle.kts", "gitignore", "Train.java")
+                : List.of("pom.xml", "gitignore", "Train.java");
         try {
-            Path sources = Files.createDirectories(folder.resolve("src/main/java/com/example"));
-            Files.writeString(sources.resolve("Train.java"), template("Train.java"));
-            Files.writeString(folder.resolve(".gitignore"), template("gitignore"));
-            Files.writeString(folder.resolve("pom.xml"), pom);
+            for (String file : files) {
+                Path target = folder.resolve(
+                        switch (file) {
+                            case "gitignore" -> ".gitignore";
+                            case "Train.java" -> MAIN;
+                            default -> file;
+                        });
+                Files.createDirectories(Objects.requireNonNull(target.getParent()));
+                Files.writeString(target, template(file).replace("@name@", name).replace("@version@", Version.TEXT));
+            }
         } catch (IOException e) {
             throw new UsageException(
                     "init: the project cannot be written to " + folder + ": " + FileError.reason(e, folder) + ".");
         }
-        return "made a project in " + folder + "; build and run it:\n"
+        return "installed the jars of jrun " + Version.TEXT + " in " + repository.folder()
+                + ", the local repository of Maven\n"
+                + "made a project in " + folder + "; build and run it:\n"
                 + "  cd " + shellWord(folder.toString()) + "\n"
-                + "  mvn package\n"
-                + "  jrun --nproc-per-node=2 target/" + name + ".jar";
+                + (gradle ? "  gradle jar\n" : "  mvn package\n")
+                + "  jrun --nproc-per-node=2 " + (gradle ? "build/libs/" : "target/") + name + ".jar";
     }
 
     private static void requireEmpty(Path folder) {
@@ -69,18 +77,6 @@ final class InitCommand {
         return name.matches(".*[A-Za-z0-9].*") ? name : "train";
     }
 
-    /** Returns the version of libtorch's bindings in this installation. */
-    private static String pytorchVersion(Path home) throws IOException {
-        try (Stream<Path> jars = Files.list(home.resolve("lib/runtime"))) {
-            return jars.map(jar -> PYTORCH_JAR.matcher(jar.getFileName().toString()))
-                    .filter(Matcher::matches)
-                    .map(match -> match.group(1))
-                    .findFirst()
-                    .orElseThrow(() -> new UsageException(
-                            "init: the installation in " + home + " has no lib/runtime/pytorch-VERSION.jar."));
-        }
-    }
-
     private static String template(String file) throws IOException {
         try (InputStream in = Objects.requireNonNull(InitCommand.class.getResourceAsStream("init/" + file))) {
             return new String(in.readAllBytes(), StandardCharsets.UTF_8);
@@ -89,9 +85,5 @@ final class InitCommand {
 
     private static String shellWord(String text) {
         return text.matches("[A-Za-z0-9/._-]+") ? text : "'" + text.replace("'", "'\\''") + "'";
-    }
-
-    private static String xml(String text) {
-        return text.replace("&", "&amp;").replace("<", "&lt;");
     }
 }

@@ -25,6 +25,7 @@ import io.jrun.launcher.job.TerminalStreams;
 import io.jrun.launcher.job.UsageException;
 import io.jrun.launcher.jobs.JobCommands;
 import io.jrun.launcher.layout.LayoutException;
+import io.jrun.launcher.maven.LocalRepository;
 import io.jrun.launcher.process.FastExit;
 import io.jrun.launcher.process.Prewarm;
 import io.jrun.launcher.record.JobIndex;
@@ -150,7 +151,13 @@ public final class JRunCommand {
             case VERSION -> print(versionText());
             case CLASSPATH -> print(ClassPathCommand.run(home, line.has(CommandOption.JSON)));
             case COMPLETION -> print(HelpText.completion(BenchProgram.words(home)));
-            case INIT -> print(InitCommand.run(commandContext.resolve(line.word("")), home));
+            case INIT ->
+                print(InitCommand.run(
+                        commandContext.resolve(line.word("")),
+                        line.has(CommandOption.GRADLE),
+                        home,
+                        LocalRepository.of(
+                                commandContext.environment(), Path.of(System.getProperty("user.home", "/")))));
             case FLIGHT_RECORDER ->
                 print(FlightRecorderCommand.run(line.word(""), commandContext, line.has(CommandOption.JSON), index()));
             case PS, DESCRIBE, LOGS, ATTACH, CANCEL, STACK ->

@@ -147,10 +147,10 @@ class JRunCommandTest {
         assertRefused(used + " is not empty; name a new or an empty folder.", "init", "used");
         assertThat(used.resolve("pom.xml")).doesNotExist();
         assertRefused(file + " is a file; name a new or an empty folder.", "init", "file");
-        assertRefused("DIR is missing; usage: jrun init DIR.", "init");
-        assertRefused("DIR is missing; usage: jrun init DIR.", "init", "");
-        assertRefused("'b' is one word too many; usage: jrun init DIR.", "init", "a", "b");
-        assertRefused("unknown option '--name'; usage: jrun init DIR.", "init", "--name=x");
+        assertRefused("DIR is missing; usage: jrun init DIR [--gradle].", "init");
+        assertRefused("DIR is missing; usage: jrun init DIR [--gradle].", "init", "");
+        assertRefused("'b' is one word too many; usage: jrun init DIR [--gradle].", "init", "a", "b");
+        assertRefused("unknown option '--name'; usage: jrun init DIR [--gradle].", "init", "--name=x");
     }
 
     private void assertRefused(String line, String... command) {

@@ -14,6 +14,8 @@ public enum CommandOption implements CommandLineOption {
     WHOLE_HELP("--help", "", "Show this help."),
     /** Shows the version. */
     VERSION("-V --version", "", "Show the version."),
+    /** A project of Gradle. */
+    GRADLE("--gradle", "", "Make a Gradle project: build.gradle.kts instead of a pom."),
     /** Lists ended jobs too. */
     ALL("-a --all", "", "List the jobs that have ended too."),
     /** Prints JSON. */

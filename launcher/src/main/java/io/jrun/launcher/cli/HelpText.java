@@ -144,7 +144,8 @@ public final class HelpText {
             case INIT ->
                 new String[] {
                     "Makes a Maven project: a pom.xml, a small program that trains on all ranks, and a .gitignore.",
-                    "'mvn package' builds the project, 'jrun --nproc-per-node=2 target/NAME.jar' runs it."
+                    "'mvn package' builds the project, 'jrun --nproc-per-node=2 target/NAME.jar' runs it. First jrun"
+                            + " installs its jars in the local repository of Maven, by the user's settings."
                 };
             case FLIGHT_RECORDER ->
                 new String[] {

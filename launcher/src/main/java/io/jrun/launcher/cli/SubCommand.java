@@ -13,7 +13,11 @@ public enum SubCommand {
     /** Prints help. */
     HELP("show the whole help, or with a command's name the help of that command", "", Operand.COMMAND),
     /** Writes a project to start from. */
-    INIT("make a Maven project that trains with jrun", "new create project", Operand.NEW_FOLDER),
+    INIT(
+            "make a Maven or Gradle project that trains with jrun",
+            "new create project",
+            Operand.NEW_FOLDER,
+            CommandOption.GRADLE),
     /** Lists jobs. */
     PS(
             "list the running jobs; -a lists ended jobs too",

@@ -1,4 +1,4 @@
-/** Jars that the Maven of the user fetches on request, by the settings of the user. */
+/** Jars that the Maven of the user fetches on request, and its local repository, by the settings of the user. */
 @NullMarked
 package io.jrun.launcher.maven;
 

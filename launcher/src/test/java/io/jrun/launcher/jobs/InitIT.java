@@ -12,6 +12,7 @@ import java.util.Objects;
 import java.util.concurrent.TimeUnit;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
+import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
 /** {@code jrun init} and what users do next: build the project with the machine's own Maven, and run it. */
@@ -22,16 +23,33 @@ class InitIT extends RealJobs {
     private static final Pattern PLUGIN =
             Pattern.compile("<artifactId>(maven-\\w+-plugin)</artifactId>\\s*<version>([^<]+)</version>");
 
+    private final List<Path> links = new ArrayList<>();
+
+    /** JUnit warns about each link that it finds. */
+    @AfterEach
+    void removeLinks() throws IOException {
+        for (Path link : links) {
+            Files.delete(link);
+        }
+    }
+
     @Test
     void newProjectBuildsOfflineAndItsLossFalls() throws Exception {
-        Result made = jrun.run("init", "my model");
+        Path repository = ownRepository();
+        Result made =
+                jrun.with("MAVEN_OPTS", "-Dmaven.repo.local=" + repository).run("init", "my model");
         assertThat(made.exitCode()).as(made.err()).isZero();
+        assertThat(made.out()).startsWith("installed the jars of jrun ").contains(" in " + repository + ",");
         assertThat(made.out()).endsWith("my model'\n  mvn package\n  jrun --nproc-per-node=2 target/my-model.jar\n");
         Path project = folder.resolve("my model");
         assertThat(project.resolve(".gitignore")).content().startsWith("target/\n");
 
         assertPluginsAreThoseOfJrunsOwnPom(project.resolve("pom.xml"));
-        build(project);
+        assertThat(project.resolve("pom.xml"))
+                .content()
+                .contains("<artifactId>jrun-bom</artifactId>")
+                .doesNotContain("systemPath");
+        build(project, repository);
         try (var files = Files.walk(project.resolve("target"))) {
             assertThat(files.filter(file -> file.toString().endsWith(".jar")))
                     .containsExactly(project.resolve("target/my-model.jar"));
@@ -47,6 +65,48 @@ class InitIT extends RealJobs {
         }
         assertThat(losses).as(trained.out()).hasSize(5);
         assertThat(losses.getLast()).isLessThan(losses.getFirst() / 2);
+    }
+
+    @Test
+    void gradleProjectTakesJrunFromTheLocalRepository() throws IOException {
+        Path repository = folder.resolve("m2");
+        Result made =
+                jrun.with("MAVEN_OPTS", "-Dmaven.repo.local=" + repository).run("init", "--gradle", "net");
+
+        assertThat(made.exitCode()).as(made.err()).isZero();
+        assertThat(made.out()).endsWith("  gradle jar\n  jrun --nproc-per-node=2 build/libs/net.jar\n");
+        assertThat(folder.resolve("net/settings.gradle.kts")).hasContent("rootProject.name = \"net\"");
+        assertThat(folder.resolve("net/pom.xml")).doesNotExist();
+        assertThat(folder.resolve("net/src/main/java/com/example/Train.java")).isRegularFile();
+        String version = jrun.run("version").out().replaceFirst("(?s)jrun (\\S+).*", "$1");
+        assertThat(folder.resolve("net/build.gradle.kts"))
+                .content()
+                .contains("platform(\"io.jrun:jrun-bom:" + version + "\")");
+        assertThat(repository.resolve("io/jrun/jrun-bom/" + version + "/jrun-bom-" + version + ".pom"))
+                .isRegularFile();
+        assertThat(repository.resolve("io/jrun/jrun-core/" + version + "/jrun-core-" + version + ".jar"))
+                .isRegularFile();
+    }
+
+    /** Maven's repository of this machine, with artifacts of jrun of its own. */
+    private Path ownRepository() throws IOException {
+        Path own = Files.createDirectories(folder.resolve("m2"));
+        linkAll(Path.of(Objects.requireNonNull(System.getProperty("localRepository"))), own, "io");
+        linkAll(
+                Path.of(Objects.requireNonNull(System.getProperty("localRepository")), "io"),
+                Files.createDirectories(own.resolve("io")),
+                "jrun");
+        return own;
+    }
+
+    private void linkAll(Path source, Path target, String exception) throws IOException {
+        try (var entries = Files.list(source)) {
+            for (Path entry : entries.toList()) {
+                if (!entry.getFileName().toString().equals(exception)) {
+                    links.add(Files.createSymbolicLink(target.resolve(entry.getFileName()), entry));
+                }
+            }
+        }
     }
 
     /** As README says, with the class path on a command line of a shell. */
@@ -81,14 +141,9 @@ class InitIT extends RealJobs {
         assertThat(plugins).hasSize(6).allSatisfy(plugin -> assertThat(own).contains(plugin));
     }
 
-    private void build(Path project) throws IOException, InterruptedException {
+    private void build(Path project, Path repository) throws IOException, InterruptedException {
         Path log = folder.resolve("maven.log");
-        ProcessBuilder maven = new ProcessBuilder(
-                        "mvn",
-                        "-B",
-                        "-o",
-                        "-Dmaven.repo.local=" + Objects.requireNonNull(System.getProperty("localRepository")),
-                        "package")
+        ProcessBuilder maven = new ProcessBuilder("mvn", "-B", "-o", "-Dmaven.repo.local=" + repository, "package")
                 .directory(project.toFile())
                 .redirectErrorStream(true)
                 .redirectOutput(log.toFile());

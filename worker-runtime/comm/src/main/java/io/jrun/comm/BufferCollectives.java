@@ -180,7 +180,6 @@ public interface BufferCollectives extends MemoryCollectives {
      * As {@link #scatter(Buffer, Buffer, int)} with a block of {@code counts[r]} elements for rank r.
      *
      * @param counts equal on all ranks
-     * @param counts equal on all ranks
      */
     default void scatterV(@Nullable Buffer input, Buffer output, int root, long... counts) {
         checkTypes("scatterV", output, atRoot(input, root));

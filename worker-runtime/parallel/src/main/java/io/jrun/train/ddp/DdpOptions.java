@@ -11,7 +11,7 @@ import java.util.TreeSet;
  *     buckets have the last size. A small first size lets communication begin early.
  * @param findUnusedParameters parameters may get no gradient in a pass, different parameters on different ranks. Each
  *     pass then visits the graph and runs one small all-reduce, and the buckets keep their first order
- * @param staticGraph every pass uses the same parameters equally often. {@link Step#backward} must run the first pass.
+ * @param staticGraph every pass uses the same parameters equally often. {@link io.jrun.train.step.Step#backward} must run the first pass.
  *     The first pass records the uses and is reduced at its end. Later passes do not visit the graph, may leave
  *     parameters out, and may add several times to one gradient, for example under activation checkpointing
  * @param syncBuffers each step begins with a copy of rank 0's buffers (such as running means) to all ranks
