@@ -198,7 +198,11 @@ final class JobRun implements AutoCloseable {
         context.signals(coordinator::signal);
         JobOutcome outcome;
         try (JobControlServer _ = JobControlServer.open(
-                        logs, () -> coordinator.signal(StopSignal.TERM), coordinator::requestLocations, this::report);
+                        logs,
+                        () -> coordinator.signal(StopSignal.TERM),
+                        coordinator::requestLocations,
+                        coordinator::requestTimelines,
+                        this::report);
                 JobAgents agents = context.open(this::report)) {
             outcome = coordinator.run(agents.list(), agents.late());
         } catch (UsageException | LayoutException e) {

@@ -172,6 +172,11 @@ final class Job {
         return request.getRunId();
     }
 
+    /** The folder of all log files of the job on this node. */
+    Path logFolder() {
+        return Path.of(request.getLogDir());
+    }
+
     boolean isClaimedBy(ByteString secret) {
         return MessageDigest.isEqual(request.getJobSecret().toByteArray(), secret.toByteArray());
     }

@@ -18,6 +18,8 @@ import io.jrun.agent.proto.JobClaim;
 import io.jrun.agent.proto.LogChunk;
 import io.jrun.agent.proto.LogCredit;
 import io.jrun.agent.proto.OpenJob;
+import io.jrun.agent.proto.TimelinePiece;
+import io.jrun.agent.proto.TimelineRequest;
 import java.io.IOException;
 import java.util.List;
 import java.util.Optional;
@@ -54,6 +56,16 @@ public final class JobService extends AgentGrpc.AgentImplBase implements AutoClo
     @Override
     public StreamObserver<FileChunk> files(StreamObserver<FileRequest> toLauncher) {
         return new FileStream((ServerCallStreamObserver<FileRequest>) toLauncher);
+    }
+
+    @Override
+    public void timelines(TimelineRequest request, StreamObserver<TimelinePiece> toLauncher) {
+        TimelineCall call = new TimelineCall((ServerCallStreamObserver<TimelinePiece>) toLauncher);
+        try {
+            call.begin(claimed(request.getJob()).logFolder(), request.getFilesList());
+        } catch (StatusRuntimeException e) {
+            toLauncher.onError(e);
+        }
     }
 
     /** Kills the workers of all jobs and waits until they are reaped, at most a few seconds. */

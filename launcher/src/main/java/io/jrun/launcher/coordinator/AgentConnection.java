@@ -16,12 +16,15 @@ import io.jrun.agent.proto.JobClaim;
 import io.jrun.agent.proto.LogChunk;
 import io.jrun.agent.proto.LogCredit;
 import io.jrun.agent.proto.Pong;
+import io.jrun.agent.proto.TimelinePiece;
+import io.jrun.agent.proto.TimelineRequest;
 import io.jrun.agent.tls.UnknownPeerException;
 import io.jrun.launcher.files.FileServer;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
 import java.util.Optional;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Consumer;
@@ -41,6 +44,9 @@ final class AgentConnection {
      * accept. The heartbeats end the connection to a stopped agent after 8 s, usually before this limit is reached.
      */
     private static final int MAX_UNSENT_BYTES = 64 << 20;
+
+    /** The longest time for timelines: the end of the job waits for them. 256 rings have 64 MiB at most on their way. */
+    static final int TIMELINE_SECONDS = 10;
 
     /** gRPC's description of each connection error; the cause has the details. */
     private static final String ANY_IO_PROBLEM = "io exception";
@@ -221,6 +227,17 @@ final class AgentConnection {
         FileServer.AgentTransfer transfer = fileServer.beginTransfer();
         StreamObserver<FileChunk> _ = opened().files(transfer);
         transfer.begin(job);
+    }
+
+    /** Requests timelines, which have {@link #TIMELINE_SECONDS} to arrive. */
+    void readTimelines(JobClaim job, List<String> files, StreamObserver<TimelinePiece> receiver) {
+        opened().withDeadlineAfter(TIMELINE_SECONDS, TimeUnit.SECONDS)
+                .timelines(
+                        TimelineRequest.newBuilder()
+                                .setJob(job)
+                                .addAllFiles(files)
+                                .build(),
+                        receiver);
     }
 
     /** Opens the call that carries the launcher's standard input. */

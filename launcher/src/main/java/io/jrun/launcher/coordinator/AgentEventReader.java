@@ -50,10 +50,17 @@ final class AgentEventReader {
     private final Set<String> printed = new HashSet<>();
     private final StragglerDetector late;
     private final MetricEvents metrics;
+    private final RankTimelines timelines;
     private @Nullable Membership membership;
     private int round;
 
-    AgentEventReader(AgentConnections links, LongSupplier nanoTime, LogMultiplexer console, JobEventPublisher events) {
+    AgentEventReader(
+            AgentConnections links,
+            LongSupplier nanoTime,
+            LogMultiplexer console,
+            JobEventPublisher events,
+            RankTimelines timelines) {
+        this.timelines = timelines;
         this.links = links;
         this.store = new JobStore(nanoTime);
         this.failureBroadcast = new FailureBroadcast(nanoTime);
@@ -69,6 +76,7 @@ final class AgentEventReader {
         membership = next;
         store.startRound(number);
         queries.startRound(number);
+        timelines.begin(number);
         places.clear();
         events.publish(
                 new JobEvent.RoundStarted(number, restartCount, next.ranks().placements()));
@@ -141,7 +149,7 @@ final class AgentEventReader {
     Optional<CoordinatorInput> read(int id, ControlResponse message) {
         return switch (message.getMessageCase()) {
             case JOB_OPENED -> Optional.of(opened(id, message.getJobOpened()));
-            case WORKER_STARTED -> Optional.of(started(message.getWorkerStarted()));
+            case WORKER_STARTED -> Optional.of(started(id, message.getWorkerStarted()));
             case NODE_JOINED -> Optional.of(joined(id, message.getNodeJoined()));
             case WORKER_ELASTIC ->
                 Optional.of(new CoordinatorInput.WorkerElastic(
@@ -277,7 +285,8 @@ final class AgentEventReader {
         events.publish(new JobEvent.NodeLost(id, known == null ? links.where(id) : known, why));
     }
 
-    private CoordinatorInput started(WorkerStartedReport message) {
+    private CoordinatorInput started(int id, WorkerStartedReport message) {
+        timelines.started(id, message.getRank(), message.getLogFolder());
         events.publish(new JobEvent.WorkerStarted(round, message.getRank(), message.getPid(), message.getLogFolder()));
         return new CoordinatorInput.WorkerProcessStarted(round, message.getRank(), message.getPid());
     }

@@ -20,6 +20,10 @@ import java.time.Duration;
 import java.util.List;
 import java.util.Optional;
 import java.util.SortedMap;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
 import java.util.function.LongSupplier;
 
 /**
@@ -48,6 +52,7 @@ public final class Coordinator {
     private final AgentConnections links;
     private final AgentEventReader responses;
     private final WorkerOutput output;
+    private final RankTimelines timelines;
     private final RankDepartures rankDepartures;
     private final StandardInput input = new StandardInput(new FileInputStream(FileDescriptor.in));
     private volatile boolean finished;
@@ -82,7 +87,8 @@ public final class Coordinator {
                         : Optional.empty(),
                 new DroppedConnectionRetries(nanoTime, job.nodes().joinTimeout()),
                 events::notice);
-        this.responses = new AgentEventReader(links, nanoTime, console, events);
+        this.timelines = new RankTimelines(job.logDirectory().resolve(job.runId()), links);
+        this.responses = new AgentEventReader(links, nanoTime, console, events, timelines);
         this.output = new WorkerOutput(console, job.console());
         this.rankDepartures = new RankDepartures(nanoTime, links::sendAll);
     }
@@ -98,6 +104,16 @@ public final class Coordinator {
     /** Requests the locations of workers; from any thread. The query stays without answer while no worker runs. */
     public void requestLocations(LocationQuery query) {
         mailbox.add(new CoordinatorMessage.LocationRequested(query));
+    }
+
+    /**
+     * Copies the timelines of ranks on hosts that do not share LOG_DIR into the job's log folder; from any thread.
+     * Completed when all have arrived; never completed while no worker runs.
+     */
+    public CompletableFuture<Void> requestTimelines() {
+        CompletableFuture<Void> done = new CompletableFuture<>();
+        mailbox.add(new CoordinatorMessage.TimelinesRequested(done));
+        return done;
     }
 
     /**
@@ -133,6 +149,7 @@ public final class Coordinator {
                 finished = true;
                 awaitReceipts();
                 console.awaitDrained(DRAIN_IDLE);
+                awaitTimelines();
                 return outcome.cause().isEmpty() ? outcome : outcome.withBroadcastLatency(responses.failureLatency());
             }
             transition = machine.next(transition.state(), await());
@@ -148,6 +165,17 @@ public final class Coordinator {
                 return;
             }
             Optional<CoordinatorInput> _ = event(next); // The machine ignores inputs after its end.
+        }
+    }
+
+    /** The agents still have the timelines of the last round. */
+    private void awaitTimelines() throws InterruptedException {
+        try {
+            timelines
+                    .copy(JobMessages.claim(job, options.secret()))
+                    .get(AgentConnection.TIMELINE_SECONDS, TimeUnit.SECONDS);
+        } catch (ExecutionException | TimeoutException e) {
+            // 'jrun trace' names the ranks without a timeline
         }
     }
 
@@ -191,6 +219,10 @@ public final class Coordinator {
             }
             case CoordinatorMessage.LocationRequested(LocationQuery query) -> {
                 responses.requestLocations(query);
+                yield Optional.empty();
+            }
+            case CoordinatorMessage.TimelinesRequested(CompletableFuture<Void> done) -> {
+                var _ = timelines.copy(JobMessages.claim(job, options.secret())).thenRun(() -> done.complete(null));
                 yield Optional.empty();
             }
             case CoordinatorMessage.LauncherSignal(StopSignal signal) ->

@@ -2,6 +2,7 @@ package io.jrun.launcher.coordinator;
 
 import io.jrun.agent.proto.ControlResponse;
 import io.jrun.launcher.job.StopSignal;
+import java.util.concurrent.CompletableFuture;
 
 /** A message of another thread to the coordinator. */
 sealed interface CoordinatorMessage {
@@ -23,6 +24,9 @@ sealed interface CoordinatorMessage {
 
     /** The launcher process received a signal. */
     record LauncherSignal(StopSignal signal) implements CoordinatorMessage {}
+
+    /** A caller requests copies of timelines; {@code done} is completed when all have arrived. */
+    record TimelinesRequested(CompletableFuture<Void> done) implements CoordinatorMessage {}
 
     /** A caller requests the locations of workers. */
     record LocationRequested(LocationQuery query) implements CoordinatorMessage {}

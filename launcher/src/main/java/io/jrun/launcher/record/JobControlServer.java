@@ -17,12 +17,17 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.Optional;
 import java.util.Set;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
 import java.util.function.Consumer;
+import java.util.function.Supplier;
 import java.util.stream.Collectors;
 
 /**
  * Serves the control socket of a running job: a unix-domain socket in the log folder, which only the user can enter. A
- * caller writes one line, {@code cancel}, {@code kill} or {@code stack [RANK...]}, and reads lines until the end.
+ * caller writes one line, {@code cancel}, {@code kill}, {@code timelines} or {@code stack [RANK...]}, and reads lines until the end.
  * Answers on threads of its own until closed.
  */
 public final class JobControlServer implements AutoCloseable {
@@ -33,6 +38,7 @@ public final class JobControlServer implements AutoCloseable {
     private final Path socket;
     private final Runnable stop;
     private final Consumer<LocationQuery> ask;
+    private final Supplier<CompletableFuture<Void>> timelines;
     private final Consumer<String> notices;
 
     private JobControlServer(
@@ -40,7 +46,9 @@ public final class JobControlServer implements AutoCloseable {
             Path socket,
             Runnable stop,
             Consumer<LocationQuery> ask,
+            Supplier<CompletableFuture<Void>> timelines,
             Consumer<String> notices) {
+        this.timelines = timelines;
         this.channel = channel;
         this.socket = socket;
         this.stop = stop;
@@ -54,15 +62,22 @@ public final class JobControlServer implements AutoCloseable {
      *
      * @param stop stops the job as a signal does. The second call stops the job at once. Called from any thread
      * @param ask requests the locations of the job's workers. Called from any thread
+     * @param timelines copies the timelines of other hosts into the log folder. Called from any thread
      * @param notices receives one message if callers cannot connect
      */
     public static JobControlServer open(
-            Path folder, Runnable stop, Consumer<LocationQuery> ask, Consumer<String> notices) throws IOException {
+            Path folder,
+            Runnable stop,
+            Consumer<LocationQuery> ask,
+            Supplier<CompletableFuture<Void>> timelines,
+            Consumer<String> notices)
+            throws IOException {
         JobControlServer jobControlServer = new JobControlServer(
                 ServerSocketChannel.open(StandardProtocolFamily.UNIX),
                 folder.resolve(UnixSocketPath.NAME),
                 stop,
                 ask,
+                timelines,
                 notices);
         try (UnixSocketPath path = UnixSocketPath.of(folder)) {
             Files.deleteIfExists(jobControlServer.socket); // of a job that was killed
@@ -109,10 +124,22 @@ public final class JobControlServer implements AutoCloseable {
                 stop.run();
                 yield List.of();
             }
+            case "timelines" -> {
+                awaitTimelines();
+                yield List.of();
+            }
             case "stack" -> stacks(words.subList(1, words.size()));
             default ->
                 List.of("this launcher does not know '" + words.getFirst() + "'; it is of another version of jrun");
         };
+    }
+
+    private void awaitTimelines() throws InterruptedException {
+        try {
+            timelines.get().get(ANSWER_TIMEOUT.toSeconds(), TimeUnit.SECONDS);
+        } catch (ExecutionException | TimeoutException e) {
+            // the caller finds which timelines are missing
+        }
     }
 
     private List<String> stacks(List<String> ranks) throws InterruptedException {

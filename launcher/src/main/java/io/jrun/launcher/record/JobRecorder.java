@@ -62,7 +62,9 @@ public final class JobRecorder implements JobEventListener, AutoCloseable {
             return;
         }
         waiting.add(new Timed(timeMillis, event));
-        notifyAll();
+        if (waiting.size() == 1) {
+            notifyAll(); // The writer then pauses, and needs no signal for further events.
+        }
     }
 
     private static int most(JobEvent event) {

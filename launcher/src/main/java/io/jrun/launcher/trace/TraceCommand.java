@@ -35,6 +35,7 @@ public final class TraceCommand {
      * @throws UsageException with one line if there is no rank to write
      */
     public static void write(JobView view, Writer out, Consumer<String> notices) throws IOException {
+        JobTimelines.request(view);
         JobTimelines timelines = JobTimelines.read(view, MOST_RANKS);
         Map<String, HostClock> clocks = new TreeMap<>();
         view.facts().clocks().forEach((host, measured) -> clocks.put(host, new HostClock(host, measured)));

@@ -3,11 +3,13 @@ package io.jrun.launcher.view;
 import io.jrun.comm.file.FileError;
 import io.jrun.comm.timeline.Timeline;
 import io.jrun.comm.timeline.TimelineFile;
+import io.jrun.launcher.record.JobControlRequest;
 import io.jrun.launcher.record.JobRecord.RecordedWorker;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Collections;
+import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.TreeMap;
@@ -49,6 +51,17 @@ public record JobTimelines(Map<Integer, TimelineFile> ranks, Map<Integer, String
             }
         }
         return new JobTimelines(ranks, hosts, missing);
+    }
+
+    /** Asks the launcher of a running job for the timelines of hosts that do not share LOG_DIR. */
+    public static void request(JobView view) {
+        if (!view.record().isOver()) {
+            try {
+                List<String> _ = JobControlRequest.send(view.logs(), "timelines");
+            } catch (IOException e) {
+                // the launcher is on another host; the ranks without a timeline are named
+            }
+        }
     }
 
     private static Optional<Path> file(JobView view, RecordedWorker worker) {

@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.jrun.launcher.jobs.JRun.Result;
 import io.jrun.launcher.jobs.JRun.Running;
+import io.jrun.launcher.trace.ChromeTraceCheck;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;
@@ -177,6 +178,48 @@ class StagingIT extends RealJobs {
                 .contains("first failure: rank 0 on h1 could not be started: " + big
                         + " could not be brought to this node: " + BIG_BYTES + " bytes are needed in "
                         + cache("h1").resolve("jrun/files"));
+    }
+
+    @Test
+    void timelinesComeFromHostsWithoutTheLogFolder() throws IOException {
+        startOnH1();
+        startOnH2();
+        Jars.program(work.resolve("sums.jar"), "Sums", """
+                import io.jrun.comm.*;
+                import java.lang.foreign.*;
+                import java.nio.file.*;
+
+                public class Sums {
+                    public static void main(String[] args) throws Exception {
+                        try (World world = Distributed.init()) {
+                            var data = MemorySegment.ofArray(new float[2000]);
+                            var stop = MemorySegment.ofArray(new int[1]);
+                            System.out.println("begun");
+                            while (stop.get(ValueLayout.JAVA_INT, 0) == 0) {
+                                world.group().allReduce(data, DataType.F32, 2000, ReduceOp.SUM);
+                                stop.set(ValueLayout.JAVA_INT, 0, Files.exists(Path.of(args[0])) ? 1 : 0);
+                                world.group().allReduce(stop, DataType.I32, 1, ReduceOp.MAX);
+                            }
+                        }
+                    }
+                }
+                """);
+        Path stop = folder.resolve("stop");
+        Running job = job("--hosts=h1,h2", "--log-dir=" + apart.resolve("logs"), "apart/wd/sums.jar", stop.toString());
+        JRun.waitFor(() -> job.out().contains("[0@h1] begun") && job.out().contains("[1@h2] begun"), "both ranks");
+        String logs = apart.resolve("logs").resolve(jrun.runId()).toString();
+        ranksOf(jrun.run("trace", logs, "-o", "running.json"), "running.json");
+        Files.createFile(stop);
+        assertThat(job.await().exitCode()).as(job.err()).isZero();
+        ranksOf(jrun.run("trace", logs, "-o", "ended.json"), "ended.json");
+    }
+
+    private void ranksOf(Result trace, String file) throws IOException {
+        assertThat(trace.exitCode()).as(trace.err()).isZero();
+        assertThat(ChromeTraceCheck.events(Files.readString(folder.resolve(file))))
+                .filteredOn(event -> event.path("name").asText().equals("allReduce"))
+                .extracting(event -> event.path("pid").asInt())
+                .contains(0, 1);
     }
 
     private Path big() throws IOException {

@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -21,7 +22,8 @@ class JobControlServerTest {
         Path deep = Files.createDirectories(folder.resolve("d".repeat(120)));
         for (Path place : new Path[] {folder, deep}) {
             stops.set(0);
-            try (JobControlServer _ = JobControlServer.open(place, stops::incrementAndGet, _ -> {}, _ -> {})) {
+            try (JobControlServer _ =
+                    JobControlServer.open(place, stops::incrementAndGet, _ -> {}, CompletableFuture::new, _ -> {})) {
                 assertThat(JobControlRequest.send(place, "cancel")).isEmpty();
                 assertThat(stops).hasValue(1);
                 assertThat(JobControlRequest.send(place, "kill")).isEmpty();
@@ -45,7 +47,8 @@ class JobControlServerTest {
     @Test
     void theSocketOfAKilledLauncherIsReplaced() throws IOException {
         Files.createFile(folder.resolve("control.sock"));
-        try (JobControlServer _ = JobControlServer.open(folder, stops::incrementAndGet, _ -> {}, _ -> {})) {
+        try (JobControlServer _ =
+                JobControlServer.open(folder, stops::incrementAndGet, _ -> {}, CompletableFuture::new, _ -> {})) {
             JobControlRequest.send(folder, "cancel");
             assertThat(stops).hasValue(1);
         }

@@ -25,7 +25,9 @@ import io.jrun.comm.control.Frame;
 import io.jrun.comm.control.FrameCodec;
 import java.util.ArrayList;
 import java.util.BitSet;
+import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 import java.util.stream.IntStream;
 
@@ -38,6 +40,15 @@ final class SimulatedNode extends AgentGrpc.AgentImplBase {
     private static final int FIRST_PID = 100_000;
     private static final int FIRST_PORT = 40_000;
     private static final int TERMINATED = 143;
+    private static final List<String> METRICS = List.of(
+            "loss",
+            "step_seconds",
+            "data_seconds",
+            "forward_seconds",
+            "backward_seconds",
+            "exposed_communication_seconds",
+            "optimizer_seconds",
+            "tokens_per_second");
 
     private final int node;
     private final Timeline timeline;
@@ -193,6 +204,21 @@ final class SimulatedNode extends AgentGrpc.AgentImplBase {
     /** The first worker fails. */
     synchronized void fail(int exitCode) {
         exit(living.getFirst(), exitCode, false);
+    }
+
+    /** Each worker reports the metrics of a step, as a training does. */
+    synchronized void report(long step) {
+        for (WorkerSpec worker : living) {
+            Map<String, Double> values = new LinkedHashMap<>();
+            for (String name : METRICS) {
+                values.put(name, step + worker.getRank() / 1000.0);
+            }
+            send(ControlResponse.newBuilder()
+                    .setWorkerFrame(WorkerFrame.newBuilder()
+                            .setRank(worker.getRank())
+                            .setRound(round)
+                            .setFrame(ByteString.copyFrom(FrameCodec.encode(new Frame.Metrics(step, values, 0))))));
+        }
     }
 
     /** All workers have done their work. */

@@ -31,6 +31,9 @@ public final class SimulatedNodes {
     /** Names the file for the result. */
     private static final String RESULT_VARIABLE = "JRUN_SCALE_RESULT";
 
+    /** Names the seconds for which the workers report metrics. */
+    private static final String REPORTS_VARIABLE = "JRUN_SCALE_REPORTS";
+
     /** Names jrun's version. */
     private static final String VERSION_VARIABLE = "JRUN_SCALE_VERSION";
 
@@ -51,7 +54,8 @@ public final class SimulatedNodes {
                 .toList();
         String secret = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.US_ASCII)).readLine();
         int nodes = Integer.parseInt(match(NODES, words));
-        Timeline timeline = new Timeline(nodes, ProcessHandle.current().parent().orElseThrow());
+        Timeline timeline = new Timeline(
+                nodes, ProcessHandle.current().parent().orElseThrow(), Integer.parseInt(variable(REPORTS_VARIABLE)));
         AgentSecret agentSecret = AgentSecret.of(secret.getBytes(StandardCharsets.US_ASCII));
         serve(
                 timeline,

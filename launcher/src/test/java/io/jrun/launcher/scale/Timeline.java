@@ -10,6 +10,7 @@ import java.util.List;
 import java.util.Locale;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
+import java.util.concurrent.locks.LockSupport;
 
 /**
  * The course of a simulated job, and when what was over: all nodes arrive; the first round begins, and when all have
@@ -33,6 +34,9 @@ final class Timeline {
     private long againNanos;
     private Duration failedCpu = Duration.ZERO;
     private Duration heardCpu = Duration.ZERO;
+    private final int reportSeconds;
+    private Duration reportCpu = Duration.ZERO;
+    private double reportedSeconds;
     private int ready;
     private int heard;
     private int stopped;
@@ -41,8 +45,10 @@ final class Timeline {
      * Begins now.
      *
      * @param launcher whose memory is of interest
+     * @param reportSeconds for so long each worker reports metrics once a second, after the restart
      */
-    Timeline(int nodes, ProcessHandle launcher) {
+    Timeline(int nodes, ProcessHandle launcher, int reportSeconds) {
+        this.reportSeconds = reportSeconds;
         this.nodes = nodes;
         this.launcher = launcher;
     }
@@ -60,11 +66,29 @@ final class Timeline {
             director.execute(this::fail);
         } else if (ready == 2 * nodes) {
             againNanos = System.nanoTime();
-            director.execute(() -> arrived.forEach(SimulatedNode::succeed));
+            director.execute(() -> {
+                report();
+                arrived.forEach(SimulatedNode::succeed);
+            });
         }
         if (round != (ready - 1) / nodes + 1) {
             throw new IllegalStateException("round " + round + " has begun before the one before it was over");
         }
+    }
+
+    /** Spreads the reports of each second over the second, as real ranks do. */
+    private void report() {
+        Duration before = launcherCpu();
+        long begin = System.nanoTime();
+        for (long step = 1; step <= reportSeconds; step++) {
+            for (int node = 0; node < nodes; node++) {
+                long due = begin + (long) ((step - 1 + (double) node / nodes) * NANOS);
+                LockSupport.parkNanos(Math.max(0, due - System.nanoTime()));
+                arrived.get(node).report(step);
+            }
+        }
+        reportedSeconds = (System.nanoTime() - begin) / NANOS;
+        reportCpu = launcherCpu().minus(before);
     }
 
     private void fail() {
@@ -103,14 +127,16 @@ final class Timeline {
         return String.format(
                 Locale.ROOT,
                 "{\"nodes\":%d,\"handshakes\":%.3f,\"launch\":%.3f,\"told\":%.3f,\"toldLauncherCpu\":%.3f,\"restart\":%.3f,\"end\":%.3f,"
-                        + "\"launcherMebibytes\":%d}",
+                        + "\"reports\":%.3f,\"reportsLauncherCpu\":%.3f,\"launcherMebibytes\":%d}",
                 nodes,
                 (arrivedNanos - startNanos) / NANOS,
                 (readyNanos - arrivedNanos) / NANOS,
                 (heardNanos - failedNanos) / NANOS,
                 heardCpu.minus(failedCpu).toNanos() / NANOS,
                 (againNanos - stoppedNanos) / NANOS,
-                (System.nanoTime() - againNanos) / NANOS,
+                (System.nanoTime() - againNanos) / NANOS - reportedSeconds,
+                reportedSeconds,
+                reportCpu.toNanos() / NANOS,
                 peakMebibytes());
     }
 

@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.Assertions.tuple;
 
+import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
@@ -174,6 +175,30 @@ class TimelineTest {
         for (Thread writer : writers) {
             writer.join();
         }
+    }
+
+    @Test
+    void aCopyHasAllEntriesButThoseBeingWritten() throws IOException {
+        Timeline timeline = open(false);
+        for (int i = 1; i <= 100; i++) {
+            timeline.span("forward", i, i, i + 1, 0);
+        }
+        Path file = folder.resolve("timeline-2.bin");
+        try (FileChannel channel = FileChannel.open(file, StandardOpenOption.WRITE)) {
+            ByteBuffer writing = ByteBuffer.allocate(8);
+            long second = TimelineLayout.ENTRIES_AT + TimelineLayout.ENTRY_BYTES;
+            channel.write(writing.putLong(0, TimelineLayout.BEING_WRITTEN), second);
+        }
+        ByteArrayOutputStream copy = new ByteArrayOutputStream();
+        TimelineCopy.write(file, copy);
+        assertThat(copy.size()).isEqualTo((int) Files.size(file));
+        Path copied = Files.write(folder.resolve("copy.bin"), copy.toByteArray());
+        List<TimelineEntry> entries = TimelineFile.read(copied).entries();
+        assertThat(entries)
+                .hasSize(99)
+                .extracting(TimelineEntry::number)
+                .doesNotContain(2L)
+                .contains(1L, 3L, 100L);
     }
 
     @Test
