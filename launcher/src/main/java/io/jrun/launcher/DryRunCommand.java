@@ -124,6 +124,7 @@ final class DryRunCommand {
         List<String> lines = new ArrayList<>(DryRun.table(ranks.placements(), commands));
         Layout.countedByGpus(ranks, job::isCountedByDefault).ifPresent(lines::add);
         lines.addAll(Layout.sharedDevices(ranks, job.workers().gpuVisibility()));
+        lines.addAll(Layout.sharedCores(ranks));
         lines.addAll(binding.problems(launch, here.host()));
         lines.addAll(DryRun.network(job.workers().environment()));
         lines.addAll(DryRun.container(job.workers().container()));

@@ -8,6 +8,7 @@ import io.jrun.launcher.cli.CommandOption;
 import io.jrun.launcher.cli.ContainerVariables;
 import io.jrun.launcher.cli.CudaRequest;
 import io.jrun.launcher.cli.DoctorRequest;
+import io.jrun.launcher.cli.ExecRequest;
 import io.jrun.launcher.cli.HelpText;
 import io.jrun.launcher.cli.ImageRequest;
 import io.jrun.launcher.cli.JobRequest;
@@ -23,6 +24,7 @@ import io.jrun.launcher.job.JobSpec;
 import io.jrun.launcher.job.Program;
 import io.jrun.launcher.job.TerminalStreams;
 import io.jrun.launcher.job.UsageException;
+import io.jrun.launcher.jobs.ExecCommand;
 import io.jrun.launcher.jobs.JobCommands;
 import io.jrun.launcher.layout.LayoutException;
 import io.jrun.launcher.maven.LocalRepository;
@@ -147,10 +149,10 @@ public final class JRunCommand {
     private int dispatch(SubCommand command, ParsedCommand line) throws IOException, InterruptedException {
         Path home = commandContext.home();
         return switch (command) {
-            case HELP -> help(line.words());
+            case HELP -> line.has(CommandOption.MANUAL) ? manual(line.words()) : help(line.words());
             case VERSION -> print(versionText());
             case CLASSPATH -> print(ClassPathCommand.run(home, line.has(CommandOption.JSON)));
-            case COMPLETION -> print(HelpText.completion(BenchProgram.words(home)));
+            case COMPLETION -> print(HelpText.completion(line.word(""), BenchProgram.words(home)));
             case INIT ->
                 print(InitCommand.run(
                         commandContext.resolve(line.word("")),
@@ -160,8 +162,9 @@ public final class JRunCommand {
                                 commandContext.environment(), Path.of(System.getProperty("user.home", "/")))));
             case FLIGHT_RECORDER ->
                 print(FlightRecorderCommand.run(line.word(""), commandContext, line.has(CommandOption.JSON), index()));
-            case PS, DESCRIBE, LOGS, ATTACH, CANCEL, STACK ->
+            case PS, DESCRIBE, LOGS, ATTACH, CANCEL, RM, STACK ->
                 new JobCommands(commandContext, terminal.out(), terminal::report).run(JobsRequest.of(command, line));
+            case EXEC -> new ExecCommand(commandContext).run(ExecRequest.of(line, commandContext));
             case DASHBOARD, TOP, TRACE, REPORT ->
                 new ViewCommands(commandContext, terminal).run(ViewRequest.of(command, line));
             case CUDA -> CudaCommand.run(CudaRequest.of(line), commandContext, terminal);
@@ -190,6 +193,11 @@ public final class JRunCommand {
                 words.isEmpty()
                         ? HelpText.full()
                         : help(HelpText.commandOf(words.getFirst()), words.subList(1, words.size())));
+    }
+
+    /** {@code jrun help --man [COMMAND]}. */
+    private int manual(List<String> words) {
+        return print(HelpText.manual(words.stream().findFirst().map(HelpText::commandOf), Version.TEXT));
     }
 
     private int bench(JobRequest request, ParsedCommand line) throws IOException, InterruptedException {

@@ -14,7 +14,6 @@ import java.util.Map;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
-import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** Sub-commands that start nothing. */
@@ -25,13 +24,12 @@ class JRunCommandTest {
     private final ByteArrayOutputStream out = new ByteArrayOutputStream();
     private final ByteArrayOutputStream err = new ByteArrayOutputStream();
 
-    @ParameterizedTest
-    @CsvSource({"version", "completion"})
-    void commandsWithoutArgumentsRefuseArguments(String command) {
-        assertThat(run(command, "--json")).isEqualTo(2);
-        assertThat(err).hasToString("jrun: unknown option '--json'; usage: jrun " + command + ".\n");
+    @Test
+    void aCommandWithoutArgumentsRefusesArguments() {
+        assertThat(run("version", "--json")).isEqualTo(2);
+        assertThat(err).hasToString("jrun: unknown option '--json'; usage: jrun version.\n");
         assertThat(out.size()).isZero();
-        assertThat(run(command)).isZero();
+        assertThat(run("version")).isZero();
         assertThat(out.size()).isPositive();
     }
 

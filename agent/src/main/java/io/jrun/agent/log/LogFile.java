@@ -10,7 +10,7 @@ import java.nio.file.attribute.PosixFilePermissions;
 import java.util.Set;
 
 /**
- * One stream of one worker, as raw bytes on disk. One pump thread writes. Any thread may call {@link #size}, which only
+ * One stream of one worker, as raw bytes on disk, with its {@link LogTimes} beside it. One pump thread writes. Any thread may call {@link #size}, which only
  * grows, and {@link #isEnded}, which changes once.
  */
 public final class LogFile implements AutoCloseable {
@@ -19,6 +19,7 @@ public final class LogFile implements AutoCloseable {
 
     private final Path path;
     private final FileChannel channel;
+    private final LogTimes.TimesWriter times;
     private final Runnable onChange;
     private volatile long size;
     private volatile boolean ended;
@@ -31,6 +32,7 @@ public final class LogFile implements AutoCloseable {
     public LogFile(Path path, Runnable onChange) throws IOException {
         this.path = path;
         this.onChange = onChange;
+        this.times = new LogTimes.TimesWriter(path);
         this.channel = FileChannel.open(
                 path,
                 Set.of(StandardOpenOption.CREATE, StandardOpenOption.TRUNCATE_EXISTING, StandardOpenOption.WRITE),
@@ -42,6 +44,7 @@ public final class LogFile implements AutoCloseable {
         if (ended || length == 0) {
             return;
         }
+        times.note(size);
         ByteBuffer buffer = ByteBuffer.wrap(bytes, offset, length);
         while (buffer.hasRemaining()) {
             size += channel.write(buffer);
@@ -73,6 +76,7 @@ public final class LogFile implements AutoCloseable {
         ended = true;
         try {
             channel.close();
+            times.close();
         } catch (IOException e) {
             // The kernel already has every byte, so a failed close loses no data.
         }

@@ -87,6 +87,9 @@ final class CommandLineParser {
             throw new UsageException(option.longName() + " needs a value" + follows + ": " + option.longName() + "="
                     + option.parameter() + ".");
         }
+        if (option == LaunchOption.NTASKS && separator.isEmpty() && !rest.peek().matches("[0-9]+")) {
+            throw UnknownOption.refused("-n" + rest.peek(), args); // -npernode of mpirun
+        }
         options.computeIfAbsent(option, _ -> new ArrayList<>())
                 .add(isAttached || !option.isSwitch() ? rest.pop() : CommandModel.ON);
     }

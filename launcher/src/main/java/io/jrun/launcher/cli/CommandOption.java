@@ -8,6 +8,8 @@ import java.util.List;
 public enum CommandOption implements CommandLineOption {
     /** Shows the help of a command. */
     HELP("-h --help", "", "Show this help."),
+    /** Shows a manual page. */
+    MANUAL("--man", "", "Print a manual page: jrun help --man logs | man -l -"),
     /** Shows the help of jrun that fits a screen. */
     BRIEF_HELP("-h", "", "Show a brief help."),
     /** Shows the whole help of jrun. */
@@ -26,6 +28,18 @@ public enum CommandOption implements CommandLineOption {
     TAIL("--tail", "N", "Only the last N lines of each worker's stdout and of its stderr. Default: all lines."),
     /** The output for errors only. */
     STDERR("--stderr", "", "Only stderr."),
+    /** The begin of the output. */
+    SINCE("--since", "TIME", "Only output of the last TIME (90s, 10m, 2h), or since a time: 2026-11-26T09:30."),
+    /** Times of lines. */
+    TIMESTAMPS("--timestamps", "", "Show before each line the second at which the worker wrote the line, in UTC."),
+    /** Old jobs. */
+    ENDED_BEFORE("--older-than", "DAYS", "All jobs that ended more than this number of days ago, besides JOB."),
+    /** A worker without a record. */
+    HERE(
+            "--here",
+            "",
+            "The worker is on this host, and JOB is its whole run id. Without this option jrun looks for the"
+                    + " worker on this host, and else calls jrun on the worker's host by ssh."),
     /** Stops without the grace period. */
     NOW("--now", "", "Send SIGKILL at once, without the grace period."),
     /** Chooses ranks. */

@@ -6,7 +6,10 @@ import java.util.List;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 
-/** Writes the script that completes jrun's command lines in bash and zsh, from the tables of options. Stateless. */
+/**
+ * Writes the script that completes jrun's command lines in bash and zsh, from the tables of options. {@link
+ * FishCompletion} writes the one for fish. Stateless.
+ */
 final class CompletionScript {
     /** Marks the places of the script that {@link #text} fills. */
     private static final String SCRIPT = """
@@ -92,7 +95,7 @@ final class CompletionScript {
                         [[ '@TAKING@' == *" $name "* ]] && expects=$name
                     elif ((i == 0)) && [[ ' @COMMANDS@ ' == *" $word "* ]]; then
                         command=$word
-                    elif [ -z "$command" ] || [ "$command" = submit ]; then
+                    elif [ -z "$command" ] || [ "$command" = submit ] || [ "$command" = exec ]; then
                         program=yes
                     fi
                     [ -n "$program" ] && return # what follows PROGRAM is the program's own: files, as for any command
@@ -113,6 +116,8 @@ final class CompletionScript {
                     bench) _jrun_words '@OPERATIONS@' "$cur" '' ;;
                     cert) _jrun_words 'init node' "$cur" '' ;;
                     cuda) _jrun_words 'install status rm' "$cur" '' ;;
+                    image) _jrun_words 'ls pull import inspect create rm prune' "$cur" '' ;;
+                    completion) _jrun_words 'bash zsh fish' "$cur" '' ;;
                     @JOB_COMMANDS@)
                         _jrun_words "$(ls "${XDG_STATE_HOME:-$HOME/.local/state}/jrun/jobs" 2> /dev/null)" "$cur" '' ;;
                     flight-recorder | init) _jrun_files -d "$cur" '' ;;
@@ -124,6 +129,15 @@ final class CompletionScript {
 
             complete -o default -F _jrun jrun
             """;
+
+    /** The value is a file. */
+    static final String FILES = "@files";
+
+    /** The value is a folder. */
+    static final String FOLDERS = "@folders";
+
+    /** No words complete the value. */
+    static final String NOTHING = "@nothing";
 
     private CompletionScript() {}
 
@@ -160,6 +174,7 @@ final class CompletionScript {
                 .toString();
     }
 
+    /** The long options of {@code command}. */
     private static List<String> optionsOf(SubCommand command, List<String> benchWords) {
         Stream<String> ofBenchmarks =
                 command == SubCommand.BENCH ? benchWords.stream().filter(word -> word.startsWith("--")) : Stream.of();
@@ -173,7 +188,7 @@ final class CompletionScript {
     }
 
     /** Options with a value. */
-    private static List<String> takingValues() {
+    static List<String> takingValues() {
         return allOptions()
                 .filter(option -> !option.isSwitch())
                 .flatMap(option -> option.names().stream())
@@ -182,7 +197,7 @@ final class CompletionScript {
     }
 
     /** All options of all commands. If two options have one name, the first counts. */
-    private static Stream<CommandLineOption> allOptions() {
+    static Stream<CommandLineOption> allOptions() {
         return Stream.concat(
                         Stream.of(LaunchOption.values()),
                         Arrays.stream(SubCommand.values()).flatMap(command -> command.options().stream()))
@@ -198,15 +213,16 @@ final class CompletionScript {
                 .collect(Collectors.joining("\n"));
     }
 
-    private static String kindOfValue(String parameter) {
+    /** The words that complete a value, or {@link #FILES}, {@link #FOLDERS} or {@link #NOTHING}. */
+    static String kindOfValue(String parameter) {
         return switch (parameter) {
-            case "PATH", "PATHS" -> "@files";
-            case "DIR" -> "@folders";
+            case "PATH", "PATHS", "FILE" -> FILES;
+            case "DIR" -> FOLDERS;
             default -> {
                 String words = Stream.of(parameter.split("\\|", -1))
                         .filter(word -> word.matches("[a-z0-9]+"))
                         .collect(Collectors.joining(" "));
-                yield words.isEmpty() ? "@nothing" : words;
+                yield words.isEmpty() ? NOTHING : words;
             }
         };
     }

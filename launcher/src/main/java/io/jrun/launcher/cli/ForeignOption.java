@@ -12,9 +12,9 @@ import java.util.Optional;
  */
 enum ForeignOption implements CommandLineOption {
     TOTAL_RANKS(
-            "-n -np --np --ntasks --num-proc --num-processes --num-tasks",
-            "the number of all ranks in mpirun and srun",
-            "use --nproc-per-node={N} for {N} workers on each node"),
+            "--num-proc --num-processes --num-tasks",
+            "the number of all ranks in accelerate and Horovod",
+            "use -n {N}"),
     RANKS_PER_NODE(
             "--ntasks-per-node --tasks-per-node --npernode -npernode --ranks-per-node --procs-per-node --slots-per-host"
                     + " --ppn -ppn",
@@ -160,6 +160,13 @@ enum ForeignOption implements CommandLineOption {
             "leave it out: search the files of --log-dir with grep"),
     MAIN_ADDRESS("--main-process-ip", "the address of node 0 in accelerate", "use --master-addr={HOST}"),
     MAIN_PORT("--main-process-port", "the port of node 0 in accelerate", "use --master-port={PORT}"),
+    TRAINING(
+            "--mixed-precision --multi-gpu --use-fsdp --use-deepspeed --use-megatron-lm --dynamo-backend"
+                    + " --gradient-accumulation-steps --gradient-clipping --zero-stage --cpu",
+            "a setting of the training in accelerate",
+            "give it to the program; train.jar has --precision, --shard, --zero, --deepspeed, --accumulate, --clip and"
+                    + " --device"),
+    THREADS("--num-cpu-threads-per-process", "the threads of each rank in accelerate", "use --env=OMP_NUM_THREADS={N}"),
     SSH(
             "--ssh-port --ssh-identity-file --launcher-args",
             "settings of ssh in Horovod and DeepSpeed",

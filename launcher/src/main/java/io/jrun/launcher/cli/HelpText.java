@@ -15,7 +15,7 @@ public final class HelpText {
     /** Short texts for the options that most jobs need. */
     private static final Map<LaunchOption, String> COMMON = common();
 
-    private static final List<String> EXIT_CODES = List.of(
+    static final List<String> EXIT_CODES = List.of(
             "  0    all workers ended with 0",
             "  N    exit code of the worker that failed first; 128+n if signal n killed it",
             "  2    wrong command line or job file, or an agent refused the job; nothing was started",
@@ -26,7 +26,7 @@ public final class HelpText {
             "  124  --timeout passed",
             "  129, 130, 143  jrun was stopped by SIGHUP, SIGINT (Ctrl-C) or SIGTERM");
 
-    private static final List<String> EXAMPLES = List.of(
+    static final List<String> EXAMPLES = List.of(
             "  jrun --nproc-per-node=2 train.jar --epochs 3",
             "      two workers of a runnable jar; --epochs 3 belongs to the program",
             "  jrun --nproc-per-node=gpu --max-restarts=3 --jvm-opts=-Xmx8g train.jar --resume latest",
@@ -40,14 +40,14 @@ public final class HelpText {
             "  jrun --nproc-per-node=2 --env LEVEL=debug python3 train.py",
             "      any program: jrun sets RANK, WORLD_SIZE, MASTER_ADDR and the rest as torchrun does");
 
-    private static final List<String> VARIABLES = List.of(
+    static final List<String> VARIABLES = List.of(
             "  JRUN_X, PET_X    default of option --x, as named under Env; order: command line, --file, JRUN_X, PET_X",
             "  JRUN_JAVA_HOME, JAVA_HOME    JDK (25 or newer) that runs jrun",
             "  JRUN_HOME        installation that scripts/jrun uses, instead of the one beside it",
             "  JRUN_NO_ARCHIVE  1: make no class-data archives, which shorten starts",
             "  NO_COLOR         any value: no colours on the console");
 
-    private static final List<String> RUNTIME_VARIABLES = List.of(
+    static final List<String> RUNTIME_VARIABLES = List.of(
             "  JRUN_TRANSPORT             auto, shm or tcp; default: auto (shared memory inside a node)",
             "  JRUN_DETERMINISTIC         1: results depend neither on the transport nor on how data is split",
             "  JRUN_TIMEOUT_SECONDS       deadline of a collective; default: 600 s",
@@ -56,18 +56,34 @@ public final class HelpText {
             "  JRUN_LIBTORCH              auto, cpu, cuda: build of libtorch; default: auto (cuda on GPUs)",
             "  JRUN_CUDA_PATH             folders of CUDA's own libraries, see 'jrun cuda status'");
 
+    /** The usage of jrun, in lines. */
+    static final String[] USAGE = {"jrun [options] PROGRAM [args...]", "jrun COMMAND [options]"};
+
+    /** The description of jrun, in paragraphs. */
+    static final String[] ABOUT = {
+        "Starts PROGRAM, a runnable jar, a Java source file or any executable, once for each rank, and"
+                + " watches all ranks."
+                + " The first failure stops the job on all hosts; jrun reports the cause and ends with"
+                + " the exit code of the rank that failed. Everything after PROGRAM belongs to the"
+                + " program. In these words ${rank} and ${local_rank} stand for the worker's numbers;"
+                + " $$ gives a dollar sign (after -c and -e, where a shell reads $$, only before"
+                + " {rank}).",
+        "",
+        "Options may be written with - or _ inside their names, and with = or a blank before their"
+                + " values. A TIME is in seconds or has a unit: 500ms, 90s, 10m, 2h; or has a"
+                + " form of Slurm: 1:30:00, 2-12."
+    };
+
     private HelpText() {}
 
     private static Map<LaunchOption, String> common() {
         Map<LaunchOption, String> texts = new LinkedHashMap<>();
         texts.put(LaunchOption.NPROC_PER_NODE, "workers on each node (default: 1)");
         texts.put(LaunchOption.HOSTS, "hosts to run on: h1:8,h2:4 or gpu[01-04]:8");
-        texts.put(LaunchOption.NNODES, "number of nodes, with --rdzv-endpoint or --hosts");
         texts.put(LaunchOption.RDZV_ENDPOINT, "where the jruns of all nodes meet, as in torchrun");
         texts.put(LaunchOption.MAX_RESTARTS, "restarts after a failure (default: 0)");
         texts.put(LaunchOption.TIMEOUT, "end the job after this time: 90s, 10m, 2h (default: no limit)");
         texts.put(LaunchOption.ENV, "environment variable of the workers; repeatable");
-        texts.put(LaunchOption.JVM_OPTS, "JVM options of the workers; repeatable");
         texts.put(LaunchOption.DETACH, "run in the background; 'jrun ps' and 'jrun logs' show the job");
         texts.put(LaunchOption.DRY_RUN, "show which rank runs where, and start nothing");
         return texts;
@@ -75,20 +91,8 @@ public final class HelpText {
 
     /** The whole help. */
     public static String full() {
-        HelpPage page = new HelpPage("jrun [options] PROGRAM [args...]", "jrun COMMAND [options]")
-                .about(
-                        "",
-                        "Starts PROGRAM, a runnable jar, a Java source file or any executable, once for each rank, and"
-                                + " watches all ranks."
-                                + " The first failure stops the job on all hosts; jrun reports the cause and ends with"
-                                + " the exit code of the rank that failed. Everything after PROGRAM belongs to the"
-                                + " program. In these words ${rank} and ${local_rank} stand for the worker's numbers;"
-                                + " $$ gives a dollar sign (after -c and -e, where a shell reads $$, only before"
-                                + " {rank}).",
-                        "",
-                        "Options may be written with - or _ inside their names, and with = or a blank before their"
-                                + " values. A TIME is in seconds or has a unit: 500ms, 90s, 10m, 2h; or has a"
-                                + " form of Slurm: 1:30:00, 2-12.");
+        HelpPage page = new HelpPage(USAGE)
+                .about(Stream.concat(Stream.of(""), Stream.of(ABOUT)).toArray(String[]::new));
         page.subCommands();
         for (OptionGroup group : OptionGroup.values()) {
             page.group(group.heading(), optionsOf(group));
@@ -99,15 +103,26 @@ public final class HelpText {
     /**
      * A script that completes jrun's options and sub-commands.
      *
+     * @param shell bash, zsh or fish; empty for bash and zsh
      * @param benchWords the operations and options of {@code jrun bench}
+     * @throws UsageException for another shell
      */
-    public static String completion(List<String> benchWords) {
-        return CompletionScript.text(benchWords);
+    public static String completion(String shell, List<String> benchWords) {
+        return switch (shell) {
+            case "", "bash", "zsh" -> CompletionScript.text(benchWords);
+            case "fish" -> FishCompletion.text(benchWords);
+            default -> throw new UsageException("completion: '" + shell + "': give bash, zsh or fish.");
+        };
+    }
+
+    /** The manual page of {@code command}, or of jrun itself without a command, in the language of man(7). */
+    public static String manual(Optional<SubCommand> command, String version) {
+        return command.map(called -> ManualPage.of(called, version)).orElseGet(() -> ManualPage.ofJRun(version));
     }
 
     /** The help that fits on a screen. */
     public static String brief() {
-        HelpPage page = new HelpPage("jrun [options] PROGRAM [args...]", "jrun COMMAND [options]")
+        HelpPage page = new HelpPage(USAGE)
                 .about(
                         "Starts PROGRAM, a runnable jar, a Java source file or any executable, once for each rank. Examples:",
                         "  jrun --nproc-per-node=2 train.jar --epochs 3      two workers on this machine",
@@ -139,7 +154,7 @@ public final class HelpText {
                 : page.text();
     }
 
-    private static String[] about(SubCommand command) {
+    static String[] about(SubCommand command) {
         return switch (command) {
             case INIT ->
                 new String[] {
@@ -195,7 +210,7 @@ public final class HelpText {
         return text.substring(0, 1).toUpperCase(Locale.ROOT) + text.substring(1) + ".";
     }
 
-    private static Map<CommandLineOption, String> optionsOf(OptionGroup group) {
+    static Map<CommandLineOption, String> optionsOf(OptionGroup group) {
         Map<CommandLineOption, String> texts = new LinkedHashMap<>();
         Arrays.stream(LaunchOption.values())
                 .filter(option -> option.group() == group)

@@ -65,7 +65,7 @@ final class JobSpecBuilder {
         // Reads all options before the search for PROGRAM, because a wrong option may be the reason for a missing
         // program.
         String runId = runId();
-        PlacementRules rules = placement.rules();
+        PlacementRules rules = placement.rules(cluster.isPresent());
         Path logDirectory = logDirectory();
         ConsoleSettings console = console();
         StopPolicy stopPolicy = stopPolicy();

@@ -49,6 +49,14 @@ public enum LaunchOption implements CommandLineOption {
             OptionGroup.JOB,
             "Workers on each node: a number, gpu (one for each GPU), cpu (one for each usable core), or auto "
                     + "(gpu where there are GPUs, else cpu). For a job on the CPU of a node with GPUs give 1 or cpu."),
+    NTASKS(
+            "-n --ntasks -np --np",
+            "N",
+            "the workers of all nodes",
+            Kind.OWN,
+            OptionGroup.JOB,
+            "Number of workers on all nodes together, as in mpirun and srun. Hosts with a number of workers are filled "
+                    + "in the order of --map-by. Hosts without a number share the workers equally."),
     STANDALONE(
             "--standalone",
             "",

@@ -6,6 +6,8 @@ enum Operand {
     NONE("", false, 0, ""),
     /** The operand of {@code jrun help}. */
     COMMAND("[COMMAND]", false, Integer.MAX_VALUE, "Name of a command. Default: the help of jrun itself."),
+    /** The operand of {@code jrun completion}. */
+    SHELL("[SHELL]", false, 1, "bash, zsh or fish. Default: bash and zsh."),
     /** The operand of {@code jrun init}. */
     NEW_FOLDER("DIR", true, 1, "A new or an empty folder. The name of the folder becomes the name of the project."),
     /** The operand of the commands about a job. */
@@ -14,6 +16,14 @@ enum Operand {
             true,
             1,
             "Run id of the job, the beginning of one, or the log folder of the job. 'jrun ps' shows the jobs."),
+    /** The operands of {@code jrun rm}. */
+    JOBS("[JOB...]", false, Integer.MAX_VALUE, "As in 'jrun describe'."),
+    /** The operands of {@code jrun exec}. */
+    RANK_COMMAND(
+            "JOB [RANK] [COMMAND [args...]]",
+            true,
+            Integer.MAX_VALUE,
+            "JOB as in 'jrun describe'. RANK: the worker. Default: 0. COMMAND: Default: sh."),
     /** The operand of {@code jrun top}. */
     ONE_OR_ALL_JOBS("[JOB]", false, 1, "As in 'jrun describe'. Default: the running jobs."),
     /** The operand of {@code jrun flight-recorder}. */
@@ -86,12 +96,12 @@ enum Operand {
 
     /** Whether the word is a job. */
     boolean isJob() {
-        return this == JOB || this == ONE_OR_ALL_JOBS;
+        return this == JOB || this == ONE_OR_ALL_JOBS || this == JOBS || this == RANK_COMMAND;
     }
 
     /** Whether all words from the first on belong to the program, also words with dashes. */
     boolean endsOptions() {
-        return this == PROGRAM;
+        return this == PROGRAM || this == RANK_COMMAND;
     }
 
     /** Whether options that jrun does not know belong to the operand. */

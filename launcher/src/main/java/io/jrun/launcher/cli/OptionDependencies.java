@@ -34,7 +34,9 @@ final class OptionDependencies {
         boolean named = standing || ssh;
         need(
                 LaunchOption.NPROC_PER_NODE,
-                !named || countsWorkers(cluster.get().hosts()),
+                !named
+                        || settings.has(LaunchOption.NTASKS)
+                        || countsWorkers(cluster.get().hosts()),
                 "counts for hosts without a number, but each host has its own number of workers");
         for (LaunchOption option : List.of(
                 LaunchOption.RDZV_ENDPOINT,

@@ -3,6 +3,7 @@ package io.jrun.launcher.cli;
 import io.jrun.agent.LauncherAddress;
 import io.jrun.launcher.cli.ResolvedOptions.Setting;
 import io.jrun.launcher.job.UsageException;
+import io.jrun.launcher.job.WorkerCount;
 import java.net.URI;
 import java.net.URISyntaxException;
 import java.time.Duration;
@@ -38,6 +39,7 @@ final class OptionForm {
         switch (option) {
             case BACKEND -> refuseMpi(text, name);
             case NPROC_PER_NODE -> PlacementOptions.workerCount(text, name);
+            case NTASKS -> OptionValues.count(text, name, 1, WorkerCount.MAX_OF_JOB);
             case MAP_BY -> PlacementOptions.perNode(text, name);
             case HOSTS -> ClusterReader.hosts(text, name);
             case INCLUDE, EXCLUDE -> PlacementOptions.choice(text, name);

@@ -36,9 +36,69 @@ final class PlacementOptions {
         standard = new WorkerCount.Exactly(workers);
     }
 
-    /** The placement rules of the job. */
-    PlacementRules rules() {
-        return new PlacementRules(workersPerNode(), mapBy(), bindTo());
+    /**
+     * The placement rules of the job.
+     *
+     * @param hasHosts whether hosts are named; else the job runs on this machine alone
+     */
+    PlacementRules rules(boolean hasHosts) {
+        OptionalInt total = hasHosts ? OptionalInt.empty() : total();
+        WorkerCount perNode = total.isPresent() ? alone(total.getAsInt()) : workersPerNode();
+        return new PlacementRules(perNode, mapBy(), bindTo());
+    }
+
+    /** The number of all workers; empty without such an option. */
+    private OptionalInt total() {
+        if (!settings.has(LaunchOption.NTASKS)) {
+            return OptionalInt.empty();
+        }
+        if (settings.text(LaunchOption.NNODES, "1").contains(":")
+                || !settings.text(LaunchOption.SPARES, "0").equals("0")) {
+            throw new UsageException(settings.name(LaunchOption.NTASKS) + " counts the workers of all nodes, and the"
+                    + " nodes of a job with --nnodes=MIN:MAX or --spares change. Give --nproc-per-node.");
+        }
+        return OptionalInt.of(OptionValues.count(
+                settings.text(LaunchOption.NTASKS, ""), settings.name(LaunchOption.NTASKS), 1, WorkerCount.MAX_OF_JOB));
+    }
+
+    /** All workers on this machine. */
+    private WorkerCount alone(int total) {
+        Host here = new Host("this machine", slotsByOption());
+        return new WorkerCount.Exactly(TotalWorkers.divide(total, List.of(here), mapBy(), totalName())
+                .getFirst()
+                .slots()
+                .orElseThrow());
+    }
+
+    private String totalName() {
+        return settings.name(LaunchOption.NTASKS);
+    }
+
+    /** The number of workers that an option gives each host without a number of its own. */
+    private OptionalInt slotsByOption() {
+        return switch (workersPerNode()) {
+            case WorkerCount.Exactly(int count) -> OptionalInt.of(count);
+            case WorkerCount.ByDefault() -> OptionalInt.empty();
+            case WorkerCount.PerGpu(), WorkerCount.PerCore(), WorkerCount.Auto() ->
+                throw new UsageException(totalName() + " and " + settings.name(LaunchOption.NPROC_PER_NODE) + " "
+                        + workersPerNode().text() + " both count the workers. Leave one of the two out.");
+        };
+    }
+
+    /** Divides {@code total} workers over {@code hosts}. */
+    private List<Host> divided(int total, List<Host> hosts) {
+        OptionalInt byOption = countingOption().isPresent() ? slotsByOption() : OptionalInt.empty();
+        List<Host> counted = hosts.stream()
+                .map(host -> new Host(
+                        host.name(), host.slots().isPresent() ? host.slots() : byOption, host.gpus(), host.user()))
+                .toList();
+        List<Host> used = TotalWorkers.divide(total, counted, mapBy(), totalName());
+        if (used.size() < hosts.size() && settings.has(LaunchOption.NNODES)) {
+            throw new UsageException(totalName() + " " + total + " puts workers on " + used.size() + " of "
+                    + hosts.size() + " hosts, but " + settings.name(LaunchOption.NNODES) + " is "
+                    + settings.text(LaunchOption.NNODES, "") + ". Leave one of the two out.");
+        }
+        return used;
     }
 
     /** The option that sets the number of workers on each node; empty if no option sets it. */
@@ -74,9 +134,27 @@ final class PlacementOptions {
         }
     }
 
-    /** The number of workers that this command sets for its own node; empty without such an option. */
-    Optional<WorkerCount> ownCount() {
-        return countingOption().map(_ -> workersPerNode());
+    /**
+     * The number of workers that this command sets for its own node; empty without such an option.
+     *
+     * @param nodes the number of nodes, each with a jrun of its own
+     */
+    Optional<WorkerCount> ownCount(int nodes) {
+        OptionalInt total = total();
+        if (total.isEmpty()) {
+            return countingOption().map(_ -> workersPerNode());
+        }
+        if (total.getAsInt() % nodes != 0) {
+            throw new UsageException(totalName() + ": " + total.getAsInt() + " workers cannot be divided equally over "
+                    + nodes + " nodes, and with one jrun on each node all nodes need the same number. Give a multiple"
+                    + " of " + nodes + ", or --nproc-per-node on each node.");
+        }
+        if (countingOption().isPresent()
+                && !workersPerNode().equals(new WorkerCount.Exactly(total.getAsInt() / nodes))) {
+            throw new UsageException(totalName() + " and " + countingOption().get()
+                    + " name different numbers of workers. Leave one of the two out.");
+        }
+        return Optional.of(new WorkerCount.Exactly(total.getAsInt() / nodes));
     }
 
     private MapBy mapBy() {
@@ -135,7 +213,9 @@ final class PlacementOptions {
             throw new UsageException(settings.name(LaunchOption.INCLUDE) + " and " + settings.name(LaunchOption.EXCLUDE)
                     + " cannot both choose the hosts; give one of them.");
         }
-        return perNode().isPresent() ? withRoomFor(perNode().getAsInt(), chosen(hosts)) : chosen(hosts);
+        List<Host> chosen = perNode().isPresent() ? withRoomFor(perNode().getAsInt(), chosen(hosts)) : chosen(hosts);
+        OptionalInt total = total();
+        return total.isPresent() ? divided(total.getAsInt(), chosen) : chosen;
     }
 
     /** Refuses a GPU index that exceeds the number after the name of its host. */

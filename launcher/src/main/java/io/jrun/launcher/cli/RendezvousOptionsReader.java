@@ -134,7 +134,7 @@ final class RendezvousOptionsReader {
                 time(conf, conf.containsKey("join_timeout") ? "join_timeout" : "timeout", "600"),
                 time(conf, "last_call_timeout", "30"),
                 localAddress(),
-                placement.ownCount(),
+                placement.ownCount(nodes.most()),
                 secretFile());
         List<Cluster.Host> hosts = IntStream.range(0, nodes.most())
                 .mapToObj(node -> new Cluster.Host("node" + node, OptionalInt.empty()))

@@ -79,6 +79,9 @@ final class SlurmReader {
                     .toList();
             countedBy = "as " + counting.get() + " says";
         }
+        if (settings.has(LaunchOption.NTASKS)) {
+            countedBy = "as " + settings.name(LaunchOption.NTASKS) + " says";
+        }
         return new Cluster(
                 placement.choose(hosts),
                 allocation.reach(countedBy, commandContext.command().toString()));

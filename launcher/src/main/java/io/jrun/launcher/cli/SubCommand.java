@@ -11,7 +11,11 @@ import java.util.stream.Stream;
 /** The sub-commands of jrun, named by the first word of the command line. */
 public enum SubCommand {
     /** Prints help. */
-    HELP("show the whole help, or with a command's name the help of that command", "", Operand.COMMAND),
+    HELP(
+            "show the whole help, or with a command's name the help of that command",
+            "man manual",
+            Operand.COMMAND,
+            CommandOption.MANUAL),
     /** Writes a project to start from. */
     INIT(
             "make a Maven or Gradle project that trains with jrun",
@@ -39,11 +43,23 @@ public enum SubCommand {
             CommandOption.FOLLOW,
             CommandOption.RANK,
             CommandOption.TAIL,
-            CommandOption.STDERR),
+            CommandOption.SINCE,
+            CommandOption.STDERR,
+            CommandOption.TIMESTAMPS),
     /** Shows the console of a detached job. */
     ATTACH("show the console of a job that --detach started, until the job ends", "follow watch", Operand.JOB),
     /** Stops a job. */
     CANCEL("stop a job, as Ctrl-C does", "stop abort delete scancel terminate", Operand.JOB, CommandOption.NOW),
+    /** Removes the files of ended jobs. */
+    RM("remove the log folders of ended jobs", "delete remove clean prune", Operand.JOBS, CommandOption.ENDED_BEFORE),
+    /** Runs a command beside a worker. */
+    EXEC(
+            "run a command beside a worker: in its container and folder, with its variables",
+            "shell enter sh",
+            Operand.RANK_COMMAND,
+            CommandOption.HERE,
+            LaunchOption.SSH_OPTIONS,
+            LaunchOption.REMOTE_JRUN),
     /** Shows the current position of each worker. */
     STACK(
             "show where each worker of a job is: its current collective and its stacks",
@@ -137,7 +153,7 @@ public enum SubCommand {
             Operand.NONE,
             CommandOption.JSON),
     /** Prints the completion script. */
-    COMPLETION("print a completion script for bash and zsh: source <(jrun completion)", "complete", Operand.NONE),
+    COMPLETION("print a completion script: source <(jrun completion)", "complete", Operand.SHELL),
     /** Prints the version. */
     VERSION("print the versions of jrun and of the JDK that runs it", "", Operand.NONE);
 

@@ -38,6 +38,7 @@ public record SubmitRequest(BatchScript script, boolean print) {
         addIfMissing(options, "--job-name", program.replaceFirst(".*/", ""));
         addIfMissing(options, "--output", "%x-%j.out");
         addIfMissing(options, "--open-mode", "append"); // a requeued job continues the same file
+        line.value(LaunchOption.NTASKS).ifPresent(workers -> addIfMissing(options, "--ntasks", workers));
         line.value(LaunchOption.NNODES).ifPresent(nodes -> {
             int spares = number(line.value(LaunchOption.SPARES).orElse("0"));
             addIfMissing(options, "--nodes", withSpares(nodes, spares));

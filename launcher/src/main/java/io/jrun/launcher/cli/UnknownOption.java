@@ -1,9 +1,6 @@
 package io.jrun.launcher.cli;
 
 import io.jrun.comm.spelling.SimilarName;
-import io.jrun.launcher.hostlist.HostList;
-import io.jrun.launcher.hostlist.HostSyntaxException;
-import io.jrun.launcher.job.Cluster.Host;
 import io.jrun.launcher.job.UsageException;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -13,9 +10,6 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
-import java.util.stream.Collectors;
-import java.util.stream.IntStream;
-import java.util.stream.Stream;
 import picocli.CommandLine;
 import picocli.CommandLine.Model.CommandSpec;
 
@@ -28,14 +22,8 @@ final class UnknownOption {
     private static final Pattern PLACEHOLDER = Pattern.compile("\\{([^}]*)}");
     private static final Pattern MINUTES = Pattern.compile("(?:(\\d+)-)?(\\d+)(?::(\\d+))?(?::(\\d+))?");
 
-    /** The limit of hosts in a suggestion. */
-    private static final int MOST_HOSTS_SHOWN = 8;
-
     private static final int MINUTE = 60;
     private static final int HOUR = 60 * MINUTE;
-
-    /** @param hosts the named hosts, empty without names; {@code nodes} if only their number is known */
-    private record OptionPosition(List<Host> hosts, int nodes, boolean hasFile) {}
 
     private UnknownOption() {}
 
@@ -43,7 +31,7 @@ final class UnknownOption {
      * Returns the error for {@code word}.
      *
      * @param word the option as written, with its value if the value is in the same word
-     * @param line the whole command line, because the meaning of a number of ranks depends on the hosts
+     * @param line the whole command line, which has the value if the value is a word of its own
      */
     static UsageException refused(String word, List<String> line) {
         Matcher shortWithNumber = SHORT_WITH_NUMBER.matcher(word);
@@ -97,10 +85,6 @@ final class UnknownOption {
 
     private static String advice(ForeignOption option, Map<CommandLineOption, String> line) {
         String value = line.getOrDefault(option, "");
-        if (option == ForeignOption.TOTAL_RANKS && value.matches("[1-9][0-9]{0,6}")) {
-            return adviceOnTotal(Integer.parseInt(value), place(line))
-                    .orElseGet(() -> filledIn(option.advice(), value));
-        }
         if ((option == ForeignOption.NODES_OR_RANKS_PER_NODE || option == ForeignOption.NODES)
                 && value.matches("[0-9]+-[0-9]+")) {
             return "use --nnodes=" + value.replace('-', ':'); // srun's MIN-MAX
@@ -114,66 +98,6 @@ final class UnknownOption {
         return PLACEHOLDER
                 .matcher(advice)
                 .replaceAll(place -> Matcher.quoteReplacement(value.isEmpty() ? place.group(1) : value));
-    }
-
-    /** Translates a total number of ranks into the number on each node, as jrun counts. */
-    private static Optional<String> adviceOnTotal(int total, OptionPosition place) {
-        List<Host> hosts = place.hosts;
-        if (!hosts.isEmpty() && hosts.stream().allMatch(host -> host.slots().isPresent())) {
-            int given = hosts.stream().mapToInt(host -> host.slots().getAsInt()).sum();
-            return Optional.of(
-                    given == total
-                            ? "leave it out: the hosts have " + given + " workers in all"
-                            : "the hosts have " + given + " workers in all; name " + total + " with "
-                                    + spread(total, hosts));
-        }
-        if (place.hasFile) {
-            return Optional.of("write each host's workers in the hostfile ('node1 slots=8'), or use --nproc-per-node");
-        }
-        int nodes = hosts.isEmpty() ? place.nodes : hosts.size();
-        if (nodes < 2) {
-            return Optional.empty();
-        }
-        if (total % nodes == 0) {
-            return Optional.of(
-                    "use --nproc-per-node=" + total / nodes + " for " + total + " workers on " + nodes + " nodes");
-        }
-        return Optional.of(
-                hosts.isEmpty()
-                        ? "use --nproc-per-node=N; " + nodes + " equal nodes cannot have " + total + " workers in all"
-                        : "name " + total + " workers with " + spread(total, hosts));
-    }
-
-    /** Distributes {@code total} workers over the hosts as evenly as possible. */
-    private static String spread(int total, List<Host> hosts) {
-        if (hosts.size() > MOST_HOSTS_SHOWN || total < hosts.size()) {
-            return "--hosts=HOST:N,HOST:N";
-        }
-        return IntStream.range(0, hosts.size())
-                .mapToObj(i -> hosts.get(i).name() + ":" + (total / hosts.size() + (i < total % hosts.size() ? 1 : 0)))
-                .collect(Collectors.joining(",", "--hosts=", ""));
-    }
-
-    /** The hosts that an option of jrun or of another launcher names. */
-    private static OptionPosition place(Map<CommandLineOption, String> line) {
-        String hosts = line.getOrDefault(LaunchOption.HOSTS, line.getOrDefault(ForeignOption.HOST_LIST, ""));
-        String nodes = Stream.of(LaunchOption.NNODES, ForeignOption.NODES, ForeignOption.NODES_OR_RANKS_PER_NODE)
-                .map(option -> line.getOrDefault(option, ""))
-                .filter(value -> value.matches("[1-9][0-9]{0,5}"))
-                .findFirst()
-                .orElse("1");
-        return new OptionPosition(
-                hosts(hosts),
-                Integer.parseInt(nodes),
-                line.containsKey(LaunchOption.HOSTFILE) || line.containsKey(ForeignOption.HOST_FILE));
-    }
-
-    private static List<Host> hosts(String text) {
-        try {
-            return HostList.parse(text);
-        } catch (HostSyntaxException e) {
-            return List.of(); // the reader of the option reports the error
-        }
     }
 
     /**

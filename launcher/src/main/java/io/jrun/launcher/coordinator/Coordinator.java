@@ -280,6 +280,9 @@ public final class Coordinator {
                     .ifPresent(events::notice);
             Layout.sharedDevices(membership.ranks(), job.workers().gpuVisibility())
                     .forEach(events::notice);
+            if (job.console().terminals().stderr()) { // advice for people
+                Layout.sharedCores(membership.ranks()).forEach(events::notice);
+            }
         }
         responses.begin(round, restartCount, membership);
         for (Placement place : membership.ranks().placements()) {

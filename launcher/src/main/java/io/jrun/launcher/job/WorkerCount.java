@@ -5,6 +5,12 @@ public sealed interface WorkerCount {
     /** The limit of workers on one node. */
     int MAX = 4096;
 
+    /**
+     * The limit of workers of a job. No cluster has as many GPUs, and a rank map of this size fits into the launcher's
+     * 256 MiB.
+     */
+    int MAX_OF_JOB = 262_144;
+
     /** A number. */
     record Exactly(int count) implements WorkerCount {}
 

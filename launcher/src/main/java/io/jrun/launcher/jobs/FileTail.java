@@ -29,6 +29,38 @@ final class FileTail {
         return tail;
     }
 
+    /** A reader that begins with the line that has the byte at {@code offset}, or at the end of the file. */
+    static FileTail ofLineAt(Path file, long offset) throws IOException {
+        FileTail tail = new FileTail(file);
+        tail.position = tail.startOfLine(offset);
+        return tail;
+    }
+
+    /** The offset of the first byte that the next call of {@link #copyTo} copies. */
+    long position() {
+        return position;
+    }
+
+    private long startOfLine(long offset) throws IOException {
+        try (FileChannel channel = FileChannel.open(file)) {
+            long end = Math.min(offset, channel.size());
+            while (end > 0) {
+                int length = (int) Math.min(BUFFER_BYTES, end);
+                buffer.clear().limit(length);
+                while (buffer.hasRemaining() && channel.read(buffer, end - buffer.remaining()) > 0) {
+                    // until the block is whole
+                }
+                for (int at = length - 1; at >= 0; at--) {
+                    if (buffer.get(at) == '\n') {
+                        return end - length + at + 1;
+                    }
+                }
+                end -= length;
+            }
+            return 0;
+        }
+    }
+
     /** Reads backwards, block by block. */
     private long startOfLastLines(int lines) throws IOException {
         try (FileChannel channel = FileChannel.open(file)) {

@@ -58,6 +58,10 @@ public final class JobCommands {
             case LOGS -> logs(finder.find(request.job()), request);
             case ATTACH -> attach(finder.find(request.job()));
             case CANCEL -> cancel(finder.find(request.job()), request.has(CommandOption.NOW));
+            case RM -> {
+                print(JobRemoval.run(finder, request, notices));
+                yield 0;
+            }
             case STACK -> stack(finder.find(request.job()), request);
             default -> throw new IllegalArgumentException(request.command() + " is no command about jobs");
         };

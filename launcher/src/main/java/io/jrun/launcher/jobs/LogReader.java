@@ -1,5 +1,6 @@
 package io.jrun.launcher.jobs;
 
+import io.jrun.agent.log.LogTimes;
 import io.jrun.comm.record.RankRanges;
 import io.jrun.launcher.cli.CommandOption;
 import io.jrun.launcher.cli.JobsRequest;
@@ -14,14 +15,17 @@ import io.jrun.launcher.record.JobRecordReader;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.io.OutputStream;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Instant;
 import java.util.Arrays;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.OptionalInt;
+import java.util.OptionalLong;
 import java.util.Set;
 import java.util.TreeSet;
 import java.util.concurrent.TimeUnit;
@@ -34,10 +38,13 @@ final class LogReader {
     private final IndexedJob job;
     private final Optional<Set<Integer>> ranks;
     private final OptionalInt tail;
+    private final OptionalLong since;
+    private final boolean showsTimes;
     private final boolean follows;
     private final List<String> streams;
     private final LogMultiplexer mux;
     private final Consumer<String> notices;
+    private boolean reportedTimes;
     private final Map<Path, Lines> files = new LinkedHashMap<>();
 
     /** @param request the ranks and files to print; the lines of a single rank have no prefix */
@@ -45,6 +52,8 @@ final class LogReader {
         this.job = job;
         this.ranks = request.ranks();
         this.tail = request.tail();
+        this.since = request.since();
+        this.showsTimes = request.has(CommandOption.TIMESTAMPS);
         this.follows = request.has(CommandOption.FOLLOW);
         this.streams = request.has(CommandOption.STDERR) ? List.of("stderr") : List.of("stdout", "stderr");
         this.notices = notices;
@@ -95,7 +104,23 @@ final class LogReader {
 
     private Lines lines(Path file, int attempt, RecordedWorker worker, boolean stderr) throws IOException {
         FileTail text = tail.isPresent() ? FileTail.ofLastLines(file, tail.getAsInt()) : new FileTail(file);
-        return new Lines(text, attempt, worker, stderr);
+        if (since.isPresent()) {
+            long begin =
+                    times(file).map(times -> times.offsetAt(since.getAsLong())).orElse(0L);
+            FileTail young = FileTail.ofLineAt(file, begin);
+            text = young.position() > text.position() ? young : text;
+        }
+        return new Lines(file, text, attempt, worker, stderr);
+    }
+
+    /** The times of a file. Reports once that an older version of jrun has kept no times. */
+    private Optional<LogTimes> times(Path file) throws IOException {
+        Optional<LogTimes> times = LogTimes.read(file);
+        if (times.isEmpty() && Files.size(file) > 0 && !reportedTimes) {
+            reportedTimes = true;
+            notices.accept("the files of this job have no times, so all of their lines are shown, without times");
+        }
+        return times;
     }
 
     private boolean isShown(RecordedWorker worker) {
@@ -129,13 +154,17 @@ final class LogReader {
     private final class Lines {
         private static final int LONGEST = 1 << 20;
 
+        private final Path file;
         private final FileTail fileTail;
+        private long offset; // of the first pending byte in the file
         private final LogMultiplexer.LogSource source;
         private final WorkerPlace place;
         private final ByteArrayOutputStream pending = new ByteArrayOutputStream();
 
-        Lines(FileTail text, int attempt, RecordedWorker worker, boolean stderr) {
+        Lines(Path file, FileTail text, int attempt, RecordedWorker worker, boolean stderr) {
+            this.file = file;
             this.fileTail = text;
+            this.offset = text.position();
             this.source = new LogMultiplexer.LogSource(attempt, worker.rank(), stderr);
             this.place = new WorkerPlace(worker.host(), worker.localRank());
         }
@@ -148,8 +177,8 @@ final class LogReader {
                 }
 
                 @Override
-                public void write(byte[] bytes, int offset, int length) {
-                    pending.write(bytes, offset, length);
+                public void write(byte[] bytes, int from, int length) throws IOException {
+                    pending.write(bytes, from, length);
                     printWholeLines();
                 }
             });
@@ -158,7 +187,7 @@ final class LogReader {
             }
         }
 
-        private void printWholeLines() {
+        private void printWholeLines() throws IOException {
             byte[] bytes = pending.toByteArray();
             int end = bytes.length;
             while (end > 0 && bytes[end - 1] != '\n') {
@@ -167,12 +196,36 @@ final class LogReader {
             put(bytes, end == 0 && bytes.length > LONGEST ? bytes.length : end);
         }
 
-        private void put(byte[] bytes, int end) {
+        private void put(byte[] bytes, int end) throws IOException {
             if (end > 0) {
-                mux.print(source, place, Arrays.copyOf(bytes, end), false);
+                byte[] lines = Arrays.copyOf(bytes, end);
+                mux.print(source, place, showsTimes ? withTimes(lines) : lines, false);
+                offset += end;
                 pending.reset();
                 pending.write(bytes, end, bytes.length - end);
             }
+        }
+
+        /** The lines, each with its time before it. */
+        private byte[] withTimes(byte[] lines) throws IOException {
+            Optional<LogTimes> times = times(file);
+            ByteArrayOutputStream timed = new ByteArrayOutputStream();
+            int begin = 0;
+            while (begin < lines.length) {
+                int end = begin;
+                while (end < lines.length && lines[end] != '\n') {
+                    end++;
+                }
+                end = Math.min(end + 1, lines.length);
+                long at = offset + begin;
+                timed.writeBytes(times.flatMap(known -> known.secondAt(at))
+                        .map(second -> Instant.ofEpochSecond(second) + " ")
+                        .orElse("")
+                        .getBytes(StandardCharsets.US_ASCII));
+                timed.write(lines, begin, end - begin);
+                begin = end;
+            }
+            return timed.toByteArray();
         }
     }
 }

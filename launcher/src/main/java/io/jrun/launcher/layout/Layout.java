@@ -18,10 +18,7 @@ import java.util.stream.Stream;
 
 /** Places ranks on nodes, in node order: all local ranks of a node together, or one rank on each node in turn. Pure. */
 public final class Layout {
-    /**
-     * The limit of ranks. No cluster has as many GPUs, and a rank map of this size fits into the launcher's 256 MiB.
-     */
-    private static final int MAX_RANKS = 262_144;
+    private static final int MOST_NOTICES = 3;
 
     private Layout() {}
 
@@ -36,8 +33,9 @@ public final class Layout {
                 .toList();
         int[] slots = used.stream().mapToInt(node -> slots(node, rules)).toArray();
         long ranks = Arrays.stream(slots).asLongStream().sum();
-        if (ranks > MAX_RANKS) {
-            throw new LayoutException("the job would have " + ranks + " ranks, and jrun starts at most " + MAX_RANKS
+        if (ranks > WorkerCount.MAX_OF_JOB) {
+            throw new LayoutException("the job would have " + ranks + " ranks, and jrun starts at most "
+                    + WorkerCount.MAX_OF_JOB
                     + ". Name fewer hosts or workers.");
         }
         List<Placement> placements = new ArrayList<>();
@@ -154,6 +152,23 @@ public final class Layout {
                         + node.gpus().getFirst() + "); --nproc-per-node=gpu starts one per GPU,"
                         + " --gpu-visibility=all shows every worker all of them");
             }
+        }
+        return notices;
+    }
+
+    /** Returns a notice for each node, up to 3, that has more workers than usable cores. */
+    public static List<String> sharedCores(RankMap ranks) {
+        List<Node> crowded = ranks.nodes().stream()
+                .filter(node -> ranks.onNode(node.nodeRank()).size() > Math.max(1, node.cores()))
+                .toList();
+        List<String> notices = new ArrayList<>();
+        for (Node node : crowded.subList(0, Math.min(crowded.size(), MOST_NOTICES))) {
+            notices.add(ranks.onNode(node.nodeRank()).size() + " workers share the " + node.cores()
+                    + (node.cores() == 1 ? " usable core of " : " usable cores of ") + node.host()
+                    + "; fewer workers may be faster");
+        }
+        if (crowded.size() > MOST_NOTICES) {
+            notices.add("the same on " + (crowded.size() - MOST_NOTICES) + " more nodes");
         }
         return notices;
     }

@@ -86,6 +86,18 @@ public final class SshAgentLauncher implements AgentLauncher {
         return command;
     }
 
+    /** The command that runs {@code words} on {@code host}, with this process's terminal if {@code terminal}. */
+    public List<String> run(String host, List<String> words, boolean terminal) {
+        List<String> command = new ArrayList<>(List.of("ssh"));
+        command.addAll(options);
+        if (terminal) {
+            command.add("-t");
+        }
+        command.addAll(List.of("--", destination(host)));
+        command.add(words.stream().map(SshAgentLauncher::quoted).collect(Collectors.joining(" ")));
+        return command;
+    }
+
     /** Says why a {@link #login} has failed, and what to do. */
     public String explainLogin(String host, int exitCode, String lastLine) {
         return explain(new LaunchCommand(host, List.of(), List.of()), new LaunchExit(exitCode, List.of(lastLine)));

@@ -15,8 +15,9 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** The completion script in a real bash. */
+/** The completion scripts in a real bash and a real fish. */
 class CompletionTest {
+    private static final Path FISH = Path.of("/usr/bin/fish");
     private static final Path BASH_COMPLETION = Path.of("/usr/share/bash-completion/bash_completion");
 
     /** Calls the completion function as bash does: $1 is the script, the words that follow are those of the line. */
@@ -30,6 +31,8 @@ class CompletionTest {
             exit 0
             """;
 
+    private static final List<String> BENCH_WORDS = List.of("allreduce", "memory", "--iters", "--backend");
+
     @TempDir
     private Path folder;
 
@@ -37,8 +40,7 @@ class CompletionTest {
 
     @BeforeEach
     void writeScript() throws IOException {
-        script = Files.writeString(
-                folder.resolve("script"), HelpText.completion(List.of("allreduce", "memory", "--iters", "--backend")));
+        script = Files.writeString(folder.resolve("script"), HelpText.completion("", BENCH_WORDS));
         Files.createFile(folder.resolve("train.jar"));
         Files.createFile(folder.resolve("the job.yaml"));
         Files.createDirectories(folder.resolve("things"));
@@ -71,6 +73,13 @@ class CompletionTest {
             logs --f                          | --follow
             cancel --n                        | --now
             cancel --now ni                   | nightly-1
+            exec ni                           | nightly-1
+            exec nightly-1 --he               |
+            rm nightly-1 ni                   | nightly-1
+            report --out                      | --output
+            report --output tr                | train.jar
+            image pu                          | pull
+            completion f                      | fish
             help fl                           | flight-recorder
             bench mem                         | memory
             bench allreduce --it              | --iters
@@ -110,7 +119,7 @@ class CompletionTest {
         if (isMissing()) {
             return;
         }
-        assertThat(replies("t", true)).containsExactlyInAnyOrder("train.jar", "the job.yaml", "things");
+        assertThat(replies("th", true)).containsExactlyInAnyOrder("the job.yaml", "things");
         assertThat(replies("--backend = gl", true)).containsExactly("gloo");
         assertThat(replies("train.jar --nproc", true)).isEmpty();
     }
@@ -123,6 +132,45 @@ class CompletionTest {
         }
         assertThat(bash("source \"$1\"; complete -p jrun", besideBashCompletion, List.of(script.toString())))
                 .containsExactly("complete -o default -F _jrun jrun");
+    }
+
+    @Test
+    void fishCompletesTheSame() throws Exception {
+        if (!Files.exists(FISH)) {
+            System.out.println("CompletionTest: no " + FISH + "; install fish to test its completion");
+            return;
+        }
+        Path fish = Files.writeString(folder.resolve("fish"), HelpText.completion("fish", BENCH_WORDS));
+        List<List<String>> cases = List.of(
+                List.of("des", "describe"),
+                List.of("--nproc-per-node=2 tr", "train.jar"),
+                List.of("--file tr", "train.jar"),
+                List.of("--backend gl", "gloo"),
+                List.of("--backend=gl", "--backend=gloo"),
+                List.of("--master-p", "--master-port"),
+                List.of("train.jar --nproc", ""),
+                List.of("logs ni", "nightly-1"),
+                List.of("logs --fol", "--follow"),
+                List.of("exec nightly-1 --ssh", ""),
+                List.of("help fl", "flight-recorder"),
+                List.of("bench mem", "memory"),
+                List.of("bench allreduce --it", "--iters"),
+                List.of("submit --parti", "--partition"),
+                List.of("image pu", "pull"));
+        StringBuilder lines = new StringBuilder("source '" + fish + "'\n");
+        cases.forEach(line -> lines.append("echo (complete -C 'jrun ")
+                .append(line.getFirst())
+                .append("' | string replace -r '\\t.*' '')\n"));
+        ProcessBuilder builder = new ProcessBuilder(FISH.toString(), "--no-config", "-c", lines.toString())
+                .directory(folder.toFile())
+                .redirectErrorStream(true);
+        builder.environment().put("XDG_STATE_HOME", folder.resolve("state").toString());
+        builder.environment().put("HOME", folder.toString());
+        Process process = builder.start();
+        String out = new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
+        assertThat(process.waitFor()).as(out).isZero();
+        assertThat(out.lines())
+                .containsExactlyElementsOf(cases.stream().map(List::getLast).toList());
     }
 
     private static boolean isMissing() {

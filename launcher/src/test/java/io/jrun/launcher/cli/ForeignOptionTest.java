@@ -31,24 +31,10 @@ class ForeignOptionTest {
 
     @ParameterizedTest
     @CsvSource(delimiter = '|', quoteCharacter = '"', textBlock = """
-        -n 4                         | use --nproc-per-node=4 for 4 workers on each node.
-        -n4                          | use --nproc-per-node=4 for 4 workers on each node.
-        -np 4                        | use --nproc-per-node=4 for 4 workers on each node.
-        --np=4                       | use --nproc-per-node=4 for 4 workers on each node.
-        --ntasks 4                   | use --nproc-per-node=4 for 4 workers on each node.
-        --num_processes=4            | use --nproc-per-node=4 for 4 workers on each node.
-        -n --json                    | use --nproc-per-node=N for N workers on each node.
-        -n 4 --hosts a:2,b:2         | leave it out: the hosts have 4 workers in all.
-        -np 4 -H a:2,b:2             | leave it out: the hosts have 4 workers in all.
-        --hosts=a:2,b:2 -n 6         | the hosts have 4 workers in all; name 6 with --hosts=a:3,b:3.
-        --hosts=a:2,b:2 -n 5         | the hosts have 4 workers in all; name 5 with --hosts=a:3,b:2.
-        -n 4 --hosts a,b             | use --nproc-per-node=2 for 4 workers on 2 nodes.
-        -n 4 -w gpu[1-2]             | use --nproc-per-node=2 for 4 workers on 2 nodes.
-        -n 5 --hosts a,b             | name 5 workers with --hosts=a:3,b:2.
-        -n 8 --nnodes=2              | use --nproc-per-node=4 for 8 workers on 2 nodes.
-        -n 8 -N 2                    | use --nproc-per-node=4 for 8 workers on 2 nodes.
-        -n 3 --nnodes=2              | use --nproc-per-node=N; 2 equal nodes cannot have 3 workers in all.
-        -n 3 --hostfile=h.txt        | write each host's workers in the hostfile ('node1 slots=8'), or use --nproc-per-node.
+        --num_processes=4            | use -n 4.
+        --num-proc 4                 | use -n 4.
+        --num_cpu_threads_per_process 4 | use --env=OMP_NUM_THREADS=4.
+        --mixed_precision bf16       | give it to the program; train.jar has --precision, --shard, --zero, --deepspeed, --accumulate, --clip and --device.
         --ntasks-per-node=8          | use --nproc-per-node=8.
         -npernode 8                  | use --nproc-per-node=8.
         --num_gpus=8                 | use --nproc-per-node=8.

@@ -77,6 +77,12 @@ class LaunchOptionTest {
                         "3",
                         new WorkerCount.Exactly(3),
                         job -> job.placement().perNode()),
+                new Case(
+                        LaunchOption.NTASKS,
+                        new WorkerCount.ByDefault(),
+                        "3",
+                        new WorkerCount.Exactly(3),
+                        job -> job.placement().perNode()),
                 new Case(LaunchOption.STANDALONE, "train.jar", "true", "train.jar", LaunchOptionTest::programName),
                 new Case(
                         LaunchOption.RUN_ID,

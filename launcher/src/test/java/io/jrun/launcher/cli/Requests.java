@@ -49,10 +49,12 @@ public final class Requests {
     }
 
     JobRequest request(String... args) {
-        return JobRequest.of(
-                ParsedCommand.of(List.of(args)),
-                new CommandContext(
-                        environment, folder, folder.resolve("home"), folder.resolve("bin/jrun"), TerminalStreams.NONE));
+        return JobRequest.of(ParsedCommand.of(List.of(args)), context());
+    }
+
+    CommandContext context() {
+        return new CommandContext(
+                environment, folder, folder.resolve("home"), folder.resolve("bin/jrun"), TerminalStreams.NONE);
     }
 
     /** The job of these options and {@code train.jar}. */

@@ -80,6 +80,30 @@ class ContainerIT extends RealJobs {
         assertThat(List.of(plain.exitCode(), quiet.exitCode(), loud.exitCode())).containsOnly(4);
     }
 
+    @Test
+    void execRunsACommandInTheContainerOfAWorker() throws Exception {
+        Running job = jrun.start(
+                        "--container-unshare=pid",
+                        "--env=MINE=mine",
+                        "sh",
+                        "-c",
+                        "echo of worker > /tmp/own; echo on; while [ ! -e /tmp/go ]; do sleep 0.05; done; cat /tmp/go")
+                .awaitOutput("on");
+        Result beside = jrun.run(
+                "exec",
+                job.runId(),
+                "0",
+                "sh",
+                "-c",
+                "cat /tmp/own; echo $OF_IMAGE $MINE $$; ls /; echo bye > /tmp/go; exit 7");
+        assertThat(beside.exitCode()).as(beside.err()).isEqualTo(7);
+        assertThat(beside.out())
+                .matches("(?s)of worker\nimage mine \\d\\d?\n.*")
+                .contains("\nbin\n")
+                .doesNotContain("\nhome\n");
+        assertThat(job.await().out()).contains("] bye\n");
+    }
+
     /** Also with PIDs of their own, by which a worker cannot say to the agent who it is. */
     @Test
     void ranksOfTwoContainersShareMemory() {

@@ -43,6 +43,20 @@ class FileTailTest {
         assertThat(read(tail)).isEqualTo("d/");
     }
 
+    @ParameterizedTest
+    @CsvSource({
+        "ab/cd/, 0, ab/cd/",
+        "ab/cd/, 2, ab/cd/",
+        "ab/cd/, 3, cd/",
+        "ab/cd/, 5, cd/",
+        "ab/cd/, 6, ''",
+        "ab/cd, 99, cd"
+    })
+    void theLineOfAnOffsetIsReadFromItsBeginning(String text, long offset, String expected) throws IOException {
+        Path file = Files.writeString(folder.resolve("file"), text.replace('/', '\n'));
+        assertThat(read(FileTail.ofLineAt(file, offset))).isEqualTo(expected);
+    }
+
     /** Longer than the block in which the file is read backwards. */
     @Test
     void theLastLinesMayBeLong() throws IOException {

@@ -66,6 +66,13 @@ class LivingJobsIT extends RealJobs {
         follower.awaitOutput("begun 1");
         Running attached = jrun.start("attach", id);
         attached.awaitOutput("begun 0").awaitOutput("begun 1");
+        Result beside = jrun("exec", id, "1", "sh", "-c", "echo $RANK $TOKEN $PWD; exit 5");
+        assertThat(beside.out()).isEqualTo("1 hunter2 " + folder.toRealPath() + "\n");
+        assertThat(beside.exitCode()).isEqualTo(5);
+        assertThat(jrun("exec", id, "9", "true").err())
+                .isEqualTo("jrun: exec: " + id + " has no rank 9; it has 2 workers.\n");
+        assertThat(jrun("rm", id).err())
+                .isEqualTo("jrun: rm: " + id + " has not ended; 'jrun cancel " + id + "' stops it.\n");
         Files.writeString(folder.resolve("go"), "");
 
         Result seen = attached.await();
@@ -86,12 +93,22 @@ class LivingJobsIT extends RealJobs {
         assertThat(jrun("logs", "--tail=1", "--rank=0", id).out()).isEqualTo("it's over 0\n");
         assertThat(jrun("logs", "--tail=9", "--rank=0", id).out()).isEqualTo("begun 0\nit's over 0\n");
         assertThat(jrun("logs", "--stderr", id).out()).isEmpty();
+        assertThat(jrun("logs", "--timestamps", "--rank=1", id).out())
+                .matches("\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\dZ begun 1\n\\S+Z it's over 1\n");
+        assertThat(jrun("logs", "--since=1h", "--rank=1", id).out()).isEqualTo("begun 1\nit's over 1\n");
+        assertThat(jrun("logs", "--since=2099-01-01T00:00", id).out()).isEmpty();
         assertThat(jrun("logs", "--tail=-1", id).err())
                 .isEqualTo("jrun: --tail: '-1' is not usable; give a whole number, at least 0.\n");
         Result absent = jrun("logs", "--rank=7", id);
         assertThat(absent.exitCode()).isEqualTo(2);
         assertThat(absent.err()).isEqualTo("jrun: logs: " + id + " has no such rank; it has 2 ranks (0-1).\n");
         assertPrivate(folder.resolve("logs").resolve(id));
+        assertThat(jrun("exec", id, "true").err()).isEqualTo("jrun: exec: " + id + " has ended: exit 3.\n");
+        assertThat(jrun("rm", id, "no-such-job").err()).contains("no job is called 'no-such-job'");
+        assertThat(jrun("rm", "--older-than=1").out()).isEqualTo("no job ended so long ago\n");
+        assertThat(jrun("rm", id).out()).isEqualTo("removed " + id + ": " + folder.resolve("logs/" + id) + "\n");
+        assertThat(folder.resolve("logs").resolve(id)).doesNotExist();
+        assertThat(jrun("ps", "-a").out()).doesNotContain(id);
     }
 
     private static void assertPrivate(Path logs) throws IOException {

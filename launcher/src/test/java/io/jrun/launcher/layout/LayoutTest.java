@@ -49,6 +49,14 @@ class LayoutTest {
     }
 
     @Test
+    void eachNodeWithMoreWorkersThanCoresIsNamed() {
+        LayoutRules rules = new LayoutRules(
+                nodeRank -> new WorkerCount.Exactly(nodeRank == 0 ? 4 : 9), GpuVisibility.ONE_BY_DEFAULT);
+        assertThat(Layout.sharedCores(Layout.place(List.of(PLAIN, THREE_GPUS), rules)))
+                .containsExactly("9 workers share the 8 usable cores of b; fewer workers may be faster");
+    }
+
+    @Test
     void onlyTheChosenGpusAreUsed() {
         RankMap map = choose(GpuSubset.only(Set.of(2, 0)), GpuVisibility.ONE_BY_DEFAULT);
         assertThat(map.placements()).extracting(Placement::gpu).containsExactly("0", "2");
