@@ -78,32 +78,34 @@ public record LocalRepository(Path folder) {
     }
 
     /**
-     * Installs jrun's artifacts: the poms of {@code home/lib/maven}, and their jars of {@code home/lib/runtime}. Files
-     * that are the same already stay.
+     * Installs jrun's artifacts: the poms of {@code home/lib/maven}, and their jars, which lie there or in {@code
+     * home/lib/runtime}. Files that are the same already stay.
      *
      * @throws UsageException if the installation has no poms, or the repository cannot be written; one line
      */
     public void install(Path home) throws IOException {
         Path poms = home.resolve("lib/maven");
-        List<Path> found = Files.isDirectory(poms) ? list(poms) : List.of();
+        List<Path> found = Files.isDirectory(poms) ? list(poms) : List.<Path>of();
         if (found.isEmpty()) {
             throw new UsageException("init: the installation in " + home + " has no lib/maven/*.pom.");
         }
         for (Path pom : found) {
             Matcher name = POM.matcher(pom.getFileName().toString());
             if (name.matches()) {
-                install(name.group(1), name.group(2), pom, home.resolve("lib/runtime"));
+                install(name.group(1), name.group(2), pom, List.of(poms, home.resolve("lib/runtime")));
             }
         }
     }
 
-    private void install(String artifact, String version, Path pom, Path jars) throws IOException {
+    private void install(String artifact, String version, Path pom, List<Path> folders) throws IOException {
         Path target = folder.resolve("io/jrun").resolve(artifact).resolve(version);
         String jar = artifact + "-" + version + ".jar";
         try {
             Files.createDirectories(target);
-            if (Files.exists(jars.resolve(jar))) {
-                replace(jars.resolve(jar), target.resolve(jar));
+            for (Path found : folders.stream().map(place -> place.resolve(jar)).toList()) {
+                if (Files.exists(found)) {
+                    replace(found, target.resolve(jar));
+                }
             }
             replace(pom, target.resolve(artifact + "-" + version + ".pom"));
         } catch (IOException e) {

@@ -56,6 +56,7 @@ class InitIT extends RealJobs {
         }
 
         assertAWorldOfOneTrainsUnderPlainJava(project);
+        assertThePluginTrains(project, repository);
         Result trained = jrun.run("--nproc-per-node=2", "my model/target/my-model.jar");
         assertThat(trained.exitCode()).as(trained.err()).isZero();
         List<Double> losses = new ArrayList<>();
@@ -142,16 +143,38 @@ class InitIT extends RealJobs {
     }
 
     private void build(Path project, Path repository) throws IOException, InterruptedException {
+        assertThat(maven(project, repository, "package")).content().doesNotContain("WARNING");
+    }
+
+    /** The plugin takes the main class from the pom, and runs the classes without a jar. */
+    private void assertThePluginTrains(Path project, Path repository) throws IOException, InterruptedException {
+        Path log = maven(
+                project,
+                repository,
+                "jrun:run",
+                "-Djrun.command=" + JRun.SCRIPTS.resolve("jrun"),
+                "-Djrun.nprocPerNode=2",
+                "-Djrun.options=--timeout=100 --log-dir=" + folder.resolve("plugin"));
+        assertThat(log).content().contains("epoch 50 loss ");
+    }
+
+    /** Returns the log. */
+    private Path maven(Path project, Path repository, String... words) throws IOException, InterruptedException {
         Path log = folder.resolve("maven.log");
-        ProcessBuilder maven = new ProcessBuilder("mvn", "-B", "-o", "-Dmaven.repo.local=" + repository, "package")
+        List<String> command = new ArrayList<>(List.of("mvn", "-B", "-o", "-Dmaven.repo.local=" + repository));
+        command.addAll(List.of(words));
+        ProcessBuilder maven = new ProcessBuilder(command)
                 .directory(project.toFile())
                 .redirectErrorStream(true)
                 .redirectOutput(log.toFile());
         maven.environment().remove("JAVA_HOME"); // the machine's default, which may be older than 25
+        maven.environment().put("JRUN_HOME", Objects.requireNonNull(System.getProperty("jrun.home")));
+        maven.environment().put("XDG_CACHE_HOME", folder.resolve("cache").toString());
+        maven.environment().put("JRUN_NO_ARCHIVE", "1");
         Process build = maven.start();
         boolean ended = build.waitFor(BUILD_SECONDS, TimeUnit.SECONDS);
         build.destroyForcibly();
         assertThat(ended && build.exitValue() == 0).as(Files.readString(log)).isTrue();
-        assertThat(log).content().doesNotContain("WARNING");
+        return log;
     }
 }
