@@ -1,5 +1,6 @@
 package io.jrun.launcher;
 
+import io.jrun.agent.worker.AgentOptions;
 import io.jrun.agent.worker.JvmVariables;
 import io.jrun.launcher.job.JobSpec;
 import io.jrun.launcher.job.Program.JavaProgram;
@@ -73,7 +74,7 @@ final class MpiJobRun {
     }
 
     private static String java(JavaProgram program) {
-        Path jdk = Path.of(program.javaHome().isEmpty() ? System.getProperty("java.home") : program.javaHome());
+        Path jdk = program.javaHome().isEmpty() ? AgentOptions.javaHome() : Path.of(program.javaHome());
         return jdk.resolve("bin/java").toString();
     }
 }

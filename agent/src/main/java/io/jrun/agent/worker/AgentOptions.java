@@ -21,6 +21,9 @@ public record AgentOptions(String version, List<Path> runtimeClassPath, Optional
     /** The system property of the launcher's JVM with the path of the worker archive. */
     public static final String WORKER_ARCHIVE_PROPERTY = "jrun.worker.archive";
 
+    /** The system property with the JDK of Java workers on this node, if it is not the JDK of this JVM. */
+    private static final String WORKER_JAVA_PROPERTY = "jrun.worker.java";
+
     /** Copies the list. */
     public AgentOptions {
         runtimeClassPath = List.copyOf(runtimeClassPath);
@@ -34,6 +37,11 @@ public record AgentOptions(String version, List<Path> runtimeClassPath, Optional
         Optional<Path> archive =
                 Optional.ofNullable(System.getProperty(WORKER_ARCHIVE_PROPERTY)).map(Path::of);
         return new AgentOptions(version, runtimeJars(home.resolve("lib").resolve("runtime")), archive);
+    }
+
+    /** The JDK of Java workers on this node. The Java runtime of a package has few modules; JAVA_HOME may have more. */
+    public static Path javaHome() {
+        return Path.of(System.getProperty(WORKER_JAVA_PROPERTY, System.getProperty("java.home")));
     }
 
     private static List<Path> runtimeJars(Path folder) {

@@ -40,7 +40,7 @@ final class ContainerJava {
             throw new ContainerException("--container-java=image: the image has no JDK " + JdkRelease.NEEDED
                     + " or newer in its JAVA_HOME or on its PATH; use --container-java=auto, or another image");
         }
-        return ofNode(chosen.isEmpty() ? System.getProperty("java.home") : chosen);
+        return ofNode(chosen.isEmpty() ? AgentOptions.javaHome().toString() : chosen);
     }
 
     private Optional<String> ofImage() throws ContainerException {

@@ -73,10 +73,10 @@ public final class WorkerCommand {
         return command;
     }
 
-    /** Returns the JDK of the workers: the user's choice, or the JDK of this JVM. */
+    /** Returns the JDK of the workers: the user's choice, or the JDK of this node. */
     static Path javaHome(LaunchRound launch) {
         String chosen = launch.getProgram().getJava().getJavaHome();
-        return Path.of(chosen.isEmpty() ? System.getProperty("java.home") : chosen);
+        return chosen.isEmpty() ? AgentOptions.javaHome() : Path.of(chosen);
     }
 
     private static String classPath(JavaProgramSpec program, LaunchContext context) {
