@@ -8,8 +8,9 @@ import io.jrun.train.layer.Norm;
 import io.jrun.train.layer.SequencePositions;
 import io.jrun.train.layer.TokenEmbedding;
 import io.jrun.train.mesh.MeshAxis;
+import io.jrun.train.module.BlockModel;
 import io.jrun.train.module.ModuleWrapper;
-import io.jrun.train.pipeline.PipelineLayer;
+import io.jrun.train.module.PipelineLayer;
 import io.jrun.train.tensor.ModuleTensors;
 import io.jrun.train.tensorparallel.ParallelStyle;
 import io.jrun.train.tensorparallel.TensorParallel;
@@ -25,7 +26,7 @@ import org.bytedeco.pytorch.global.torch;
  * The decoder of scripts/bench/peers/ddp_gloo.py, layer for layer: 3.7 million parameters, pre-norm blocks, learned
  * positions, untied head. Shapes: B batch, S sequence, D model width, V vocabulary.
  */
-final class BenchGpt extends CompositeModule {
+final class BenchGpt extends CompositeModule implements BlockModel {
     static final long V = 1000;
     static final long S = 64;
     static final long D = 256;
@@ -51,8 +52,8 @@ final class BenchGpt extends CompositeModule {
         wrapBlocks(ModuleWrapper.NONE);
     }
 
-    /** Wraps each block. */
-    void wrapBlocks(ModuleWrapper wrapper) {
+    @Override
+    public void wrapBlocks(ModuleWrapper wrapper) {
         List<UnaryOperator<Tensor>> wrapped = new ArrayList<>();
         for (Block block : blocks) {
             wrapped.add(wrapper.wrap("block" + wrapped.size(), block, block::forward));
@@ -62,7 +63,7 @@ final class BenchGpt extends CompositeModule {
 
     /** Makes the ranks of a group share the blocks; each rank keeps the embeddings and the head. */
     void shareBlocks(ProcessGroup group) {
-        TensorParallel.parallelize(
+        TensorParallel.apply(
                 this,
                 new MeshAxis("tp", group),
                 false,

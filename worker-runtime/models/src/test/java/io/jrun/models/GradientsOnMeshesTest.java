@@ -22,9 +22,10 @@ import io.jrun.train.optim.ParameterGroup;
 import io.jrun.train.pipeline.PipelineOptions;
 import io.jrun.train.pipeline.PipelineParallel;
 import io.jrun.train.pipeline.schedule.ScheduleKind;
+import io.jrun.train.reducer.GradientPlacement;
+import io.jrun.train.reducer.StageReducer;
 import io.jrun.train.tensor.TensorMemory;
 import io.jrun.train.tensorparallel.TensorParallel;
-import io.jrun.train.zero.PartitionedStages;
 import io.jrun.train.zero.ZeroOptimizer;
 import java.io.IOException;
 import java.io.UncheckedIOException;
@@ -192,7 +193,7 @@ class GradientsOnMeshesTest {
                 "tp",
                 sizes.tp())) {
             LanguageModel model = model(sizes, "rank" + world.rank());
-            TensorParallel.parallelize(model, mesh.axis("tp"), sizes.isSequence(), model.tensorParallelPlan());
+            TensorParallel.apply(model, mesh.axis("tp"), sizes.isSequence(), model.tensorParallelPlan());
             ContextParallel context =
                     ContextParallel.apply(model, mesh.axis("cp"), mesh.axis("cp"), ContextParallel.Exchange.RING);
             PipelineOptions options =
@@ -223,12 +224,17 @@ class GradientsOnMeshesTest {
                     }
                 }
                 case ZERO_1, ZERO_2 -> {
-                    try (PartitionedStages stages = sizes.states() == States.ZERO_1
-                                    ? PartitionedStages.stageOne(mesh.axis("shard", "cp"))
-                                    : PartitionedStages.stageTwo(mesh.axis("shard", "cp"));
+                    try (StageReducer stages = new StageReducer(
+                                    mesh.axis("shard", "cp"),
+                                    sizes.states() == States.ZERO_1
+                                            ? GradientPlacement.SHARDED_STATES
+                                            : GradientPlacement.SHARDED_GRADIENTS);
                             PipelineParallel pipeline = pipeline(model, mesh, options.withReplicas(stages));
-                            ZeroOptimizer optimizer = ZeroOptimizer.ofStages(
-                                    stages, FusedSgd.PLAIN, ParameterGroup.all(0), LearningRateSchedule.constant(1))) {
+                            ZeroOptimizer optimizer = ZeroOptimizer.of(
+                                    stages.reducer(),
+                                    FusedSgd.PLAIN,
+                                    ParameterGroup.all(0),
+                                    LearningRateSchedule.constant(1))) {
                         yield step(pipeline, inputs, targets, maximum, optimizer::step);
                     }
                 }

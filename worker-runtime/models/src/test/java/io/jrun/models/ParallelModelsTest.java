@@ -95,7 +95,7 @@ class ParallelModelsTest {
         MeshAxis contextAxis = mesh.axis("cp");
         ContextParallel context = ContextParallel.apply(
                 model, contextAxis, new MeshAxis("cp", contextAxis.group()), ContextParallel.Exchange.RING);
-        TensorParallel.parallelize(model, tensorAxis, true, model.tensorParallelPlan());
+        TensorParallel.apply(model, tensorAxis, true, model.tensorParallelPlan());
         Map<String, ShardedTensor> parameters = Parameters.of(model);
         try (DistributedDataParallel<LanguageModel> ddp = new DistributedDataParallel<>(model, contextAxis.group())) {
             train(model, step -> {

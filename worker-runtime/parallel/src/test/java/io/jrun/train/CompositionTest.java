@@ -30,10 +30,10 @@ import io.jrun.train.precision.LossScaler;
 import io.jrun.train.precision.NonFiniteGuard;
 import io.jrun.train.precision.NonFinitePolicy;
 import io.jrun.train.precision.ScalePolicy;
+import io.jrun.train.reducer.GradientPlacement;
 import io.jrun.train.tensor.ModuleTensors;
 import io.jrun.train.tensor.TensorMemory;
 import io.jrun.train.tensorparallel.TensorParallel;
-import io.jrun.train.zero.ZeroDataParallel;
 import io.jrun.train.zero.ZeroOptimizer;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
@@ -132,7 +132,7 @@ class CompositionTest {
 
     private static TinyTransformer tensorParallel(MeshAxis axis) {
         TinyTransformer model = new TinyTransformer(OPTIONS);
-        TensorParallel.parallelize(model, axis, false, TinyTransformer.plan(2));
+        TensorParallel.apply(model, axis, false, TinyTransformer.plan(2));
         return model;
     }
 
@@ -147,8 +147,6 @@ class CompositionTest {
                     + (world.rank() < 2 ? "[0, 1]" : "[2, 3]") + "), but ";
             assertThatThrownBy(() -> new DistributedDataParallel<>(model, world.group()))
                     .hasMessageStartingWith(part + "DistributedDataParallel " + all);
-            assertThatThrownBy(() -> new ZeroDataParallel<>(model, world.group(), DdpOptions.DEFAULT))
-                    .hasMessageStartingWith(part + "ZeroDataParallel " + all);
             ProcessGroup diagonal = world.newGroup(world.rank() % 3 == 0 ? List.of(0, 3) : List.of(1, 2));
             assertThatThrownBy(() -> new DistributedDataParallel<>(model, diagonal))
                     .hasMessageContaining("parameter 'tokens.weight' along the axis 'tp' is part ");
@@ -183,8 +181,6 @@ class CompositionTest {
                                 "the gradients of parameter 'tokens.weight' differ along the axis 'cp'" + " (ranks ")
                         .hasMessageContaining("but DistributedDataParallel averages over the ranks ");
             }
-            assertThatThrownBy(() -> new ZeroDataParallel<>(model, mesh.group("dp"), DdpOptions.DEFAULT))
-                    .hasMessageContaining("differ along the axis 'cp'");
         });
     }
 
@@ -193,11 +189,10 @@ class CompositionTest {
         LocalWorld.run(2, world -> {
             TinyTransformer model = new TinyTransformer(OPTIONS);
             Map<String, Tensor> parameters = ModuleTensors.parameters(model);
-            try (var wrapped = new DistributedDataParallel<>(model, world.group())) {
-                ZeroOptimizer.stageOne(wrapped, world.group(), RULE, ParameterGroup.all(0), RATE)
-                        .close();
-                Gradients.clip(Parameters.of(parameters).values(), 1).value();
-            }
+            new DistributedDataParallel<>(
+                            model, world.group(), DdpOptions.DEFAULT.withPlacement(GradientPlacement.SHARDED_STATES))
+                    .close();
+            Gradients.clip(Parameters.of(parameters).values(), 1).value();
             var fsdp = new FullyShardedDataParallel(new MeshAxis("shard", world.group()), FsdpOptions.DEFAULT);
             fsdp.shardRest(model);
             assertThatThrownBy(() -> Gradients.norm(Parameters.of(model).values()))
@@ -287,9 +282,9 @@ class CompositionTest {
         }
 
         private List<Double> zeroOne() {
-            try (var wrapped = new DistributedDataParallel<>(model, averaged);
-                    ZeroOptimizer optimizer =
-                            ZeroOptimizer.stageOne(wrapped, averaged, RULE, ParameterGroup.all(0), RATE)) {
+            try (var wrapped = new DistributedDataParallel<>(
+                            model, averaged, DdpOptions.DEFAULT.withPlacement(GradientPlacement.SHARDED_STATES));
+                    ZeroOptimizer optimizer = ZeroOptimizer.of(wrapped.reducer(), RULE, ParameterGroup.all(0), RATE)) {
                 List<Double> norms = new ArrayList<>();
                 for (int step = 0; step < MAXIMA.size(); step++) {
                     try (var scope = wrapped.step()) {
@@ -305,8 +300,9 @@ class CompositionTest {
         }
 
         private List<Double> zeroTwo() {
-            try (var wrapped = new ZeroDataParallel<>(model, averaged, DdpOptions.DEFAULT);
-                    ZeroOptimizer optimizer = ZeroOptimizer.stageTwo(wrapped, RULE, ParameterGroup.all(0), RATE)) {
+            try (var wrapped = new DistributedDataParallel<>(
+                            model, averaged, DdpOptions.DEFAULT.withPlacement(GradientPlacement.SHARDED_GRADIENTS));
+                    ZeroOptimizer optimizer = ZeroOptimizer.of(wrapped.reducer(), RULE, ParameterGroup.all(0), RATE)) {
                 List<Double> norms = new ArrayList<>();
                 for (int step = 0; step < MAXIMA.size(); step++) {
                     try (var scope = wrapped.step()) {

@@ -17,9 +17,9 @@ import io.jrun.train.optim.FusedAdamW;
 import io.jrun.train.optim.LearningRateSchedule;
 import io.jrun.train.optim.ParameterGroup;
 import io.jrun.train.recompute.RecomputedSegment;
+import io.jrun.train.reducer.GradientPlacement;
 import io.jrun.train.tensor.ModuleTensors;
 import io.jrun.train.tensor.TensorMemory;
-import io.jrun.train.zero.ZeroDataParallel;
 import io.jrun.train.zero.ZeroOptimizer;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
@@ -175,10 +175,10 @@ public final class ShardedTraining {
 
     public static Map<String, float[]> zeroOne(World world) {
         UnevenNet net = new UnevenNet(ModuleWrapper.NONE);
-        try (var model = new DistributedDataParallel<>(net, world.group(), BUCKETS);
-                ZeroOptimizer optimizer = ZeroOptimizer.stageOne(
-                        model,
-                        world.group(),
+        try (var model = new DistributedDataParallel<>(
+                        net, world.group(), BUCKETS.withPlacement(GradientPlacement.SHARDED_STATES));
+                ZeroOptimizer optimizer = ZeroOptimizer.of(
+                        model.reducer(),
                         FusedAdamW.DEFAULT,
                         ParameterGroup.decayMatrices(0.1),
                         LearningRateSchedule.constant(0.05))) {
@@ -195,9 +195,10 @@ public final class ShardedTraining {
 
     public static Map<String, float[]> zeroTwo(World world) {
         UnevenNet net = new UnevenNet(ModuleWrapper.NONE);
-        try (var model = new ZeroDataParallel<>(net, world.group(), BUCKETS);
-                ZeroOptimizer optimizer = ZeroOptimizer.stageTwo(
-                        model,
+        try (var model = new DistributedDataParallel<>(
+                        net, world.group(), BUCKETS.withPlacement(GradientPlacement.SHARDED_GRADIENTS));
+                ZeroOptimizer optimizer = ZeroOptimizer.of(
+                        model.reducer(),
                         FusedAdamW.DEFAULT,
                         ParameterGroup.decayMatrices(0.1),
                         LearningRateSchedule.constant(0.05))) {

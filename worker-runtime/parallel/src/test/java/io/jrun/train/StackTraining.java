@@ -9,21 +9,20 @@ import io.jrun.train.mesh.DeviceMesh;
 import io.jrun.train.mesh.MeshAxis;
 import io.jrun.train.mesh.Parameters;
 import io.jrun.train.module.ModuleWrapper;
+import io.jrun.train.module.PipelineLayer;
 import io.jrun.train.optim.FlatOptimizer;
 import io.jrun.train.optim.FusedAdamW;
 import io.jrun.train.optim.LearningRateSchedule;
 import io.jrun.train.optim.ParameterGroup;
-import io.jrun.train.pipeline.PipelineLayer;
 import io.jrun.train.pipeline.PipelineOptions;
 import io.jrun.train.pipeline.PipelineParallel;
 import io.jrun.train.pipeline.schedule.ScheduleKind;
+import io.jrun.train.reducer.GradientPlacement;
+import io.jrun.train.reducer.StageReducer;
 import io.jrun.train.tensor.TensorMemory;
-import io.jrun.train.zero.PartitionedStages;
-import io.jrun.train.zero.ZeroDataParallel;
 import io.jrun.train.zero.ZeroOptimizer;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.function.Function;
 import org.bytedeco.pytorch.Tensor;
 import org.bytedeco.pytorch.global.torch;
 
@@ -58,10 +57,10 @@ public enum StackTraining {
         @Override
         public void train(World world, int layers, long width, int steps, Runnable measure) {
             LinearStack stack = new LinearStack(layers, width, ModuleWrapper.NONE);
-            try (var model = new DistributedDataParallel<>(stack, world.group());
-                    ZeroOptimizer optimizer = ZeroOptimizer.stageOne(
-                            model,
-                            world.group(),
+            try (var model = new DistributedDataParallel<>(
+                            stack, world.group(), DdpOptions.DEFAULT.withPlacement(GradientPlacement.SHARDED_STATES));
+                    ZeroOptimizer optimizer = ZeroOptimizer.of(
+                            model.reducer(),
                             FusedAdamW.DEFAULT,
                             ParameterGroup.all(0),
                             LearningRateSchedule.constant(1e-3))) {
@@ -70,7 +69,7 @@ public enum StackTraining {
                         measure.run();
                     }
                     try (var step = model.step()) {
-                        stack.zero_grad(true);
+                        optimizer.zeroGradients();
                         step.backward(stack.loss());
                         optimizer.step();
                     }
@@ -83,9 +82,15 @@ public enum StackTraining {
         @Override
         public void train(World world, int layers, long width, int steps, Runnable measure) {
             LinearStack stack = new LinearStack(layers, width, ModuleWrapper.NONE);
-            try (var model = new ZeroDataParallel<>(stack, world.group(), DdpOptions.DEFAULT);
-                    ZeroOptimizer optimizer = ZeroOptimizer.stageTwo(
-                            model, FusedAdamW.DEFAULT, ParameterGroup.all(0), LearningRateSchedule.constant(1e-3))) {
+            try (var model = new DistributedDataParallel<>(
+                            stack,
+                            world.group(),
+                            DdpOptions.DEFAULT.withPlacement(GradientPlacement.SHARDED_GRADIENTS));
+                    ZeroOptimizer optimizer = ZeroOptimizer.of(
+                            model.reducer(),
+                            FusedAdamW.DEFAULT,
+                            ParameterGroup.all(0),
+                            LearningRateSchedule.constant(1e-3))) {
                 for (int i = 0; i < steps; i++) {
                     if (i == steps - 1) {
                         measure.run();
@@ -103,13 +108,13 @@ public enum StackTraining {
     ZERO_1_OF_STAGES {
         @Override
         public void train(World world, int layers, long width, int steps, Runnable measure) {
-            trainStages(world, PartitionedStages::stageOne, layers, width, steps, measure);
+            trainStages(world, GradientPlacement.SHARDED_STATES, layers, width, steps, measure);
         }
     },
     ZERO_2_OF_STAGES {
         @Override
         public void train(World world, int layers, long width, int steps, Runnable measure) {
-            trainStages(world, PartitionedStages::stageTwo, layers, width, steps, measure);
+            trainStages(world, GradientPlacement.SHARDED_GRADIENTS, layers, width, steps, measure);
         }
     },
     FSDP {
@@ -140,12 +145,7 @@ public enum StackTraining {
 
     /** A pipeline of one rank, which several ranks have. */
     private static void trainStages(
-            World world,
-            Function<MeshAxis, PartitionedStages> kind,
-            int count,
-            long width,
-            int steps,
-            Runnable measure) {
+            World world, GradientPlacement placement, int count, long width, int steps, Runnable measure) {
         List<PipelineLayer> layers = new ArrayList<>();
         LinearStack _ = new LinearStack(count, width, (name, part, forward) -> {
             layers.add(PipelineLayer.of(name, part, forward));
@@ -153,14 +153,17 @@ public enum StackTraining {
         });
         List<Tensor> batch = List.of(TensorMemory.own(torch.ones(1, width)));
         try (DeviceMesh mesh = DeviceMesh.of(world, "pp", 1, "shard", world.size());
-                PartitionedStages stages = kind.apply(mesh.axis("shard"));
+                StageReducer stages = new StageReducer(mesh.axis("shard"), placement);
                 PipelineParallel model = new PipelineParallel(
                         layers,
                         (x, _) -> x.sum(),
                         mesh.axis("pp"),
                         PipelineOptions.of(ScheduleKind.GPIPE, 1, 1, 1).withReplicas(stages));
-                ZeroOptimizer optimizer = ZeroOptimizer.ofStages(
-                        stages, FusedAdamW.DEFAULT, ParameterGroup.all(0), LearningRateSchedule.constant(1e-3))) {
+                ZeroOptimizer optimizer = ZeroOptimizer.of(
+                        stages.reducer(),
+                        FusedAdamW.DEFAULT,
+                        ParameterGroup.all(0),
+                        LearningRateSchedule.constant(1e-3))) {
             for (int i = 0; i < steps; i++) {
                 if (i == steps - 1) {
                     measure.run();

@@ -112,7 +112,11 @@ class TrainArchitectureTest {
     static final ArchRule STEPS_READ_TENSORS_IN_ONE_PLACE = noClasses()
             .that()
             .resideInAnyPackage(
-                    "io.jrun.train.ddp..", "io.jrun.train.optim", "io.jrun.train.precision", "io.jrun.train.layer")
+                    "io.jrun.train.ddp..",
+                    "io.jrun.train.reducer",
+                    "io.jrun.train.optim",
+                    "io.jrun.train.precision",
+                    "io.jrun.train.layer")
             .should()
             .callMethodWhere(
                     target(nameMatching("item(_.*)?|cpu")).and(target(owner(name("org.bytedeco.pytorch.Tensor")))));

@@ -2,13 +2,9 @@ package io.jrun.trainer;
 
 import io.jrun.comm.ProcessGroup;
 import io.jrun.train.checkpoint.sharded.ShardedState;
-import io.jrun.train.ddp.BucketSpan;
-import io.jrun.train.ddp.CommunicationHook;
 import io.jrun.train.ddp.DdpReport;
 import io.jrun.train.ddp.DistributedDataParallel;
 import io.jrun.train.ddp.JoinOptions;
-import io.jrun.train.ddp.ReductionTimeline;
-import io.jrun.train.ddp.StepTimes;
 import io.jrun.train.ddp.hook.OptimizerHook;
 import io.jrun.train.ddp.hook.PowerSgdHook;
 import io.jrun.train.mesh.DeviceMesh;
@@ -16,6 +12,10 @@ import io.jrun.train.mesh.Parameters;
 import io.jrun.train.metrics.StepMetrics;
 import io.jrun.train.model.TrainableModel;
 import io.jrun.train.module.ModuleWrapper;
+import io.jrun.train.reducer.CommunicationHook;
+import io.jrun.train.reducer.GradientPlacement;
+import io.jrun.train.reducer.ReductionClock;
+import io.jrun.train.reducer.StepTimes;
 import io.jrun.train.step.NoSync;
 import io.jrun.train.step.Step;
 import java.time.Duration;
@@ -27,7 +27,7 @@ import java.util.stream.Collectors;
 import org.bytedeco.pytorch.Tensor;
 import org.jspecify.annotations.Nullable;
 
-/** Each rank has the whole model. With stage 1 of ZeRO the ranks share the states of the optimizer. */
+/** Each rank has the whole parameters. With stages 1 and 2 of ZeRO the ranks share the states of the optimizer. */
 final class DdpModel implements TrainedModel {
     private final DistributedDataParallel<TrainableModel> model;
     private final TrainingOptimizer optimizer;
@@ -36,6 +36,9 @@ final class DdpModel implements TrainedModel {
     private final @Nullable PowerSgdHook powerSgd;
     private final @Nullable LocalSgd localSgd;
     private final @Nullable Float8Layers float8;
+    private final boolean keepsGradients;
+    private long recordedNanos;
+    private long recordedBytes;
 
     DdpModel(TrainingArguments options, DeviceMesh mesh, FiniteSteps checks) {
         ProcessGroup group = ParallelOptions.dataGroup(mesh);
@@ -44,13 +47,15 @@ final class DdpModel implements TrainedModel {
         float8 = recipe.precision() == TrainingRecipe.Precision.FP8 ? new Float8Layers(module) : null;
         checks.watch(module);
         exchange = recipe.exchange();
-        model = new DistributedDataParallel<>(module, group, exchange.ddp());
+        GradientPlacement placement = options.parallel().gradientPlacement();
+        keepsGradients = placement != GradientPlacement.SHARDED_GRADIENTS;
+        model = new DistributedDataParallel<>(module, group, exchange.ddp().withPlacement(placement));
         int neighbours = exchange.localSgdRanks();
         localSgd = neighbours == 0 ? null : new LocalSgd(group, neighbours);
         CommunicationHook hook = localSgd == null ? exchange.communicationHook() : localSgd.hook();
         powerSgd = hook instanceof PowerSgdHook kept ? kept : null;
-        if (options.parallel().zeroStage() == 1) {
-            optimizer = ZeroStates.stageOne(recipe.update(), model, group);
+        if (placement != GradientPlacement.REPLICATED) {
+            optimizer = ZeroStates.of(recipe.update(), model.reducer());
         } else {
             optimizer = TrainingOptimizer.of(recipe.update(), Parameters.of(module), model.gradientMemory());
             model.registerHook(checks.before(withUpdate(hook, recipe.update())));
@@ -113,9 +118,10 @@ final class DdpModel implements TrainedModel {
         return model.step();
     }
 
+    /** Whole gradients would need the memory that stage 2 of ZeRO saves: each pass is then reduced. */
     @Override
     public NoSync noSync() {
-        return model.noSync();
+        return keepsGradients ? model.noSync() : new NoSync(() -> {});
     }
 
     @Override
@@ -139,11 +145,12 @@ final class DdpModel implements TrainedModel {
 
     @Override
     public void recordCommunication(StepMetrics metrics) {
-        ReductionTimeline timeline = model.lastReduction();
+        ReductionClock clock = model.reducer().clock();
+        long end = clock.last().finishedNanos();
         metrics.recordWaitOfBackward(
-                timeline.lastGradientNanos(),
-                timeline.finishedNanos(),
-                timeline.buckets().stream().mapToLong(BucketSpan::bytes).sum());
+                end - (clock.exposedNanos() - recordedNanos), end, clock.reducedBytes() - recordedBytes);
+        recordedNanos = clock.exposedNanos();
+        recordedBytes = clock.reducedBytes();
     }
 
     @Override

@@ -1,13 +1,13 @@
 package io.jrun.trainer;
 
 import io.jrun.comm.DataType;
-import io.jrun.train.ddp.AllReduceHook;
-import io.jrun.train.ddp.CommunicationHook;
 import io.jrun.train.ddp.DdpOptions;
 import io.jrun.train.ddp.JoinOptions;
 import io.jrun.train.ddp.hook.CompressionHook;
 import io.jrun.train.ddp.hook.PowerSgdHook;
 import io.jrun.train.ddp.hook.PowerSgdOptions;
+import io.jrun.train.reducer.AllReduceHook;
+import io.jrun.train.reducer.CommunicationHook;
 import io.jrun.trainer.arguments.CommandLineArguments;
 import io.jrun.trainer.arguments.InvalidArgumentException;
 import java.util.List;

@@ -2,8 +2,6 @@ package io.jrun.trainer;
 
 import io.jrun.comm.ProcessGroup;
 import io.jrun.train.checkpoint.sharded.ShardedState;
-import io.jrun.train.ddp.BucketSpan;
-import io.jrun.train.ddp.ReductionTimeline;
 import io.jrun.train.expert.ExpertDataParallel;
 import io.jrun.train.expert.ExpertOptions;
 import io.jrun.train.expert.ExpertParallel;
@@ -15,6 +13,8 @@ import io.jrun.train.mesh.Parameters;
 import io.jrun.train.mesh.ShardedTensor;
 import io.jrun.train.metrics.StepMetrics;
 import io.jrun.train.model.TrainableModel;
+import io.jrun.train.reducer.BucketSpan;
+import io.jrun.train.reducer.ReductionTimeline;
 import io.jrun.train.step.NoSync;
 import io.jrun.train.step.Step;
 import io.jrun.trainer.arguments.InvalidArgumentException;

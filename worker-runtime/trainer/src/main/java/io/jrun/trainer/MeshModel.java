@@ -226,7 +226,6 @@ final class MeshModel implements TrainedModel {
     @Override
     public void close() {
         optimizer.close();
-        states.close();
         pipeline.close();
     }
 }

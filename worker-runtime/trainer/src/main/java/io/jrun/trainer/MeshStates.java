@@ -6,13 +6,13 @@ import io.jrun.train.mesh.DeviceMesh;
 import io.jrun.train.mesh.MeshAxis;
 import io.jrun.train.pipeline.PipelineOptions;
 import io.jrun.train.pipeline.PipelineParallel;
-import io.jrun.train.zero.PartitionedStages;
+import io.jrun.train.reducer.StageReducer;
 import java.util.List;
 import org.bytedeco.javacpp.PointerScope;
 import org.jspecify.annotations.Nullable;
 
 /** The states of a model on a mesh: each copy of the model has them whole, or the ranks of an axis share them. */
-sealed interface MeshStates extends AutoCloseable {
+sealed interface MeshStates {
     /**
      * The kind that the options ask for.
      *
@@ -24,9 +24,8 @@ sealed interface MeshStates extends AutoCloseable {
             return new FullySharded(sharded);
         }
         return switch (options.zeroStage()) {
-            case 1 -> new Partitioned(PartitionedStages.stageOne(axis));
-            case 2 -> new Partitioned(PartitionedStages.stageTwo(axis));
-            default -> new Copies(ParallelOptions.gradientAxis(mesh));
+            case 0 -> new Copies(ParallelOptions.gradientAxis(mesh));
+            default -> new Partitioned(new StageReducer(axis, options.gradientPlacement()));
         };
     }
 
@@ -40,9 +39,6 @@ sealed interface MeshStates extends AutoCloseable {
     default Runnable openStep() {
         return new PointerScope()::close;
     }
-
-    @Override
-    default void close() {}
 
     /** Each rank has the whole states of its stages. */
     record Copies(MeshAxis axis) implements MeshStates {
@@ -58,7 +54,7 @@ sealed interface MeshStates extends AutoCloseable {
     }
 
     /** Stages 1 and 2 of ZeRO. */
-    record Partitioned(PartitionedStages stages) implements MeshStates {
+    record Partitioned(StageReducer stages) implements MeshStates {
         @Override
         public PipelineOptions addTo(PipelineOptions pipeline) {
             return pipeline.withReplicas(stages);
@@ -66,12 +62,7 @@ sealed interface MeshStates extends AutoCloseable {
 
         @Override
         public TrainingOptimizer optimizer(UpdateOptions update, PipelineParallel pipeline) {
-            return ZeroStates.ofStages(update, stages);
-        }
-
-        @Override
-        public void close() {
-            stages.close();
+            return ZeroStates.of(update, stages.reducer());
         }
     }
 

@@ -9,6 +9,7 @@ import io.jrun.train.mesh.DeviceMesh;
 import io.jrun.train.mesh.MeshAxis;
 import io.jrun.train.pipeline.schedule.ScheduleException;
 import io.jrun.train.pipeline.schedule.ScheduleKind;
+import io.jrun.train.reducer.GradientPlacement;
 import io.jrun.trainer.arguments.CommandLineArguments;
 import io.jrun.trainer.arguments.InvalidArgumentException;
 import java.nio.file.Path;
@@ -128,6 +129,15 @@ record ParallelOptions(
     /** Whether ranks share the layers, each layer, or each sequence. */
     boolean sharesLayers() {
         return tensor * pipeline * context > 1;
+    }
+
+    /** The gradients that a rank has after a reduction, if it has whole parameters. */
+    GradientPlacement gradientPlacement() {
+        return switch (zeroStage) {
+            case 1 -> GradientPlacement.SHARDED_STATES;
+            case 2 -> GradientPlacement.SHARDED_GRADIENTS;
+            default -> GradientPlacement.REPLICATED;
+        };
     }
 
     /** Whether ranks share the parameters too. */

@@ -135,8 +135,7 @@ interface TrainedModel extends AutoCloseable {
             return new ExpertModel(options, mesh, checks::watch);
         }
         return switch (options.parallel().zeroStage()) {
-            case 0, 1 -> new DdpModel(options, mesh, checks);
-            case 2 -> new ZeroModel(options, mesh, checks::watch);
+            case 0, 1, 2 -> new DdpModel(options, mesh, checks);
             default -> new FsdpModel(options, mesh, checks::watch);
         };
     }

@@ -1,14 +1,10 @@
 package io.jrun.trainer;
 
-import io.jrun.comm.ProcessGroup;
 import io.jrun.train.checkpoint.sharded.SavedCheckpoint;
 import io.jrun.train.checkpoint.sharded.ShardedState;
 import io.jrun.train.checkpoint.sharded.StateDict;
-import io.jrun.train.ddp.DistributedDataParallel;
 import io.jrun.train.mesh.ShardedTensor;
-import io.jrun.train.model.TrainableModel;
-import io.jrun.train.zero.PartitionedStages;
-import io.jrun.train.zero.ZeroDataParallel;
+import io.jrun.train.reducer.GradientReducer;
 import io.jrun.train.zero.ZeroOptimizer;
 import java.util.Collection;
 import java.util.LinkedHashMap;
@@ -18,23 +14,10 @@ import org.bytedeco.pytorch.Tensor;
 
 /** An optimizer over flat memory whose states are spread over the ranks. */
 record ZeroStates(ZeroOptimizer optimizer, ScheduleOfStep schedule) implements TrainingOptimizer {
-    /** The states beside gradients that each rank holds whole. */
-    static ZeroStates stageOne(
-            UpdateOptions update, DistributedDataParallel<TrainableModel> model, ProcessGroup group) {
+    /** The states of the parameters of a reducer. */
+    static ZeroStates of(UpdateOptions update, GradientReducer reducer) {
         ScheduleOfStep schedule = new ScheduleOfStep();
-        return new ZeroStates(ZeroOptimizer.stageOne(model, group, update.rule(), update.groups(), schedule), schedule);
-    }
-
-    /** The states beside gradients that are spread too. */
-    static ZeroStates stageTwo(UpdateOptions update, ZeroDataParallel<TrainableModel> model) {
-        ScheduleOfStep schedule = new ScheduleOfStep();
-        return new ZeroStates(ZeroOptimizer.stageTwo(model, update.rule(), update.groups(), schedule), schedule);
-    }
-
-    /** The states on a mesh. */
-    static ZeroStates ofStages(UpdateOptions update, PartitionedStages stages) {
-        ScheduleOfStep schedule = new ScheduleOfStep();
-        return new ZeroStates(ZeroOptimizer.ofStages(stages, update.rule(), update.groups(), schedule), schedule);
+        return new ZeroStates(ZeroOptimizer.of(reducer, update.rule(), update.groups(), schedule), schedule);
     }
 
     /** Parameters without gradients, and buffers, have no parts. */

@@ -43,7 +43,7 @@ final class SharedLayers {
         Map<String, Tensor> expected = serial();
         MeshAxis axis = new MeshAxis("tp", group);
         Gpt2 model = model(device);
-        TensorParallel.parallelize(model, axis, true, model.tensorParallelPlan());
+        TensorParallel.apply(model, axis, true, model.tensorParallelPlan());
         train(model, (x, y) -> AutogradBridge.instance().backward(List.of(model.loss(x, y)), List.of()));
         Map<String, Tensor> found = new LinkedHashMap<>();
         try (NoGradGuard _ = new NoGradGuard()) {

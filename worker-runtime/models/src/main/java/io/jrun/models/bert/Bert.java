@@ -9,7 +9,7 @@ import io.jrun.train.layer.ModuleSequence;
 import io.jrun.train.layer.Norm;
 import io.jrun.train.layer.TokenEmbedding;
 import io.jrun.train.module.ModuleWrapper;
-import io.jrun.train.pipeline.PipelineLayer;
+import io.jrun.train.module.PipelineLayer;
 import io.jrun.train.tensor.DeviceTensors;
 import io.jrun.train.tensor.TensorMemory;
 import io.jrun.train.tensorparallel.ParallelStyle;

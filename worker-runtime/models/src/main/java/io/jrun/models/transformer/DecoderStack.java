@@ -2,7 +2,7 @@ package io.jrun.models.transformer;
 
 import io.jrun.train.layer.Norm;
 import io.jrun.train.layer.TokenEmbedding;
-import io.jrun.train.pipeline.PipelineLayer;
+import io.jrun.train.module.PipelineLayer;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.function.IntFunction;

@@ -4,8 +4,7 @@ import io.jrun.train.layer.LinearLayer;
 import io.jrun.train.layer.TokenLoss;
 import io.jrun.train.model.InitialValues;
 import io.jrun.train.model.TrainableModel;
-import io.jrun.train.module.ModuleWrapper;
-import io.jrun.train.pipeline.PipelineLayer;
+import io.jrun.train.module.PipelineLayer;
 import io.jrun.train.tensor.ModuleTensors;
 import io.jrun.train.tensorparallel.ParallelStyle;
 import io.jrun.train.weights.NameMapping;
@@ -113,12 +112,6 @@ public abstract class LanguageModel extends TrainableModel implements Pretrained
     /** The model as layers of a pipeline: the embedding, the blocks, the output layer. */
     @Override
     public abstract List<PipelineLayer> pipelineLayers();
-
-    /**
-     * Puts code around each block, in their order. Call it before the first forward pass. A constructor that takes a
-     * {@link ModuleWrapper} does the same for each block before the next block takes memory.
-     */
-    public abstract void wrapBlocks(ModuleWrapper wrapper);
 
     /** A layer of a pipeline that uses the parameters whose names begin with one of {@code prefixes}. */
     protected final PipelineLayer pipelineLayer(String name, UnaryOperator<Tensor> forward, String... prefixes) {

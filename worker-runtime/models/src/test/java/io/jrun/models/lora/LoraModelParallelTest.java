@@ -72,7 +72,7 @@ class LoraModelParallelTest {
             LanguageModel model = TinyModels.load(folder);
             Lora lora = Lora.attach(model, options(name));
             MeshAxis axis = new MeshAxis("tp", world.group());
-            TensorParallel.parallelize(model, axis, isSequenceParallel, model.tensorParallelPlan());
+            TensorParallel.apply(model, axis, isSequenceParallel, model.tensorParallelPlan());
             Map<String, ShardedTensor> parameters = Parameters.of(model);
             try (SGD optimizer = new SGD(lora.trained(), new SGDOptions(RATE))) {
                 for (int step = 0; step < STEPS; step++) {
@@ -159,7 +159,7 @@ class LoraModelParallelTest {
         TinyModels.write(folder, "llama");
         LocalWorld.run(2, world -> {
             LanguageModel model = TinyModels.load(folder);
-            TensorParallel.parallelize(model, new MeshAxis("tp", world.group()), false, model.tensorParallelPlan());
+            TensorParallel.apply(model, new MeshAxis("tp", world.group()), false, model.tensorParallelPlan());
             assertThatThrownBy(() -> Lora.attach(model, options("llama")))
                     .isInstanceOf(IllegalStateException.class)
                     .hasMessageContaining("Attach the adapters before");

@@ -17,9 +17,9 @@ import io.jrun.train.optim.FlatOptimizer;
 import io.jrun.train.optim.FusedAdamW;
 import io.jrun.train.optim.LearningRateSchedule;
 import io.jrun.train.optim.ParameterGroup;
+import io.jrun.train.reducer.GradientPlacement;
 import io.jrun.train.tensor.ModuleTensors;
 import io.jrun.train.tensor.TensorMemory;
-import io.jrun.train.zero.ZeroDataParallel;
 import io.jrun.train.zero.ZeroOptimizer;
 import java.io.IOException;
 import java.nio.file.Path;
@@ -68,9 +68,11 @@ class LoraWrappersTest {
         ZERO_ONE {
             @Override
             Map<String, Tensor> train(World world, LanguageModel model) {
-                try (var ddp = new DistributedDataParallel<>(model, world.group());
-                        var optimizer =
-                                ZeroOptimizer.stageOne(ddp, world.group(), FusedAdamW.DEFAULT, GROUPS, SCHEDULE)) {
+                try (var ddp = new DistributedDataParallel<>(
+                                model,
+                                world.group(),
+                                DdpOptions.DEFAULT.withPlacement(GradientPlacement.SHARDED_STATES));
+                        var optimizer = ZeroOptimizer.of(ddp.reducer(), FusedAdamW.DEFAULT, GROUPS, SCHEDULE)) {
                     for (int i = 0; i < STEPS; i++) {
                         try (var step = ddp.step()) {
                             model.zero_grad(true);
@@ -85,8 +87,11 @@ class LoraWrappersTest {
         ZERO_TWO {
             @Override
             Map<String, Tensor> train(World world, LanguageModel model) {
-                try (var wrapped = new ZeroDataParallel<>(model, world.group(), DdpOptions.DEFAULT);
-                        var optimizer = ZeroOptimizer.stageTwo(wrapped, FusedAdamW.DEFAULT, GROUPS, SCHEDULE)) {
+                try (var wrapped = new DistributedDataParallel<>(
+                                model,
+                                world.group(),
+                                DdpOptions.DEFAULT.withPlacement(GradientPlacement.SHARDED_GRADIENTS));
+                        var optimizer = ZeroOptimizer.of(wrapped.reducer(), FusedAdamW.DEFAULT, GROUPS, SCHEDULE)) {
                     for (int i = 0; i < STEPS; i++) {
                         try (var step = wrapped.step()) {
                             optimizer.zeroGradients();

@@ -1,6 +1,8 @@
 package io.jrun.train.ddp;
 
 import io.jrun.comm.DataType;
+import io.jrun.train.reducer.ReductionTimeline;
+import io.jrun.train.reducer.StepTimes;
 import java.util.List;
 import java.util.Map;
 

@@ -1,11 +1,16 @@
 package io.jrun.train.ddp;
 
-import io.jrun.comm.DataType;
 import io.jrun.comm.Device;
 import io.jrun.comm.ProcessGroup;
 import io.jrun.train.Libtorch;
 import io.jrun.train.mesh.GradientGroup;
 import io.jrun.train.mesh.Parameters;
+import io.jrun.train.reducer.CommunicationHook;
+import io.jrun.train.reducer.GradientPlacement;
+import io.jrun.train.reducer.GradientReducer;
+import io.jrun.train.reducer.ReducerOptions;
+import io.jrun.train.reducer.ReductionException;
+import io.jrun.train.reducer.ReductionTimeline;
 import io.jrun.train.step.NoSync;
 import io.jrun.train.step.Step;
 import io.jrun.train.tensor.ModuleTensors;
@@ -13,7 +18,6 @@ import io.jrun.train.tensor.TensorCollectives;
 import io.jrun.train.tensor.TensorMemory;
 import java.lang.foreign.MemorySegment;
 import java.time.Duration;
-import java.util.EnumMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -56,7 +60,7 @@ public final class DistributedDataParallel<M extends Module> implements AutoClos
     /**
      * Wraps {@code module}.
      *
-     * @throws DdpException if the models of the ranks differ, or if a gradient cannot be reduced; the message names the
+     * @throws ReductionException if the models of the ranks differ, or if a gradient cannot be reduced; the message names the
      *     tensor and both shapes
      * @throws IllegalArgumentException if the ranks of the group hold different parts of a parameter, or if the group
      *     lacks a rank whose gradients must be averaged; the message names the parameter, the axis and both groups
@@ -77,11 +81,11 @@ public final class DistributedDataParallel<M extends Module> implements AutoClos
         new GradientGroup(USER, group)
                 .requireFits(Parameters.of(without(options.ignored(), ModuleTensors.parameters(module))));
         StateAgreement.verify(group, state);
-        List<Parameter> trained = Parameter.trained(without(options.ignored(), ModuleTensors.parameters(module)));
-        requireUsableDevice(group, state, TensorMemory.device(trained.getFirst().tensor()));
+        requireUsableDevice(group, state);
         this.collectives = new TensorCollectives(group);
         collectives.broadcastAll(state.values(), 0);
-        this.reducer = reducers.create(trained, group, options);
+        this.reducer = reducers.create(
+                without(options.ignored(), ModuleTensors.parameters(module)), group, options.reduction());
     }
 
     private static Map<String, Tensor> without(Set<String> ignored, Map<String, Tensor> named) {
@@ -89,14 +93,19 @@ public final class DistributedDataParallel<M extends Module> implements AutoClos
         return named;
     }
 
-    private static void requireUsableDevice(ProcessGroup group, Map<String, Tensor> state, Device device) {
+    private static void requireUsableDevice(ProcessGroup group, Map<String, Tensor> state) {
+        Device device = state.values().stream()
+                .filter(Tensor::requires_grad)
+                .findFirst()
+                .map(TensorMemory::device)
+                .orElse(Device.CPU);
         state.forEach((name, tensor) -> {
             Device own = TensorMemory.device(tensor);
             group.unsupportedReason(own).ifPresent(reason -> {
-                throw new DdpException("tensor '" + name + "' is on the device " + own + ": " + reason);
+                throw new ReductionException("tensor '" + name + "' is on the device " + own + ": " + reason);
             });
             if (!own.equals(device)) {
-                throw new DdpException(
+                throw new ReductionException(
                         "tensor '" + name + "' is on the device " + own + ", but other tensors of the module"
                                 + " are on " + device
                                 + ". Move the module to one device with to(device, false).");
@@ -107,7 +116,7 @@ public final class DistributedDataParallel<M extends Module> implements AutoClos
     /** Makes the reducer. Tests pass faulty reducers. */
     @FunctionalInterface
     interface ReducerFactory {
-        GradientReducer create(List<Parameter> parameters, ProcessGroup group, DdpOptions options);
+        GradientReducer create(Map<String, Tensor> parameters, ProcessGroup group, ReducerOptions options);
     }
 
     /** The wrapped module. */
@@ -126,7 +135,7 @@ public final class DistributedDataParallel<M extends Module> implements AutoClos
                 collectives.broadcastAll(buffers.values(), 0);
             }
         }
-        reducer.reductions().clock().stepBegins();
+        reducer.clock().stepBegins();
         return new Step(reducer::backward, this::endStep);
     }
 
@@ -195,13 +204,16 @@ public final class DistributedDataParallel<M extends Module> implements AutoClos
      * @throws IllegalStateException if a gradient was reduced before, or if a hook was registered before
      */
     public void registerHook(CommunicationHook hook) {
+        if (reducer.placement() != GradientPlacement.REPLICATED) {
+            throw new IllegalStateException("ranks that share the states have an exchange of their own");
+        }
         if (hasOwnHook || reducer.passes() > 0) {
             throw new IllegalStateException("registerHook must be called once, before the first backward pass; "
                     + (hasOwnHook
-                            ? "the hook " + reducer.reductions().hook().name() + " is registered"
+                            ? "the hook " + reducer.hook().name() + " is registered"
                             : reducer.passes() + " passes were reduced"));
         }
-        reducer.reductions().setHook(hook);
+        reducer.setHook(hook);
         hasOwnHook = true;
     }
 
@@ -212,56 +224,48 @@ public final class DistributedDataParallel<M extends Module> implements AutoClos
      * read; the memory is valid until this object is closed.
      */
     public List<MemorySegment> gradientMemory() {
-        return List.of(reducer.reductions().memory().all());
+        return reducer.gradientMemory().stream().toList();
+    }
+
+    /** The reducer of the gradients: for {@code ZeroOptimizer}. */
+    public GradientReducer reducer() {
+        return reducer;
     }
 
     /** The times of the last reduction. */
     public ReductionTimeline lastReduction() {
-        return reducer.reductions().clock().last();
+        return reducer.clock().last();
     }
 
     /** The sum over all steps since construction of the time for which the step waited for communication. */
     public Duration exposedCommunication() {
-        return Duration.ofNanos(reducer.reductions().clock().exposedNanos());
+        return Duration.ofNanos(reducer.clock().exposedNanos());
     }
 
     /** Parameter names of each bucket, in the order in which the buckets are reduced. */
     public List<List<String>> buckets() {
-        return reducer.reductions().memory().buckets().stream()
-                .map(bucket -> bucket.parameters().stream()
-                        .map(parameter -> reducer.parameters().get(parameter).name())
-                        .toList())
+        return reducer.buckets().stream()
+                .map(bucket -> List.copyOf(bucket.keySet()))
                 .toList();
     }
 
     /** The counts, the settings and the times of all reductions so far. */
     public DdpReport report() {
-        Map<DataType, Long> bytes = new EnumMap<>(DataType.class);
-        reducer.parameters().forEach(parameter -> bytes.merge(parameter.type(), parameter.bytes(), Long::sum));
         return new DdpReport(
                 group.worldRank(group.groupRank()),
                 group.size(),
                 module.getClass().getName(),
                 reducer.passes(),
                 options,
-                reducer.reductions().hook().name(),
-                reducer.parameters().size(),
-                bytes,
-                reducer.reductions().isRebuilt(),
+                reducer.hook().name(),
+                reducer.parameterCount(),
+                reducer.parameterBytes(),
+                reducer.isRebuilt(),
                 buckets(),
-                unusedParameters(),
-                reducer.uses().isConstant(),
-                reducer.reductions().clock().last(),
-                reducer.reductions().clock().mean());
-    }
-
-    private List<String> unusedParameters() {
-        return reducer.passes() == 0
-                ? List.of()
-                : reducer.uses().unused().stream()
-                        .mapToObj(
-                                parameter -> reducer.parameters().get(parameter).name())
-                        .toList();
+                reducer.unusedNames(),
+                reducer.usesAreConstant(),
+                reducer.clock().last(),
+                reducer.clock().mean());
     }
 
     /** Removes the hooks. The module and its gradients stay usable. */

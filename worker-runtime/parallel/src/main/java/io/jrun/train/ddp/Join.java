@@ -2,6 +2,7 @@ package io.jrun.train.ddp;
 
 import io.jrun.comm.DataType;
 import io.jrun.comm.ProcessGroup;
+import io.jrun.train.reducer.GradientReducer;
 import io.jrun.train.tensor.TensorCollectives;
 import java.lang.foreign.MemorySegment;
 import java.util.BitSet;

@@ -2,6 +2,7 @@ package io.jrun.train.ddp;
 
 import io.jrun.comm.DataType;
 import io.jrun.comm.ProcessGroup;
+import io.jrun.train.reducer.ReductionException;
 import io.jrun.train.tensor.TensorMemory;
 import java.lang.foreign.MemorySegment;
 import java.nio.ByteBuffer;
@@ -26,7 +27,7 @@ final class StateAgreement {
     private StateAgreement() {}
 
     /**
-     * @throws DdpException if the models differ; the message names the first tensor that differs, the ranks, and the
+     * @throws ReductionException if the models differ; the message names the first tensor that differs, the ranks, and the
      *     tensors of both ranks
      */
     static void verify(ProcessGroup group, Map<String, Tensor> state) {
@@ -38,7 +39,7 @@ final class StateAgreement {
         group.allGather(MemorySegment.ofArray(summary), MemorySegment.ofArray(all), DataType.I64, summary.length);
         // Every rank compares all ranks with rank 0, so all ranks have the same result.
         if (!allEqualToFirst(all, summary.length)) {
-            throw new DdpException(explain(group, exchange(group, mine, all, summary.length)));
+            throw new ReductionException(explain(group, exchange(group, mine, all, summary.length)));
         }
     }
 

@@ -1,11 +1,11 @@
 package io.jrun.train.expert;
 
 import io.jrun.comm.ProcessGroup;
-import io.jrun.train.ddp.AllReduceHook;
 import io.jrun.train.ddp.DdpOptions;
 import io.jrun.train.ddp.DistributedDataParallel;
 import io.jrun.train.layer.CompositeModule;
 import io.jrun.train.mesh.MeshAxis;
+import io.jrun.train.reducer.AllReduceHook;
 import io.jrun.train.step.NoSync;
 import io.jrun.train.step.Step;
 import io.jrun.train.tensor.ModuleTensors;

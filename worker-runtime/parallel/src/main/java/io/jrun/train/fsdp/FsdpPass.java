@@ -1,6 +1,7 @@
 package io.jrun.train.fsdp;
 
 import io.jrun.train.autograd.AutogradBridge;
+import io.jrun.train.reducer.ReductionQueue;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.function.Predicate;
@@ -20,7 +21,10 @@ final class FsdpPass {
     private @Nullable FsdpUnit root;
     private List<FsdpUnit> lastOrder = List.of();
     private final List<FsdpUnit> order = new ArrayList<>();
-    private final ReductionQueue reductions;
+    private final ReductionQueue reductions = new ReductionQueue();
+    /** Offloaded gradients are written: those of one unit while those of the next unit are added. */
+    private final ReductionQueue writes = new ReductionQueue();
+
     private final ReadAhead readAhead = new ReadAhead();
     private boolean isSyncing = true;
     private boolean isBackward;
@@ -31,7 +35,6 @@ final class FsdpPass {
     FsdpPass(FsdpGroups groups, FsdpOptions options) {
         this.groups = groups;
         this.options = options;
-        this.reductions = new ReductionQueue(groups);
     }
 
     void add(FsdpUnit unit) {
@@ -137,9 +140,26 @@ final class FsdpPass {
                 unit.reshard(); // the root stays whole for further passes of the step
             }
             if (isSyncing) {
-                reductions.begin(unit);
+                reduce(unit);
             }
         });
+    }
+
+    /** Begins to reduce the gradients of a unit, if there are any. They are reduced while the next unit computes. */
+    private void reduce(FsdpUnit unit) {
+        if (!unit.parameters().hasGradients()) {
+            return;
+        }
+        reductions.proceed();
+        reductions.finish(groups.addsInTwoStages() ? 1 : 0); // the second stage runs while the next unit computes
+        writes.finish(1); // the memory of the gradients of two units
+        reductions.add(unit.reduce(writes));
+    }
+
+    /** Returns when all gradients are in their shards, offloaded gradients too. */
+    private void finishReductions() {
+        reductions.finish(0);
+        writes.finish(0);
     }
 
     /** Runs one of several backward passes of a step. The last pass of a unit begins to reduce its gradients. */
@@ -161,14 +181,14 @@ final class FsdpPass {
 
     /** Begins to reduce the gradients of units that are complete. The root follows at the end of the step. */
     void reduceComplete(Predicate<FsdpUnit> isComplete) {
-        guarded(() -> units.stream().filter(isComplete).forEach(reductions::begin));
+        guarded(() -> units.stream().filter(isComplete).forEach(this::reduce));
     }
 
     /** Reduces all remaining gradients of a step, and frees the whole parameters. */
     void finishStages() {
         guarded(() -> {
-            units().reversed().forEach(reductions::begin);
-            reductions.finish();
+            units().reversed().forEach(this::reduce);
+            finishReductions();
             units.forEach(FsdpUnit::reshard);
             endOrder();
         });
@@ -187,9 +207,9 @@ final class FsdpPass {
             }
             if (isSyncing) {
                 // Units whose input needs no gradient have no end of their own. Each rank reduces the same units.
-                units().reversed().forEach(reductions::begin);
+                units().reversed().forEach(this::reduce);
             }
-            reductions.finish();
+            finishReductions();
             units.forEach(FsdpUnit::reshard);
             endOrder();
         });

@@ -2,6 +2,7 @@ package io.jrun.train.fsdp;
 
 import io.jrun.comm.DataType;
 import io.jrun.comm.ProcessGroup;
+import io.jrun.train.reducer.ReductionQueue;
 import io.jrun.train.tensor.TensorMemory;
 import java.lang.foreign.MemorySegment;
 import java.util.Map;
@@ -185,7 +186,8 @@ final class FsdpUnit {
         parameters.whole().free();
     }
 
-    UnitReduction reduce() {
-        return new UnitReduction(name, parameters, groups, reduceType, memory, spans);
+    /** Begins to reduce the gradients. Writes of offloaded gradients go to {@code writes}. */
+    UnitReduction reduce(ReductionQueue writes) {
+        return new UnitReduction(name, parameters, groups, reduceType, memory, spans, writes);
     }
 }

@@ -1,8 +1,8 @@
 package io.jrun.train.fsdp;
 
 import io.jrun.train.mesh.ShardedTensor;
-import io.jrun.train.pipeline.PipelineLayer;
-import io.jrun.train.pipeline.StageReplicas;
+import io.jrun.train.module.PipelineLayer;
+import io.jrun.train.reducer.StageReplicas;
 import io.jrun.train.tensor.TensorMemory;
 import java.util.Collection;
 import java.util.HashMap;
@@ -87,4 +87,8 @@ public final class ShardedStages implements StageReplicas {
         Tensor kept = rows.get(TensorMemory.identity(parameter.local()));
         return kept == null ? parameter : ShardedTensor.of(parameter.name(), kept);
     }
+
+    /** The parameters stay with {@code parallel}. */
+    @Override
+    public void close() {}
 }

@@ -4,6 +4,8 @@ import io.jrun.comm.DataType;
 import io.jrun.comm.ProcessGroup;
 import io.jrun.comm.ReduceOp;
 import io.jrun.comm.Work;
+import io.jrun.train.reducer.BucketReduction;
+import io.jrun.train.reducer.ReductionQueue;
 import io.jrun.train.tensor.TensorMemory;
 import io.jrun.train.tensor.TensorTypes;
 import java.lang.foreign.MemorySegment;
@@ -21,7 +23,7 @@ import org.jspecify.annotations.Nullable;
  * the shard groups are added over the replicas; with replicas on a deterministic group one all-reduce over all ranks
  * adds the gradients in rank order. Confined to the training thread.
  */
-final class UnitReduction {
+final class UnitReduction implements BucketReduction {
     private final String unit;
     private final UnitParameters parameters;
     /** The numbers of the parameters that need a gradient. The layout has these parameters. */
@@ -32,6 +34,7 @@ final class UnitReduction {
     private final DataType type;
     private final TransferMemory memory;
     private final Consumer<CommunicationSpan> spans;
+    private final ReductionQueue writes;
     private final MemorySegment taken;
     /** This rank's rows of all gradients, within the gradients of all ranks' rows. */
     private final MemorySegment part;
@@ -46,7 +49,8 @@ final class UnitReduction {
             FsdpGroups groups,
             DataType type,
             TransferMemory memory,
-            Consumer<CommunicationSpan> spans) {
+            Consumer<CommunicationSpan> spans,
+            ReductionQueue writes) {
         this.unit = unit;
         this.parameters = parameters;
         this.trained = parameters.trained();
@@ -57,6 +61,7 @@ final class UnitReduction {
         this.type = type;
         this.memory = memory;
         this.spans = spans;
+        this.writes = writes;
         long bytes = layout.allElements() * type.sizeBytes();
         // As much as the whole parameters have, so that both use one piece of memory after another.
         taken = memory.take(Math.max(bytes, parameters.whole().bytes()));
@@ -105,7 +110,8 @@ final class UnitReduction {
     }
 
     /** Waits for the sum over the shard group, and begins the sum over the replicas. */
-    void continueOverReplicas() {
+    @Override
+    public void proceed() {
         ProcessGroup replicas = groups.replicas();
         if (isScattered || replicas == null || groups.addsInRankOrder()) {
             return;
@@ -119,8 +125,9 @@ final class UnitReduction {
     }
 
     /** Waits, adds the means to the gradients of the shards, and begins to write offloaded gradients. */
-    void finish() {
-        continueOverReplicas();
+    @Override
+    public void finish() {
+        proceed();
         running.await();
         long begin = layout.partBegin(groups.shard());
         try (PointerScope _ = new PointerScope();
@@ -137,11 +144,7 @@ final class UnitReduction {
             parameters.offloaded().ifPresent(OffloadedShards::beginStoreGradients);
         }
         memory.give(taken);
-    }
-
-    /** Waits until offloaded gradients are written. */
-    void finishWrite() {
-        parameters.offloaded().ifPresent(OffloadedShards::finishStore);
+        parameters.offloaded().ifPresent(offloaded -> writes.add(offloaded::finishStore));
     }
 
     private void add(int parameter, Tensor rows) {

@@ -2,11 +2,12 @@ package io.jrun.train.model;
 
 import io.jrun.train.layer.TokenLoss;
 import io.jrun.train.module.ModuleWrapper;
-import io.jrun.train.pipeline.PipelineLayer;
+import io.jrun.train.module.PipelineLayer;
 import io.jrun.train.tensorparallel.ParallelStyle;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.SplittableRandom;
 import java.util.function.BiFunction;
 import java.util.function.Supplier;
@@ -106,8 +107,13 @@ public abstract class LayeredModel extends TrainableModel implements ModelDefini
         return blocks.size();
     }
 
+    /** Builds the layers of this object; parallelisms are applied afterwards. */
+    public final LayeredModel build() {
+        return build(ModuleWrapper.NONE);
+    }
+
     /**
-     * Builds the layers of this object.
+     * Builds the layers of this object. Each block goes to {@code wrapper} before the next block takes memory.
      *
      * @throws IllegalStateException if the layers are built, or if the first layer, a block or the last layer is missing
      */
@@ -124,6 +130,20 @@ public abstract class LayeredModel extends TrainableModel implements ModelDefini
         blocks.forEach(block -> layers.add(block.build(this, wrapper)));
         layers.add(last.build(this, ModuleWrapper.NONE));
         return this;
+    }
+
+    @Override
+    public final void wrapBlocks(ModuleWrapper wrapper) {
+        List<PipelineLayer> built = pipelineLayers();
+        Map<String, Module> parts = descendants();
+        for (int i = 1; i <= blocks.size(); i++) {
+            PipelineLayer block = built.get(i);
+            Module part = Objects.requireNonNull(parts.get(block.name()));
+            layers.set(
+                    i,
+                    new PipelineLayer(
+                            block.name(), block.parameters(), wrapper.wrap(block.name(), part, block.forward())));
+        }
     }
 
     private String className() {

@@ -2,14 +2,15 @@ package io.jrun.train.model;
 
 import io.jrun.comm.Device;
 import io.jrun.train.layer.CompositeModule;
-import io.jrun.train.pipeline.PipelineLayer;
+import io.jrun.train.module.BlockModel;
+import io.jrun.train.module.PipelineLayer;
 import io.jrun.train.tensor.ModuleTensors;
 import io.jrun.train.tensor.TensorMemory;
 import java.util.List;
 import org.bytedeco.pytorch.Tensor;
 
 /** A model that ranks can train together: one tensor in, one tensor out, and a loss. Confined to one thread at a time. */
-public abstract class TrainableModel extends CompositeModule {
+public abstract class TrainableModel extends CompositeModule implements BlockModel {
     /** For subclasses. */
     protected TrainableModel() {}
 

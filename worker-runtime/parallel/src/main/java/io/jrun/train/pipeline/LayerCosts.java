@@ -3,6 +3,7 @@ package io.jrun.train.pipeline;
 import io.jrun.comm.DataType;
 import io.jrun.comm.ProcessGroup;
 import io.jrun.train.autograd.AutogradBridge;
+import io.jrun.train.module.PipelineLayer;
 import java.lang.foreign.MemorySegment;
 import java.util.Arrays;
 import java.util.List;

@@ -2,6 +2,7 @@ package io.jrun.train.pipeline;
 
 import io.jrun.train.autograd.AutogradBridge;
 import io.jrun.train.autograd.DeferredGradients;
+import io.jrun.train.module.PipelineLayer;
 import io.jrun.train.pipeline.schedule.ActionKind;
 import io.jrun.train.pipeline.schedule.PipelineAction;
 import io.jrun.train.precision.Autocast;

@@ -2,6 +2,7 @@ package io.jrun.train.pipeline;
 
 import io.jrun.comm.DataType;
 import io.jrun.comm.ProcessGroup;
+import io.jrun.train.module.PipelineLayer;
 import io.jrun.train.pipeline.schedule.PipelineSchedule;
 import io.jrun.train.tensor.TensorMemory;
 import java.lang.foreign.MemorySegment;

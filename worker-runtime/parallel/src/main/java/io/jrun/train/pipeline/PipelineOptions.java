@@ -5,6 +5,9 @@ import io.jrun.train.pipeline.schedule.PipelineSchedule;
 import io.jrun.train.pipeline.schedule.ScheduleCheck;
 import io.jrun.train.pipeline.schedule.ScheduleKind;
 import io.jrun.train.precision.Autocast;
+import io.jrun.train.reducer.GradientPlacement;
+import io.jrun.train.reducer.StageReducer;
+import io.jrun.train.reducer.StageReplicas;
 import java.util.Optional;
 import java.util.function.Supplier;
 
@@ -36,7 +39,7 @@ public record PipelineOptions(
 
     /** The options for any schedule. */
     public static PipelineOptions of(PipelineSchedule schedule) {
-        return new PipelineOptions(schedule, Optional.empty(), new ReplicaGradients(null), Optional.empty());
+        return new PipelineOptions(schedule, Optional.empty(), StageReplicas.NONE, Optional.empty());
     }
 
     /** These options with other layers for each stage. */
@@ -46,7 +49,7 @@ public record PipelineOptions(
 
     /** These options with data parallelism: each rank of the axis has whole stages. */
     public PipelineOptions withReplicas(MeshAxis axis) {
-        return withReplicas(new ReplicaGradients(axis.group()));
+        return axis.size() == 1 ? this : withReplicas(new StageReducer(axis, GradientPlacement.REPLICATED));
     }
 
     /** These options with another kind of data parallelism. */

@@ -6,8 +6,10 @@ import io.jrun.train.Libtorch;
 import io.jrun.train.mesh.MeshAxis;
 import io.jrun.train.mesh.OnRanks;
 import io.jrun.train.mesh.ShardedTensor;
+import io.jrun.train.module.PipelineLayer;
 import io.jrun.train.pipeline.schedule.PipelineSchedule;
 import io.jrun.train.pipeline.schedule.ScheduleCheck;
+import io.jrun.train.reducer.StageReplicas;
 import io.jrun.train.tensor.TensorMemory;
 import java.lang.foreign.MemorySegment;
 import java.util.Collections;
@@ -251,10 +253,11 @@ public final class PipelineParallel implements AutoCloseable {
                 schedule, pipeline.groupRank(), executor.spans(), stepNanos, executor.peakLive(), executor.bytesSent());
     }
 
-    /** Closes the groups of tied parameters. The layers of this rank stay usable. */
+    /** Closes the groups of tied parameters and the reducer. The layers of this rank stay usable. */
     @Override
     public void close() {
         stages.free();
+        replicas.close();
         tied.close();
     }
 }

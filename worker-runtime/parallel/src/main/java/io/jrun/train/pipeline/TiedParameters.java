@@ -2,6 +2,7 @@ package io.jrun.train.pipeline;
 
 import io.jrun.comm.ProcessGroup;
 import io.jrun.comm.ReduceOp;
+import io.jrun.train.module.PipelineLayer;
 import io.jrun.train.pipeline.schedule.PipelineSchedule;
 import io.jrun.train.tensor.TensorCollectives;
 import io.jrun.train.tensor.TensorMemory;

@@ -18,7 +18,7 @@ import org.bytedeco.pytorch.Tensor;
  * Makes several ranks share the layers of a model.
  *
  * <pre>{@code
- * TensorParallel.parallelize(model, mesh.axis("tp"), true, Map.of(
+ * TensorParallel.apply(model, mesh.axis("tp"), true, Map.of(
  *         "block*.queriesKeysValues", ParallelStyle.jointHeads(heads),
  *         "block*.projection", ParallelStyle.ROW,
  *         "block*.up", ParallelStyle.COLUMN,
@@ -56,11 +56,16 @@ public final class TensorParallel implements ModuleWrapper {
         this.styler = new LayerStyler(axis, isSequenceParallel);
     }
 
+    /** Shares the layers of a built model, without sequence parallelism. */
+    public static void apply(CompositeModule model, MeshAxis axis, Map<String, ParallelStyle> plan) {
+        apply(model, axis, false, plan);
+    }
+
     /**
      * Replaces layers by parallel ones, as {@link #TensorParallel} and {@link #shareRest} do. If a size does not
      * divide, the model is unchanged.
      */
-    public static void parallelize(
+    public static void apply(
             CompositeModule model, MeshAxis axis, boolean isSequenceParallel, Map<String, ParallelStyle> plan) {
         new TensorParallel(axis, isSequenceParallel, plan).shareRest(model);
     }

@@ -5,20 +5,21 @@ import io.jrun.train.checkpoint.CheckpointException;
 import io.jrun.train.checkpoint.sharded.SavedCheckpoint;
 import io.jrun.train.checkpoint.sharded.ShardedState;
 import io.jrun.train.checkpoint.sharded.StateDict;
-import io.jrun.train.ddp.DistributedDataParallel;
 import io.jrun.train.optim.FlatUpdate;
 import io.jrun.train.optim.LearningRateSchedule;
 import io.jrun.train.optim.ParameterGroup;
 import io.jrun.train.optim.ParameterOptimizer;
 import io.jrun.train.optim.UpdateRule;
+import io.jrun.train.reducer.GradientPlacement;
+import io.jrun.train.reducer.GradientReducer;
 import io.jrun.train.tensor.TensorCollectives;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.stream.Collectors;
+import java.util.stream.IntStream;
 import org.bytedeco.javacpp.PointerScope;
-import org.bytedeco.pytorch.Module;
 import org.bytedeco.pytorch.NoGradGuard;
 import org.bytedeco.pytorch.Scalar;
 import org.bytedeco.pytorch.Tensor;
@@ -39,8 +40,7 @@ public final class ZeroOptimizer implements ParameterOptimizer {
 
     private final ProcessGroup group;
     private final TensorCollectives collectives;
-    private final PartGradients gradients;
-    private final Runnable zeroing;
+    private final GradientReducer reducer;
     private final ShardedState parameters;
     private final FlatUpdate update;
     private final List<BucketStates> buckets;
@@ -49,61 +49,38 @@ public final class ZeroOptimizer implements ParameterOptimizer {
     private boolean isExchanging;
 
     private ZeroOptimizer(
-            PartGradients gradients,
-            Runnable zeroing,
-            UpdateRule rule,
-            List<ParameterGroup> groups,
-            LearningRateSchedule schedule) {
-        this.zeroing = zeroing;
-        this.group = gradients.group();
-        this.parameters = BucketPartition.parametersOf(gradients.partitions());
+            GradientReducer reducer, UpdateRule rule, List<ParameterGroup> groups, LearningRateSchedule schedule) {
+        this.reducer = reducer;
+        this.group = reducer.group();
         this.collectives = new TensorCollectives(group);
-        this.gradients = gradients;
         this.update = new FlatUpdate(rule, groups, schedule);
+        List<BucketPartition> partitions = reducer.buckets().stream()
+                .map(bucket -> new BucketPartition(bucket, group.size()))
+                .toList();
+        this.parameters = BucketPartition.parametersOf(partitions);
         try (PointerScope _ = new PointerScope();
                 NoGradGuard _ = new NoGradGuard()) {
-            buckets = gradients.partitions().stream()
+            buckets = partitions.stream()
                     .map(partition -> new BucketStates(partition, group.groupRank(), update))
                     .toList();
         }
     }
 
     /**
-     * Stage 1. Registers a communication hook with {@code model}: after a backward pass a gradient holds its mean only
-     * where this rank updates the parameter.
+     * An optimizer of the parameters of a reducer: that of a {@code DistributedDataParallel} or of the stages of a
+     * pipeline, with a placement other than {@link GradientPlacement#REPLICATED}.
      *
-     * @param model has made no backward pass; its gradients are in host memory
+     * @param reducer has reduced no gradient
+     * @throws IllegalArgumentException if each rank keeps all gradients
      */
-    public static ZeroOptimizer stageOne(
-            DistributedDataParallel<? extends Module> model,
-            ProcessGroup group,
-            UpdateRule rule,
-            List<ParameterGroup> groups,
-            LearningRateSchedule schedule) {
-        ReduceScatterHook hook = new ReduceScatterHook(model, group);
-        model.registerHook(hook);
-        return new ZeroOptimizer(
-                new PartGradients(hook, group), () -> model.module().zero_grad(true), rule, groups, schedule);
-    }
-
-    /** Stage 2. */
-    public static ZeroOptimizer stageTwo(
-            ZeroDataParallel<? extends Module> model,
-            UpdateRule rule,
-            List<ParameterGroup> groups,
-            LearningRateSchedule schedule) {
-        PartGradients gradients = new PartGradients(model.gradients().buckets(), model.group());
-        return new ZeroOptimizer(gradients, model::zeroGradients, rule, groups, schedule);
-    }
-
-    /**
-     * Stage 1 or 2 for the stages of a pipeline, whose layers tensor parallel ranks may share.
-     *
-     * @param stages the stages of a {@code PipelineParallel} that has made no step
-     */
-    public static ZeroOptimizer ofStages(
-            PartitionedStages stages, UpdateRule rule, List<ParameterGroup> groups, LearningRateSchedule schedule) {
-        return new ZeroOptimizer(stages.gradients(), stages::zeroGradients, rule, groups, schedule);
+    public static ZeroOptimizer of(
+            GradientReducer reducer, UpdateRule rule, List<ParameterGroup> groups, LearningRateSchedule schedule) {
+        if (reducer.placement() == GradientPlacement.REPLICATED) {
+            throw new IllegalArgumentException(
+                    "ranks that share the states keep parts of the gradients: build the model"
+                            + " withPlacement(GradientPlacement.SHARDED_STATES) or SHARDED_GRADIENTS");
+        }
+        return new ZeroOptimizer(reducer, rule, groups, schedule);
     }
 
     /** The names of the parameters that this optimizer updates, on this rank or on another. */
@@ -129,7 +106,7 @@ public final class ZeroOptimizer implements ParameterOptimizer {
         try (PointerScope _ = new PointerScope();
                 NoGradGuard _ = new NoGradGuard()) {
             for (int i = 0; i < buckets.size(); i++) {
-                pieces.addAll(buckets.get(i).pieces(gradients.part(i)));
+                pieces.addAll(buckets.get(i).pieces(reducer.part(i)));
             }
             update.apply(pieces, steps);
             steps++;
@@ -142,12 +119,12 @@ public final class ZeroOptimizer implements ParameterOptimizer {
 
     @Override
     public void zeroGradients() {
-        zeroing.run();
+        reducer.zeroGradients();
     }
 
     /** The mean gradients of this rank's parts, after a backward pass. */
     public List<Tensor> gradients() {
-        return gradients.parts();
+        return IntStream.range(0, buckets.size()).mapToObj(reducer::part).toList();
     }
 
     /**
@@ -226,7 +203,6 @@ public final class ZeroOptimizer implements ParameterOptimizer {
     /** Frees the states. The parameters keep their values and their memory. */
     @Override
     public void close() {
-        gradients.close();
         buckets.forEach(BucketStates::close);
     }
 }

@@ -168,7 +168,7 @@ class ContextParallelTest {
                 TinyTransformer module = new TinyTransformer(options);
                 ContextParallel context =
                         ContextParallel.apply(module, mesh.axis("cp"), mesh.axis("dp", "cp"), Exchange.RING);
-                TensorParallel.parallelize(module, tensorAxis, true, TinyTransformer.plan(2));
+                TensorParallel.apply(module, tensorAxis, true, TinyTransformer.plan(2));
                 Map<String, ShardedTensor> parameters = Parameters.of(module);
                 trainWithDdp(module, mesh.group("dp", "cp"), step -> {
                     Batch batch = ParallelTraining.batch(step, true).texts(2L * mesh.coordinate("dp"), 2);

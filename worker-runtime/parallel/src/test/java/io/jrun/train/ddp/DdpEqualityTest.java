@@ -11,6 +11,9 @@ import io.jrun.train.DrawnCases;
 import io.jrun.train.Libtorch;
 import io.jrun.train.ddp.Training.Clearing;
 import io.jrun.train.ddp.Training.Rule;
+import io.jrun.train.reducer.BucketReduction;
+import io.jrun.train.reducer.CommunicationHook;
+import io.jrun.train.reducer.GradientReducer;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicReferenceArray;
 import org.junit.jupiter.api.BeforeAll;
@@ -106,7 +109,7 @@ class DdpEqualityTest {
     private static float errorWithHook(CommunicationHook hook) {
         return error(2, (parameters, group, options) -> {
             GradientReducer reducer = new GradientReducer(parameters, group, options);
-            reducer.reductions().setHook(hook);
+            reducer.setHook(hook);
             return reducer;
         });
     }
@@ -115,7 +118,7 @@ class DdpEqualityTest {
     void aGradientLeftOutsideItsBucketIsNoticed() {
         assertThat(error(2, (parameters, group, options) -> new GradientReducer(parameters, group, options) {
                     @Override
-                    void moveIntoBucket(int parameter) {}
+                    protected void moveIntoBucket(int parameter) {}
                 }))
                 .isGreaterThan(1e-4f);
     }

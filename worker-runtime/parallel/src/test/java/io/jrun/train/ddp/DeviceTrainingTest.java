@@ -29,6 +29,7 @@ import io.jrun.train.optim.ParameterGroup;
 import io.jrun.train.precision.DeviceLossScaler;
 import io.jrun.train.precision.NonFinitePolicy;
 import io.jrun.train.precision.ScalePolicy;
+import io.jrun.train.reducer.AllReduceHook;
 import io.jrun.train.step.NoSync;
 import io.jrun.train.step.Step;
 import io.jrun.train.tensor.DeferredNumber;

@@ -9,6 +9,10 @@ import io.jrun.comm.DataType;
 import io.jrun.comm.local.LocalWorld;
 import io.jrun.train.Libtorch;
 import io.jrun.train.TinyGpt;
+import io.jrun.train.reducer.BucketSpan;
+import io.jrun.train.reducer.ReductionException;
+import io.jrun.train.reducer.ReductionTimeline;
+import io.jrun.train.reducer.StepTimes;
 import io.jrun.train.step.NoSync;
 import io.jrun.train.step.Step;
 import io.jrun.train.tensor.ModuleTensors;
@@ -77,7 +81,7 @@ class DistributedDataParallelTest {
         LocalWorld.run(3, world -> {
             try {
                 new DistributedDataParallel<>(new TinyGpt(1, world.rank() == 2 ? 16 : 8, 4), world.group());
-            } catch (DdpException e) {
+            } catch (ReductionException e) {
                 messages.set(world.rank(), String.valueOf(e.getMessage()));
             }
         });
@@ -98,7 +102,7 @@ class DistributedDataParallelTest {
                     }
                     new DistributedDataParallel<>(model, world.group());
                 }))
-                .isInstanceOf(DdpException.class)
+                .isInstanceOf(ReductionException.class)
                 .hasMessageContaining("'b' Float[1] on rank 0 but nothing more on rank 1");
     }
 
@@ -111,14 +115,14 @@ class DistributedDataParallelTest {
                     model.register_parameter("b", torch.ones(1));
                     new DistributedDataParallel<>(model, world.group(), options);
                 }))
-                .isInstanceOf(DdpException.class)
+                .isInstanceOf(ReductionException.class)
                 .hasMessageContaining("cannot ignore [wrong]");
     }
 
     @Test
     void aModelWithoutParametersIsRejected() {
         assertThatThrownBy(() -> LocalWorld.run(1, world -> new DistributedDataParallel<>(new Module(), world.group())))
-                .isInstanceOf(DdpException.class)
+                .isInstanceOf(ReductionException.class)
                 .hasMessageContaining("no parameter that requires a gradient");
     }
 
@@ -190,7 +194,7 @@ class DistributedDataParallelTest {
                         module.loss(true, true, 1).backward();
                     }
                 }))
-                .isInstanceOf(DdpException.class)
+                .isInstanceOf(ReductionException.class)
                 .hasMessageContaining("never");
     }
 

@@ -11,6 +11,8 @@ import io.jrun.train.autograd.AutogradBridge;
 import io.jrun.train.autograd.AutogradFunction;
 import io.jrun.train.autograd.FunctionContext;
 import io.jrun.train.ddp.Training.Rule;
+import io.jrun.train.reducer.GradientReducer;
+import io.jrun.train.reducer.ReductionException;
 import io.jrun.train.step.Step;
 import io.jrun.train.tensor.TensorMemory;
 import java.util.Arrays;
@@ -142,7 +144,7 @@ class StaticGraphTest {
                         step.backward(checkpointedLoss(module, 0));
                     }
                 }))
-                .isInstanceOf(DdpException.class)
+                .isInstanceOf(ReductionException.class)
                 .hasMessageContaining("staticGraph");
     }
 
@@ -158,7 +160,7 @@ class StaticGraphTest {
                         step.backward(module.a.sum());
                     }
                 }))
-                .isInstanceOf(DdpException.class)
+                .isInstanceOf(ReductionException.class)
                 .hasMessageContaining("1 of 3 parameters")
                 .hasMessageContaining(": b.")
                 .hasMessageContaining("staticGraph promises");
@@ -173,7 +175,7 @@ class StaticGraphTest {
                         module.a.sum().backward();
                     }
                 }))
-                .isInstanceOf(DdpException.class)
+                .isInstanceOf(ReductionException.class)
                 .hasMessageContaining("run the first pass by step.backward(loss)");
     }
 

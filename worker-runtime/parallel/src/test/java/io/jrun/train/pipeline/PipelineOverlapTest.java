@@ -6,9 +6,13 @@ import io.jrun.comm.local.LocalWorld;
 import io.jrun.train.Libtorch;
 import io.jrun.train.mesh.DeviceMesh;
 import io.jrun.train.mesh.ShardedTensor;
+import io.jrun.train.module.PipelineLayer;
 import io.jrun.train.pipeline.schedule.ActionKind;
 import io.jrun.train.pipeline.schedule.PipelineAction;
 import io.jrun.train.pipeline.schedule.ScheduleKind;
+import io.jrun.train.reducer.GradientPlacement;
+import io.jrun.train.reducer.StageReducer;
+import io.jrun.train.reducer.StageReplicas;
 import io.jrun.train.tensor.TensorMemory;
 import java.util.ArrayList;
 import java.util.Collection;
@@ -82,7 +86,8 @@ class PipelineOverlapTest {
         LocalWorld.run(4, world -> {
             try (PointerScope _ = new PointerScope();
                     DeviceMesh mesh = DeviceMesh.of(world, "pp", 2, "dp", 2)) {
-                TimedReplicas replicas = new TimedReplicas(new ReplicaGradients(mesh.group("dp")), new ArrayList<>());
+                TimedReplicas replicas = new TimedReplicas(
+                        new StageReducer(mesh.axis("dp"), GradientPlacement.REPLICATED), new ArrayList<>());
                 PipelineOptions options =
                         PipelineOptions.of(ScheduleKind.INTERLEAVED, 2, 2, 4).withReplicas(replicas);
                 try (PipelineParallel model = new PipelineParallel(
@@ -124,6 +129,11 @@ class PipelineOverlapTest {
         @Override
         public ShardedTensor kept(ShardedTensor parameter) {
             return real.kept(parameter);
+        }
+
+        @Override
+        public void close() {
+            real.close();
         }
     }
 }

@@ -10,6 +10,7 @@ import io.jrun.comm.local.LocalWorld;
 import io.jrun.train.Libtorch;
 import io.jrun.train.mesh.MeshAxis;
 import io.jrun.train.mesh.Parameters;
+import io.jrun.train.module.PipelineLayer;
 import io.jrun.train.pipeline.schedule.PipelineSchedule;
 import io.jrun.train.pipeline.schedule.ScheduleException;
 import io.jrun.train.pipeline.schedule.ScheduleKind;

@@ -7,6 +7,7 @@ import io.jrun.comm.local.LocalWorld;
 import io.jrun.comm.local.LocalWorldOptions;
 import io.jrun.train.mesh.DeviceMesh;
 import io.jrun.train.mesh.Parameters;
+import io.jrun.train.module.PipelineLayer;
 import io.jrun.train.optim.Gradients;
 import io.jrun.train.precision.Autocast;
 import io.jrun.train.tensor.DeferredNumber;

@@ -1,6 +1,7 @@
 package io.jrun.train.pipeline;
 
 import io.jrun.train.autograd.DeferredLinear;
+import io.jrun.train.module.PipelineLayer;
 import io.jrun.train.recompute.RecomputedSegment;
 import io.jrun.train.tensor.ModuleTensors;
 import java.util.ArrayList;

@@ -10,8 +10,8 @@ import io.jrun.comm.local.LocalWorld;
 import io.jrun.train.Libtorch;
 import io.jrun.train.checkpoint.CheckpointException;
 import io.jrun.train.checkpoint.Safetensors;
-import io.jrun.train.ddp.DdpException;
 import io.jrun.train.ddp.DistributedDataParallel;
+import io.jrun.train.reducer.ReductionException;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
@@ -73,7 +73,7 @@ class DeviceTest {
                     model.register_buffer("there", elsewhere());
                     new DistributedDataParallel<>(model, world.group());
                 }))
-                .isInstanceOf(DdpException.class)
+                .isInstanceOf(ReductionException.class)
                 .hasMessageContaining("tensor 'there' is on the device meta");
     }
 
@@ -84,7 +84,7 @@ class DeviceTest {
                     model.register_parameter("a", world.rank() == 0 ? torch.ones(3) : elsewhere());
                     new DistributedDataParallel<>(model, world.group());
                 }))
-                .isInstanceOf(DdpException.class)
+                .isInstanceOf(ReductionException.class)
                 .hasMessageContaining("'a' Float[3] on rank 0 but 'a' Float[3] on meta on rank 1");
     }
 }

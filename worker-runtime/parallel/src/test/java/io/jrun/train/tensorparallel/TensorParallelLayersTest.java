@@ -52,7 +52,7 @@ class TensorParallelLayersTest {
             CompositeModule model = new CompositeModule();
             DropoutLayer inner = model.add("inner", new DropoutLayer(0.5, 5));
             DropoutLayer outer = model.add("outer", new DropoutLayer(0.5, 5));
-            TensorParallel.parallelize(model, axis(world.group()), false, Map.of("inner", ParallelStyle.DISTINCT));
+            TensorParallel.apply(model, axis(world.group()), false, Map.of("inner", ParallelStyle.DISTINCT));
             masked.put(world.rank(), List.of(inner.forward(torch.ones(64)), outer.forward(torch.ones(64))));
         });
         List<Tensor> first = Objects.requireNonNull(masked.get(0));
@@ -103,7 +103,7 @@ class TensorParallelLayersTest {
             CountingGroup counting = new CountingGroup(world.group());
             CompositeModule model = new CompositeModule();
             LinearLayer layer = model.add("up", new LinearLayer(64, 8192, false));
-            TensorParallel.parallelize(model, axis(counting.group()), false, Map.of("up", ParallelStyle.COLUMN));
+            TensorParallel.apply(model, axis(counting.group()), false, Map.of("up", ParallelStyle.COLUMN));
             Tensor x = torch.ones(new long[] {8, 64, 64}).set_requires_grad(true);
             layer.forward(x).sum().backward();
             CountingGroup.Call call = counting.calls().getLast();
@@ -134,7 +134,7 @@ class TensorParallelLayersTest {
             List<NormedBlock> stack = IntStream.range(0, blocks)
                     .mapToObj(i -> model.add("block" + i, new NormedBlock()))
                     .toList();
-            TensorParallel.parallelize(
+            TensorParallel.apply(
                     model,
                     axis(world.group()),
                     isSequenceParallel,
@@ -184,7 +184,7 @@ class TensorParallelLayersTest {
             assertError(world, model, "no*", ParallelStyle.ROW, "the model has no such layer. Its layers are q, joint");
             model.add("loss", new TokenLoss());
             Map<String, ParallelStyle> noLogits = Map.of("q", ParallelStyle.COLUMN, "loss", ParallelStyle.VOCABULARY);
-            assertThatThrownBy(() -> TensorParallel.parallelize(model, axis(world.group()), true, noLogits))
+            assertThatThrownBy(() -> TensorParallel.apply(model, axis(world.group()), true, noLogits))
                     .hasMessageContaining(
                             "layer 'loss' is a loss of the style VOCABULARY, but the plan has no layer of");
             assertThat(q.weight().equal(before)).isTrue();
@@ -196,7 +196,7 @@ class TensorParallelLayersTest {
 
     private static void assertError(
             World world, CompositeModule model, String name, ParallelStyle style, String message) {
-        assertThatThrownBy(() -> TensorParallel.parallelize(model, axis(world.group()), true, Map.of(name, style)))
+        assertThatThrownBy(() -> TensorParallel.apply(model, axis(world.group()), true, Map.of(name, style)))
                 .isInstanceOf(IllegalArgumentException.class)
                 .hasMessageContaining(message);
     }

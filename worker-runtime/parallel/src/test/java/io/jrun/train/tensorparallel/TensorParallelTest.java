@@ -57,7 +57,7 @@ class TensorParallelTest {
         LocalWorld.run(ranks, world -> {
             MeshAxis axis = axis(world.group());
             TinyTransformer model = new TinyTransformer(options);
-            TensorParallel.parallelize(model, axis, isSequenceParallel, TinyTransformer.plan(4));
+            TensorParallel.apply(model, axis, isSequenceParallel, TinyTransformer.plan(4));
             Map<String, ShardedTensor> parameters = Parameters.of(model);
             assertThat(parameters.keySet()).containsExactlyElementsOf(serial.keySet());
             ParallelTraining.train(model, ParallelTraining.STEPS, TensorParallelTest::loss);
@@ -75,7 +75,7 @@ class TensorParallelTest {
         Map<Integer, Run> runs = new ConcurrentHashMap<>();
         LocalWorld.run(2, world -> {
             TinyTransformer model = new TinyTransformer(options);
-            TensorParallel.parallelize(model, axis(world.group()), isSequenceParallel, TinyTransformer.plan(2));
+            TensorParallel.apply(model, axis(world.group()), isSequenceParallel, TinyTransformer.plan(2));
             Map<String, ShardedTensor> parameters = Parameters.of(model);
             parameters.values().forEach(parameter -> {
                 boolean isReplicated = parameter.placements().isEmpty();
@@ -138,7 +138,7 @@ class TensorParallelTest {
     void gradientsEqualFiniteDifferences() {
         LocalWorld.run(2, world -> {
             TinyTransformer model = new TinyTransformer(Options.of(torch.ScalarType.Double));
-            TensorParallel.parallelize(model, axis(world.group()), true, TinyTransformer.plan(2));
+            TensorParallel.apply(model, axis(world.group()), true, TinyTransformer.plan(2));
             Map<String, ShardedTensor> parameters = Parameters.of(model);
             loss(model, 0).backward();
             double step = 1e-6;
@@ -172,7 +172,7 @@ class TensorParallelTest {
         LocalWorld.run(2, world -> {
             MeshAxis axis = axis(world.group());
             TinyTransformer model = new TinyTransformer(options);
-            TensorParallel.parallelize(model, axis, true, TinyTransformer.plan(2));
+            TensorParallel.apply(model, axis, true, TinyTransformer.plan(2));
             Map<String, ShardedTensor> parameters = Parameters.of(model);
             loss(model, 0).backward();
             assertThat(Gradients.clip(parameters.values(), 0.1).value()).isCloseTo(norm, within(1e-12));
@@ -194,10 +194,10 @@ class TensorParallelTest {
         LocalWorld.run(2, world -> {
             Options options = Options.of(torch.ScalarType.Double);
             TinyTransformer whole = new TinyTransformer(options);
-            TensorParallel.parallelize(whole, axis(world.group()), isSequenceParallel, TinyTransformer.plan(2));
+            TensorParallel.apply(whole, axis(world.group()), isSequenceParallel, TinyTransformer.plan(2));
             loss(whole, 0).backward();
             TinyTransformer split = new TinyTransformer(options);
-            TensorParallel.parallelize(split, axis(world.group()), isSequenceParallel, TinyTransformer.plan(2));
+            TensorParallel.apply(split, axis(world.group()), isSequenceParallel, TinyTransformer.plan(2));
             Map<String, Tensor> parameters = ModuleTensors.parameters(split);
             try (DeferredGradients later = new DeferredGradients()) {
                 try (DeferredGradients.Scope _ = later.open()) {
@@ -221,7 +221,7 @@ class TensorParallelTest {
     private static List<CountingGroup.Call> calls(World world, boolean isSequenceParallel) {
         CountingGroup counting = new CountingGroup(world.group());
         TinyTransformer model = new TinyTransformer(Options.of(torch.ScalarType.Float));
-        TensorParallel.parallelize(model, axis(counting.group()), isSequenceParallel, TinyTransformer.plan(2));
+        TensorParallel.apply(model, axis(counting.group()), isSequenceParallel, TinyTransformer.plan(2));
         try (PointerScope _ = new PointerScope()) {
             loss(model, 0).backward();
         }

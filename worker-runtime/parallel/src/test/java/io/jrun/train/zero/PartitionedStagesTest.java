@@ -18,16 +18,18 @@ import io.jrun.train.mesh.ParameterNotes;
 import io.jrun.train.mesh.Parameters;
 import io.jrun.train.mesh.Shard;
 import io.jrun.train.mesh.ShardedTensor;
+import io.jrun.train.module.PipelineLayer;
 import io.jrun.train.optim.FusedAdamW;
 import io.jrun.train.optim.Gradients;
 import io.jrun.train.optim.LearningRateSchedule;
 import io.jrun.train.optim.ParameterGroup;
-import io.jrun.train.pipeline.PipelineLayer;
 import io.jrun.train.pipeline.PipelineOptions;
 import io.jrun.train.pipeline.PipelineParallel;
 import io.jrun.train.pipeline.schedule.ScheduleKind;
 import io.jrun.train.precision.NonFiniteGuard;
 import io.jrun.train.precision.NonFinitePolicy;
+import io.jrun.train.reducer.GradientPlacement;
+import io.jrun.train.reducer.StageReducer;
 import io.jrun.train.tensor.TensorMemory;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -106,10 +108,10 @@ class PartitionedStagesTest {
         return Collections.nCopies(count, torch.ones(2, width));
     }
 
-    private static PartitionedStages stages(int stage, DeviceMesh mesh) {
-        return stage == 1
-                ? PartitionedStages.stageOne(mesh.axis("shard"))
-                : PartitionedStages.stageTwo(mesh.axis("shard"));
+    private static StageReducer stages(int stage, DeviceMesh mesh) {
+        return new StageReducer(
+                mesh.axis("shard"),
+                stage == 1 ? GradientPlacement.SHARDED_STATES : GradientPlacement.SHARDED_GRADIENTS);
     }
 
     /** The reduction belongs to the last call of a step: the gradients of both calls are then means. */
@@ -134,7 +136,7 @@ class PartitionedStagesTest {
         Net net = Net.of(8);
         ProcessGroup alone = mesh.world().group().newGroup(List.of(mesh.world().rank()));
         try (PointerScope _ = new PointerScope();
-                PartitionedStages stages = stages(stage, mesh);
+                StageReducer stages = stages(stage, mesh);
                 PipelineParallel model = new PipelineParallel(
                         net.layers(),
                         PartitionedStagesTest::mean,
@@ -145,9 +147,9 @@ class PartitionedStagesTest {
         }
     }
 
-    private static ZeroOptimizer optimizer(PartitionedStages stages) {
-        return ZeroOptimizer.ofStages(
-                stages, FusedAdamW.DEFAULT, ParameterGroup.all(0), LearningRateSchedule.constant(1e-3));
+    private static ZeroOptimizer optimizer(StageReducer stages) {
+        return ZeroOptimizer.of(
+                stages.reducer(), FusedAdamW.DEFAULT, ParameterGroup.all(0), LearningRateSchedule.constant(1e-3));
     }
 
     private static void run(int ranks, Consumer<World> body) {
@@ -167,7 +169,7 @@ class PartitionedStagesTest {
         run(6, world -> {
             Net net = Net.of(width);
             try (DeviceMesh mesh = DeviceMesh.of(world, "pp", 2, "shard", 3);
-                    PartitionedStages stages = stages(stage, mesh);
+                    StageReducer stages = stages(stage, mesh);
                     PipelineParallel model = pipeline(net, PartitionedStagesTest::mean, mesh, 2, stages);
                     ZeroOptimizer optimizer = optimizer(stages)) {
                 StateDict state = new StateDict();
@@ -188,7 +190,7 @@ class PartitionedStagesTest {
     }
 
     private static PipelineParallel pipeline(
-            Net net, BinaryOperator<Tensor> loss, DeviceMesh mesh, int microBatches, PartitionedStages stages) {
+            Net net, BinaryOperator<Tensor> loss, DeviceMesh mesh, int microBatches, StageReducer stages) {
         return new PipelineParallel(
                 net.layers(),
                 loss,
@@ -217,7 +219,7 @@ class PartitionedStagesTest {
         run(4, world -> {
             Net net = Net.of(width);
             try (DeviceMesh mesh = DeviceMesh.of(world, "pp", 2, "shard", 2);
-                    PartitionedStages stages = stages(stage, mesh);
+                    StageReducer stages = stages(stage, mesh);
                     PipelineParallel model = pipeline(net, PartitionedStagesTest::mean, mesh, 2, stages)) {
                 double _ = model.step(batch(2, width), batch(2, width));
                 assertThat(Gradients.clip(model.parameters().values(), norm / 2).value())
@@ -238,14 +240,14 @@ class PartitionedStagesTest {
             Tensor late = Objects.requireNonNull(net.parameters().get("matrix2"));
             List<Boolean> isKept = new ArrayList<>();
             try (DeviceMesh mesh = DeviceMesh.of(world, "pp", 1, "shard", 2);
-                    PartitionedStages stages = stages(stage, mesh);
+                    StageReducer stages = stages(stage, mesh);
                     PipelineParallel model = pipeline(net, PartitionedStagesTest::mean, mesh, 2, stages);
                     var _ = AutogradBridge.instance()
                             .watch(
                                     List.of(first),
                                     _ -> isKept.add(late.mutable_grad().defined()))) {
                 for (int step = 0; step < 2; step++) {
-                    stages.zeroGradients();
+                    stages.reducer().zeroGradients();
                     double _ = model.step(batch(2, WIDTH), batch(2, WIDTH));
                     isKept.add(first.mutable_grad().defined());
                 }
@@ -262,7 +264,7 @@ class PartitionedStagesTest {
             BinaryOperator<Tensor> infinite =
                     (x, target) -> x.sub(target).mul(new Scalar(0.0)).sqrt().sum();
             try (DeviceMesh mesh = DeviceMesh.of(world, "pp", 1, "shard", 2);
-                    PartitionedStages stages = stages(2, mesh);
+                    StageReducer stages = stages(2, mesh);
                     PipelineParallel model = pipeline(net, infinite, mesh, 1, stages)) {
                 NonFiniteGuard guard =
                         NonFiniteGuard.afterPasses(NonFinitePolicy.SKIP, model.parameters(), world.group());
@@ -288,7 +290,7 @@ class PartitionedStagesTest {
                 matrixAndVector().forEach((name, whole) -> {
                     locals.put(name, whole.dim() == 2 ? rows(name, whole, axis) : whole);
                 });
-                try (PartitionedStages stages = PartitionedStages.stageOne(mesh.axis("shard"))) {
+                try (StageReducer stages = new StageReducer(mesh.axis("shard"), GradientPlacement.SHARDED_STATES)) {
                     var _ = stages.takeOver(Map.of(0, List.of(new PipelineLayer("all", locals, x -> x))), _ -> false);
                     try (ZeroOptimizer optimizer = optimizer(stages)) {
                         locals.forEach((_, tensor) -> tensor.mutable_grad().copy_(tensor.detach()));

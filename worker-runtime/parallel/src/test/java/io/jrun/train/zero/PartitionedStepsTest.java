@@ -9,7 +9,9 @@ import io.jrun.train.Libtorch;
 import io.jrun.train.autograd.AutogradBridge;
 import io.jrun.train.mesh.MeshAxis;
 import io.jrun.train.mesh.ShardedTensor;
-import io.jrun.train.pipeline.PipelineLayer;
+import io.jrun.train.module.PipelineLayer;
+import io.jrun.train.reducer.GradientPlacement;
+import io.jrun.train.reducer.StageReducer;
 import java.util.List;
 import java.util.Map;
 import org.bytedeco.pytorch.Tensor;
@@ -28,10 +30,10 @@ class PartitionedStepsTest {
         Libtorch.setThreads(1);
     }
 
-    private static PartitionedStages stages(int stage, World world, Tensor vector) {
-        PartitionedStages stages = stage == 1
-                ? PartitionedStages.stageOne(new MeshAxis("shard", world.group()))
-                : PartitionedStages.stageTwo(new MeshAxis("shard", world.group()));
+    private static StageReducer stages(int stage, World world, Tensor vector) {
+        StageReducer stages = new StageReducer(
+                new MeshAxis("shard", world.group()),
+                stage == 1 ? GradientPlacement.SHARDED_STATES : GradientPlacement.SHARDED_GRADIENTS);
         var _ = stages.takeOver(
                 Map.of(0, List.of(new PipelineLayer("all", Map.of("vector", vector), x -> x))), _ -> false);
         return stages;
@@ -50,9 +52,9 @@ class PartitionedStepsTest {
     void zeroGradientsAlsoClearsSumsThatWereNotReduced(int stage) {
         LocalWorld.run(2, world -> {
             Tensor vector = vector();
-            try (PartitionedStages stages = stages(stage, world, vector)) {
+            try (StageReducer stages = stages(stage, world, vector)) {
                 stages.backward(() -> backward(vector), false);
-                stages.zeroGradients();
+                stages.reducer().zeroGradients();
                 stages.backward(() -> backward(vector), true);
                 stages.await();
                 assertThat(ShardedTensor.of("vector", vector).gradient().equal(torch.ones(ELEMENTS / 2)))
@@ -66,7 +68,7 @@ class PartitionedStepsTest {
     void aPassThatFailsStopsTheOtherRanksAndLaterPasses() {
         LocalWorld.run(2, world -> {
             Tensor vector = vector();
-            try (PartitionedStages stages = stages(1, world, vector)) {
+            try (StageReducer stages = stages(1, world, vector)) {
                 if (world.rank() == 0) {
                     Runnable fails = () -> {
                         throw new IllegalStateException("no such token");
@@ -79,7 +81,7 @@ class PartitionedStepsTest {
                                 stages.backward(() -> backward(vector), true);
                                 stages.await();
                             })
-                            .hasMessageContaining("rank 0: a backward pass failed")
+                            .hasMessageContaining("rank 0: the backward pass failed")
                             .hasMessageContaining("no such token");
                 }
             }

@@ -19,6 +19,7 @@ import io.jrun.train.module.ModuleWrapper;
 import io.jrun.train.optim.FusedAdamW;
 import io.jrun.train.optim.LearningRateSchedule;
 import io.jrun.train.optim.ParameterGroup;
+import io.jrun.train.reducer.GradientPlacement;
 import io.jrun.train.tensor.ModuleTensors;
 import io.jrun.train.tensor.TensorMemory;
 import java.lang.foreign.ValueLayout;
@@ -47,13 +48,13 @@ class ZeroCheckpointTest {
             implements AutoCloseable {
         static Training of(World world) {
             UnevenNet net = new UnevenNet(ModuleWrapper.NONE);
-            var model = new DistributedDataParallel<>(net, world.group(), ShardedTraining.BUCKETS);
+            var model = new DistributedDataParallel<>(
+                    net, world.group(), ShardedTraining.BUCKETS.withPlacement(GradientPlacement.SHARDED_STATES));
             return new Training(
                     net,
                     model,
-                    ZeroOptimizer.stageOne(
-                            model,
-                            world.group(),
+                    ZeroOptimizer.of(
+                            model.reducer(),
                             FusedAdamW.DEFAULT,
                             ParameterGroup.decayMatrices(0.1),
                             LearningRateSchedule.constant(0.05)));

@@ -10,6 +10,7 @@ import io.jrun.train.ShardedTraining;
 import io.jrun.train.UnevenNet;
 import io.jrun.train.checkpoint.CheckpointException;
 import io.jrun.train.checkpoint.sharded.StateDict;
+import io.jrun.train.ddp.DdpOptions;
 import io.jrun.train.ddp.DistributedDataParallel;
 import io.jrun.train.mesh.Parameters;
 import io.jrun.train.module.ModuleWrapper;
@@ -17,6 +18,7 @@ import io.jrun.train.optim.FusedAdamW;
 import io.jrun.train.optim.Gradients;
 import io.jrun.train.optim.LearningRateSchedule;
 import io.jrun.train.optim.ParameterGroup;
+import io.jrun.train.reducer.GradientPlacement;
 import io.jrun.train.tensor.ModuleTensors;
 import java.util.List;
 import java.util.Map;
@@ -50,10 +52,10 @@ class ZeroEqualityTest {
                 Gradients.clip(Parameters.of(serial).values(), Double.MAX_VALUE).value();
         LocalWorld.run(2, world -> {
             UnevenNet net = new UnevenNet(ModuleWrapper.NONE);
-            try (var model = new DistributedDataParallel<>(net, world.group());
-                    var _ = ZeroOptimizer.stageOne(
-                            model,
-                            world.group(),
+            try (var model = new DistributedDataParallel<>(
+                            net, world.group(), DdpOptions.DEFAULT.withPlacement(GradientPlacement.SHARDED_STATES));
+                    var _ = ZeroOptimizer.of(
+                            model.reducer(),
                             FusedAdamW.DEFAULT,
                             ParameterGroup.all(0),
                             LearningRateSchedule.constant(1e-3));
@@ -72,9 +74,10 @@ class ZeroEqualityTest {
     void aStepWhoseUpdateHasFailedCannotBeSaved() {
         LocalWorld.run(1, world -> {
             UnevenNet net = new UnevenNet(ModuleWrapper.NONE);
-            try (var model = new DistributedDataParallel<>(net, world.group());
-                    ZeroOptimizer optimizer = ZeroOptimizer.stageOne(
-                            model, world.group(), FusedAdamW.DEFAULT, ParameterGroup.all(0), _ -> {
+            try (var model = new DistributedDataParallel<>(
+                            net, world.group(), DdpOptions.DEFAULT.withPlacement(GradientPlacement.SHARDED_STATES));
+                    ZeroOptimizer optimizer =
+                            ZeroOptimizer.of(model.reducer(), FusedAdamW.DEFAULT, ParameterGroup.all(0), _ -> {
                                 throw new IllegalStateException("no memory");
                             })) {
                 optimizer.putStates(new StateDict(), "");

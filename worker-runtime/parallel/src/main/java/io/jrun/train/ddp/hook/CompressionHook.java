@@ -2,10 +2,10 @@ package io.jrun.train.ddp.hook;
 
 import io.jrun.comm.DataType;
 import io.jrun.comm.ProcessGroup;
-import io.jrun.train.ddp.AllReduceHook;
-import io.jrun.train.ddp.BucketReduction;
-import io.jrun.train.ddp.CommunicationHook;
-import io.jrun.train.ddp.GradientBucket;
+import io.jrun.train.reducer.AllReduceHook;
+import io.jrun.train.reducer.BucketReduction;
+import io.jrun.train.reducer.CommunicationHook;
+import io.jrun.train.reducer.GradientBucket;
 
 /**
  * Sends float32 gradients as 16-bit numbers: half the bytes. Stands for torch's {@code fp16_compress_hook},

@@ -1,9 +1,9 @@
 package io.jrun.train.ddp.hook;
 
 import io.jrun.comm.ProcessGroup;
-import io.jrun.train.ddp.BucketReduction;
-import io.jrun.train.ddp.CommunicationHook;
-import io.jrun.train.ddp.GradientBucket;
+import io.jrun.train.reducer.BucketReduction;
+import io.jrun.train.reducer.CommunicationHook;
+import io.jrun.train.reducer.GradientBucket;
 import java.util.function.Consumer;
 
 /**

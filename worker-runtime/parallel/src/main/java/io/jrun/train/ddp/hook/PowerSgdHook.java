@@ -1,10 +1,10 @@
 package io.jrun.train.ddp.hook;
 
 import io.jrun.comm.ProcessGroup;
-import io.jrun.train.ddp.AllReduceHook;
-import io.jrun.train.ddp.BucketReduction;
-import io.jrun.train.ddp.CommunicationHook;
-import io.jrun.train.ddp.GradientBucket;
+import io.jrun.train.reducer.AllReduceHook;
+import io.jrun.train.reducer.BucketReduction;
+import io.jrun.train.reducer.CommunicationHook;
+import io.jrun.train.reducer.GradientBucket;
 import io.jrun.train.tensor.DeviceWaits;
 import io.jrun.train.tensor.TensorMemory;
 import java.util.HashMap;

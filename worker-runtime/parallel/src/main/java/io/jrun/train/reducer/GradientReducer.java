@@ -1,0 +1,444 @@
+package io.jrun.train.reducer;
+
+import io.jrun.comm.DataType;
+import io.jrun.comm.ProcessGroup;
+import io.jrun.comm.Work;
+import io.jrun.train.autograd.AutogradBridge;
+import io.jrun.train.autograd.LeafHooks;
+import io.jrun.train.tensor.TensorMemory;
+import java.lang.foreign.MemorySegment;
+import java.util.ArrayList;
+import java.util.BitSet;
+import java.util.Collection;
+import java.util.Collections;
+import java.util.EnumMap;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.Set;
+import java.util.function.IntPredicate;
+import java.util.stream.Collectors;
+import java.util.stream.IntStream;
+import org.bytedeco.javacpp.PointerScope;
+import org.bytedeco.pytorch.Tensor;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Averages gradients over the ranks while the backward pass runs. A hook on each parameter marks the parameter ready.
+ * When all parameters of a bucket are ready, the reducer launches the reduction of the bucket. Reductions are launched
+ * in bucket order. The bucket order is the same on all ranks, although the order of gradients may differ between ranks.
+ * The hook of the last gradient waits for all buckets, so that {@code backward()} returns with means in every
+ * {@code .grad}.
+ *
+ * <p>{@link GradientPlacement} says which means a rank keeps. The exchange of a bucket is at one place, the
+ * {@link CommunicationHook}. A reducer of the stages of a pipeline, see {@link StageReducer}, reduces a stage in its last
+ * backward pass, and waits for all buckets at the end of the step.
+ *
+ * <p>After the first reduction of whole gradients of a module the reducer makes new buckets by the order in which
+ * gradients became ready on rank 0.
+ *
+ * <p>One thread at a time: the rank's training thread, and during a backward pass the thread that runs the hooks. Hooks
+ * of parameters on the CPU run on the training thread. Hooks of parameters on a device run on libtorch's thread for the
+ * device, while the training thread waits in {@code backward()}. All state of the reducer, its buckets included, is
+ * guarded by the lock of this object, which makes the changes of one thread visible to the other. On a device no method
+ * waits for the device: the hook of the last gradient queues all that follows on the default stream. Source: c10d
+ * reducer.cpp.
+ */
+public class GradientReducer implements AutoCloseable {
+    private final ReducedParameters parameters;
+    private final ProcessGroup group;
+    private final ReducerOptions options;
+    private final boolean isOfStages;
+    private final BucketMemory memory;
+    private final LeafHooks watch;
+    private final ParameterUses uses;
+    private final BucketReductions reductions;
+    private final PassFailure failure;
+    /** Null if the gradients are in {@code .grad}. */
+    private final @Nullable PartGradients parts;
+
+    private boolean isSyncing = true;
+    private boolean isInPass;
+    private long passes;
+    private int root;
+
+    /**
+     * A reducer of the gradients of a module. Collective.
+     *
+     * @param parameters by name; those that require no gradient are left out
+     * @throws ReductionException if there is no gradient to reduce, or if ranks cannot reduce a gradient
+     */
+    public GradientReducer(Map<String, Tensor> parameters, ProcessGroup group, ReducerOptions options) {
+        this(List.of(new ReductionSequence(List.of(parameters), false)), group, options, false);
+        if (this.parameters.all().isEmpty()) {
+            throw new ReductionException("the model has no parameter that requires a gradient; DDP has no gradient to"
+                    + " reduce. Register parameters with register_parameter or register_module.");
+        }
+    }
+
+    /** A reducer of the stages of a pipeline. The passes complete the gradients of a stage, the caller the late ones. */
+    GradientReducer(List<ReductionSequence> sequences, ProcessGroup group, ReducerOptions options) {
+        this(sequences, group, options, true);
+    }
+
+    private GradientReducer(
+            List<ReductionSequence> sequences, ProcessGroup group, ReducerOptions options, boolean isOfStages) {
+        this.parameters = new ReducedParameters(sequences);
+        this.group = group;
+        this.options = options;
+        this.isOfStages = isOfStages;
+        List<Parameter> all = parameters.all();
+        this.uses = new ParameterUses(all.size(), options, group);
+        this.reductions = new BucketReductions(parameters, group, options);
+        this.memory = reductions.memory();
+        this.failure = new PassFailure(all, group, options);
+        this.parts = options.placement() == GradientPlacement.REPLICATED ? null : new PartGradients(all, memory, group);
+        this.watch = AutogradBridge.instance()
+                .watch(all.stream().map(Parameter::tensor).toList(), this::accumulated);
+    }
+
+    /** Whether backward passes reduce. */
+    public synchronized boolean isSyncing() {
+        return isSyncing;
+    }
+
+    /** Sets whether backward passes reduce. */
+    public synchronized void setSyncing(boolean syncing) {
+        isSyncing = syncing;
+    }
+
+    /** Reductions of all gradients finished so far. */
+    public synchronized long passes() {
+        return passes;
+    }
+
+    /** The ranks that average their gradients. */
+    public ProcessGroup group() {
+        return group;
+    }
+
+    /** The gradients that a rank has after a reduction. */
+    public GradientPlacement placement() {
+        return options.placement();
+    }
+
+    /** The parameters of each bucket by name, in the order in which the buckets are reduced. */
+    public List<Map<String, Tensor>> buckets() {
+        List<Map<String, Tensor>> buckets = new ArrayList<>();
+        for (Bucket bucket : memory.buckets()) {
+            Map<String, Tensor> members = new LinkedHashMap<>();
+            bucket.parameters().forEach(i -> members.put(parameters.all().get(i).name(), tensor(i)));
+            buckets.add(Collections.unmodifiableMap(members));
+        }
+        return buckets;
+    }
+
+    private Tensor tensor(int parameter) {
+        return parameters.all().get(parameter).tensor();
+    }
+
+    /** The means of this rank's part of a bucket, of one dimension, see {@link BucketDivision}. */
+    public Tensor part(int bucket) {
+        return memory.part(bucket);
+    }
+
+    /** The memory of whole gradients; empty if a rank keeps none. */
+    public Optional<MemorySegment> gradientMemory() {
+        return memory instanceof GradientMemory whole ? Optional.of(whole.all()) : Optional.empty();
+    }
+
+    /** The exchange of a bucket. */
+    public CommunicationHook hook() {
+        return reductions.hook();
+    }
+
+    /** Replaces the exchange of the buckets, before the first reduction. */
+    public void setHook(CommunicationHook hook) {
+        reductions.setHook(hook);
+    }
+
+    /** The times of the reductions. */
+    public ReductionClock clock() {
+        return reductions.clock();
+    }
+
+    /** Whether the buckets follow the order in which gradients became ready. */
+    public boolean isRebuilt() {
+        return reductions.isRebuilt();
+    }
+
+    /** The bytes of the trained parameters for each element type. */
+    public Map<DataType, Long> parameterBytes() {
+        Map<DataType, Long> bytes = new EnumMap<>(DataType.class);
+        parameters.all().forEach(parameter -> bytes.merge(parameter.type(), parameter.bytes(), Long::sum));
+        return bytes;
+    }
+
+    /** The number of trained parameters. */
+    public int parameterCount() {
+        return parameters.all().size();
+    }
+
+    /** Whether all reductions so far used the same parameters on this rank. */
+    public boolean usesAreConstant() {
+        return uses.isConstant();
+    }
+
+    /** The names of the parameters that this rank left out of its last reduction. */
+    public synchronized List<String> unusedNames() {
+        return passes == 0
+                ? List.of()
+                : uses.unused().stream()
+                        .mapToObj(parameter -> parameters.all().get(parameter).name())
+                        .toList();
+    }
+
+    /** Sets the rank whose order of gradients counts in the next reductions, and the divisor of the sums. */
+    public synchronized void setMembers(int newRoot, int divisor) {
+        root = newRoot;
+        reductions.setDivisor(divisor);
+    }
+
+    /** The rank whose order of gradients and whose buffers count. */
+    public synchronized int root() {
+        return root;
+    }
+
+    /** Runs a backward pass. Throws if the pass did not reduce every gradient. */
+    public void backward(Tensor loss) {
+        requireIdle();
+        long before = passes();
+        try {
+            beforeEngine(loss);
+            AutogradBridge.instance().backward(List.of(loss), List.of()); // Without the lock: hooks take it.
+            afterEngine(before);
+        } catch (RuntimeException e) {
+            throw failed(e);
+        }
+    }
+
+    private synchronized void beforeEngine(Tensor loss) {
+        if (isSyncing) {
+            beginPass();
+            if (options.searchesUnused()) {
+                markUnused(watch.reachableFrom(loss));
+            }
+        }
+    }
+
+    private synchronized void afterEngine(long passesBefore) {
+        if (isSyncing && passes == passesBefore) {
+            endPass();
+        }
+    }
+
+    /** Keeps the failure of a pass, and stops the other ranks. */
+    synchronized RuntimeException failed(RuntimeException e) {
+        return failure.of(e);
+    }
+
+    private void beginPass() {
+        if (!isInPass) {
+            isInPass = true;
+            reductions.clock().backwardBegins();
+            if (!uses.isRecording()) {
+                markUnused(uses.expectedSet());
+            }
+        }
+    }
+
+    /** Runs when the engine has finished and some gradients are missing. */
+    private void endPass() {
+        if (uses.isRecording()) {
+            uses.endRecording().forEach(this::gradientIsReady);
+        } else if (!options.searchesUnused() && !countsMissingAsZero()) {
+            throw failure.unfinished(reductions.ready());
+        }
+        if (isInPass) {
+            // The graph reaches these parameters, but the engine had no gradient for them.
+            markUnused(reductions.ready().parameters());
+        }
+    }
+
+    private boolean countsMissingAsZero() {
+        return isOfStages || options.placement() == GradientPlacement.SHARDED_GRADIENTS;
+    }
+
+    /** Whether a pass has failed. */
+    public synchronized boolean hasFailed() {
+        return failure.isPresent();
+    }
+
+    /** Throws the failure of an earlier pass. */
+    synchronized void requireSound() {
+        failure.check();
+    }
+
+    /** Throws if a reduction has not ended: some gradients would be means and some this rank's own gradients. */
+    public synchronized void requireIdle() {
+        failure.check();
+        if (isInPass) {
+            throw failure.unfinished(reductions.ready());
+        }
+    }
+
+    /** Hook: the backward pass has added to this parameter's gradient. */
+    private synchronized void accumulated(int parameter) {
+        if (!isSyncing || parameters.isLate(parameter)) {
+            uses.add(parameter, false);
+            return;
+        }
+        try {
+            failure.check();
+            beginPass();
+            uses.add(parameter, true);
+            if (uses.isRecording()) {
+                return;
+            }
+            if (reductions.ready().contains(parameter)) {
+                throw failure.unfinished(reductions.ready());
+            }
+            if (uses.isComplete(parameter)) {
+                gradientIsReady(parameter);
+            }
+        } catch (RuntimeException e) {
+            throw failure.of(e);
+        }
+    }
+
+    private void gradientIsReady(int parameter) {
+        moveIntoBucket(parameter);
+        markReady(parameter);
+    }
+
+    /** Moves a complete gradient into its bucket. Tests have reducers that do not. */
+    protected void moveIntoBucket(int parameter) {
+        memory.moveIntoBucket(parameter);
+    }
+
+    /** Marks all other parameters ready with their present gradients: an earlier sum, or zeros. */
+    private void markUnused(BitSet others) {
+        for (int i = others.nextClearBit(0); i < parameters.all().size(); i = others.nextClearBit(i + 1)) {
+            if (uses.mayBeUnused() && !uses.isUsedHere(i)) {
+                lasting().keep(i);
+            }
+            gradientIsReady(i);
+        }
+    }
+
+    private void markReady(int parameter) {
+        reductions.markReady(parameter);
+        if (reductions.areAllLaunched() && !isOfStages) {
+            finish();
+        }
+    }
+
+    /** Unused parameters and new buckets need whole gradients. */
+    private GradientMemory lasting() {
+        return (GradientMemory) memory;
+    }
+
+    /** The gradients of some parameters are complete: those of a stage, or late ones. */
+    synchronized void complete(Collection<Tensor> tensors) {
+        failure.check();
+        Set<Long> identities = tensors.stream().map(TensorMemory::identity).collect(Collectors.toSet());
+        ready(parameter -> identities.contains(TensorMemory.identity(tensor(parameter))));
+    }
+
+    /** All gradients are complete. Waits for all buckets. */
+    synchronized void completeAll() {
+        failure.check();
+        ready(_ -> true);
+        finish();
+    }
+
+    private void ready(IntPredicate isComplete) {
+        try (PointerScope _ = new PointerScope()) {
+            beginPass();
+            BitSet present = reductions.ready().parameters();
+            for (int i = present.nextClearBit(0); i < parameters.all().size(); i = present.nextClearBit(i + 1)) {
+                if (isComplete.test(i)) {
+                    gradientIsReady(i);
+                }
+            }
+        }
+    }
+
+    private void finish() {
+        Work exchange = uses.needsExchange() ? uses.exchange(group) : null;
+        reductions.await();
+        if (exchange != null) {
+            exchange.await();
+            uses.exchanged();
+        }
+        reductions.clock().reductionEnds();
+        if (uses.mayBeUnused()) {
+            adoptMeansOfOthers();
+            lasting().restoreKept(uses::isUsedAnywhere);
+        }
+        uses.reductionEnds(passes == 0);
+        if (!isOfStages
+                && !reductions.isRebuilt()
+                && !options.searchesUnused()
+                && !reductions.hook().keepsBuckets()) {
+            reductions.rebuild(root, lasting());
+        }
+        passes++;
+        isInPass = false;
+        reductions.reset();
+    }
+
+    /**
+     * A parameter that another rank has used gets the mean. A parameter that no rank has used keeps its gradient, or
+     * has no gradient.
+     */
+    private void adoptMeansOfOthers() {
+        for (int i = 0; i < parameters.all().size(); i++) {
+            if (uses.isUsedAnywhere(i) && !lasting().hasGradient(i)) {
+                memory.install(i);
+            }
+        }
+    }
+
+    /**
+     * Takes part in a reduction of the other ranks without a pass of its own. Afterwards this rank has the gradients
+     * that the other ranks have.
+     */
+    public synchronized void shadow() {
+        requireIdle();
+        try {
+            isInPass = true;
+            reductions.clock().stepBegins();
+            reductions.clock().backwardBegins();
+            List<Integer> all = memory.buckets().stream()
+                    .flatMap(b -> b.parameters().stream())
+                    .toList();
+            all.forEach(parameter -> {
+                memory.clear(parameter);
+                memory.install(parameter);
+            });
+            all.forEach(this::markReady);
+            IntStream.range(0, parameters.all().size())
+                    .filter(parameter -> !uses.isUsedAnywhere(parameter))
+                    .forEach(memory::drop);
+        } catch (RuntimeException e) {
+            throw failure.of(e);
+        }
+    }
+
+    /** Sets the gradients to zero, also those that were not reduced. */
+    public synchronized void zeroGradients() {
+        memory.clearAll();
+    }
+
+    /** Removes the hooks and copies the gradients out of the group's memory. */
+    @Override
+    public synchronized void close() {
+        watch.close();
+        if (parts != null) {
+            parts.close();
+        }
+        memory.close();
+    }
+}
