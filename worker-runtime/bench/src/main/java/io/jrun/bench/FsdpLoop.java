@@ -2,7 +2,7 @@ package io.jrun.bench;
 
 import io.jrun.comm.ProcessGroup;
 import io.jrun.train.fsdp.CommunicationSpan;
-import io.jrun.train.fsdp.FsdpOptions;
+import io.jrun.train.fsdp.FullyShard;
 import io.jrun.train.fsdp.FullyShardedDataParallel;
 import io.jrun.train.mesh.MeshAxis;
 import io.jrun.train.mesh.Parameters;
@@ -18,10 +18,8 @@ final class FsdpLoop implements TrainingLoop {
 
     /** {@code model} has its first values. */
     FsdpLoop(BenchGpt model, ProcessGroup group, BenchOptimizer optimizer, BenchPrecision precision) {
-        this.parallel = new FullyShardedDataParallel(new MeshAxis("shard", group), FsdpOptions.DEFAULT);
+        this.parallel = FullyShard.apply(model, new MeshAxis("shard", group));
         this.model = model;
-        model.wrapBlocks(parallel);
-        parallel.shardRest(model);
         this.precision = precision;
         this.optimizer = optimizer.start(parallel.parameters(), parallel.gradientMemory());
     }

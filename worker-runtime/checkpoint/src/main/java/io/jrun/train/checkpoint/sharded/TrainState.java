@@ -1,0 +1,43 @@
+package io.jrun.train.checkpoint.sharded;
+
+import io.jrun.train.mesh.ShardedTensor;
+import io.jrun.train.optim.FlatOptimizer;
+import java.util.Map;
+import org.bytedeco.pytorch.Tensor;
+
+/**
+ * The parameters of a model and the states of its optimizer as one state of checkpoints, with the names of
+ * {@code train.jar}. A checkpoint can be loaded on another mesh.
+ *
+ * @param parameters this rank's parts, by name
+ * @param optimizer updates these parameters
+ */
+public record TrainState(Map<String, ShardedTensor> parameters, FlatOptimizer optimizer) {
+    private static final String MODEL = "model.";
+    private static final String OPTIMIZER = "optimizer.";
+
+    /** Saves the state after a step. Collective. */
+    public void save(CheckpointManager checkpoints, long step) {
+        ShardedState parts = new ShardedState(parameters);
+        StateDict state = new StateDict();
+        parts.putParameters(state, MODEL);
+        Map<String, Tensor> copies = optimizer.state();
+        parts.putOptimizer(state, OPTIMIZER, copies);
+        checkpoints.save(step, state);
+        copies.values().forEach(Tensor::close);
+    }
+
+    /** Loads the newest checkpoint. Returns its step; 0 without a checkpoint. Collective. */
+    public long resume(CheckpointManager checkpoints) {
+        long step = checkpoints.latest().orElse(0);
+        if (step > 0) {
+            ShardedState parts = new ShardedState(parameters);
+            SavedCheckpoint saved = checkpoints.open(step);
+            parts.loadParameters(saved, MODEL);
+            Map<String, Tensor> states = parts.readOptimizer(saved, OPTIMIZER);
+            optimizer.load(states, step);
+            states.values().forEach(Tensor::close);
+        }
+        return step;
+    }
+}
