@@ -113,6 +113,13 @@ public enum CommandOption implements CommandLineOption {
             "prune: remove images that no job or command has used for this number of days. 0: all images that no"
                     + " job uses now."
                     + " Default: 30."),
+    /** The scheduler. */
+    TO(
+            "--to",
+            "slurm|kubernetes",
+            "Scheduler. kubernetes: print an Indexed Job for 'kubectl apply -f -'. Default: slurm."),
+    /** The image of pods. */
+    POD_IMAGE("--image", "IMAGE", "With --to=kubernetes: the image of the pods, with jrun and the program."),
     /** Shows a batch script. */
     PRINT("--print", "", "Print the batch script and submit nothing. --dry-run does the same.");
 

@@ -169,7 +169,7 @@ public final class HelpText {
                 };
             case SUBMIT ->
                 new String[] {
-                    "Submits a job to Slurm: writes a batch script that runs 'jrun [jrun's options] PROGRAM [args...]'"
+                    "Submits a job to Slurm (or prints one for Kubernetes, docs/kubernetes.md): writes a batch script that runs 'jrun [jrun's options] PROGRAM [args...]'"
                             + " and hands the script to sbatch.",
                     "",
                     "Example:",

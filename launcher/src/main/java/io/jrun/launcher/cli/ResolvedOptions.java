@@ -3,14 +3,16 @@ package io.jrun.launcher.cli;
 import io.jrun.launcher.job.UsageException;
 import java.util.ArrayList;
 import java.util.EnumMap;
+import java.util.EnumSet;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
 
 /**
  * The options of a command as text, each with its source. Layers are added from the strongest to the weakest: command
- * line, job file, JRUN_*, PET_* and PYXIS_*. Confined to one thread.
+ * line, job file, JRUN_*, PET_* and PYXIS_*, and the variables of Kubernetes. Confined to one thread.
  */
 final class ResolvedOptions {
     /**
@@ -34,6 +36,14 @@ final class ResolvedOptions {
             return values.getLast();
         }
     }
+
+    /** Options with which the pods of a job of Kubernetes are not the nodes of the job. */
+    private static final Set<LaunchOption> OTHER_NODES = EnumSet.of(
+            LaunchOption.HOSTS,
+            LaunchOption.HOSTFILE,
+            LaunchOption.LAUNCH,
+            LaunchOption.STANDALONE,
+            LaunchOption.MASTER_ADDR);
 
     private final Map<LaunchOption, Setting> settings = new EnumMap<>(LaunchOption.class);
     /** A variable without a value has the value of jrun's own environment. */
@@ -141,7 +151,7 @@ final class ResolvedOptions {
         }
     }
 
-    /** Adds the variables JRUN_*, and then PET_* and PYXIS_*, of {@code environment}. */
+    /** Adds the variables JRUN_*, then PET_* and PYXIS_*, and then those of Kubernetes, of {@code environment}. */
     void addEnvironment(Map<String, String> environment) {
         ContainerVariables.check(environment);
         RuntimeVariables.check(environment);
@@ -155,6 +165,11 @@ final class ResolvedOptions {
             }
         }
         takeValues(environment);
+        if (!isInsideWorker(environment) && OTHER_NODES.stream().noneMatch(this::has)) {
+            KubernetesVariables.of(environment)
+                    .forEach((option, found) ->
+                            add(option, new Setting(List.of(found.value()), option.longName(), found.variable())));
+        }
     }
 
     /** The values of a variable. JRUN_ENV holds all of {@code --env}: NAME=VALUE words, quoted as for a shell. */

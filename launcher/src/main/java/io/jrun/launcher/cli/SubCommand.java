@@ -93,7 +93,13 @@ public enum SubCommand {
             Operand.DUMPS,
             CommandOption.JSON),
     /** Submits a job to Slurm. */
-    SUBMIT("submit a job to Slurm", "sbatch", Operand.PROGRAM, CommandOption.PRINT),
+    SUBMIT(
+            "submit a job to Slurm, or print one for Kubernetes",
+            "sbatch kubectl",
+            Operand.PROGRAM,
+            CommandOption.TO,
+            CommandOption.POD_IMAGE,
+            CommandOption.PRINT),
     /** Checks this machine or several hosts. */
     DOCTOR(
             "check that this machine, or each of --hosts, has what jobs need",

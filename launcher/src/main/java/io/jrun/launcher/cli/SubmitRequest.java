@@ -1,24 +1,41 @@
 package io.jrun.launcher.cli;
 
 import io.jrun.launcher.job.UsageException;
+import io.jrun.launcher.kubernetes.IndexedJob;
 import io.jrun.launcher.slurm.BatchScript;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 
-/**
- * The request of a {@code jrun submit} command line.
- *
- * @param print whether jrun prints the script and submits nothing, by {@code --print} or {@code --dry-run}
- */
-public record SubmitRequest(BatchScript script, boolean print) {
+/** The request of a {@code jrun submit} command line. */
+public sealed interface SubmitRequest {
+    /**
+     * A job for Slurm.
+     *
+     * @param print whether jrun prints the script and submits nothing, by {@code --print} or {@code --dry-run}
+     */
+    record ToSlurm(BatchScript script, boolean print) implements SubmitRequest {}
+
+    /** A job for Kubernetes, which jrun prints. */
+    record ToKubernetes(IndexedJob job) implements SubmitRequest {}
+
     /**
      * Reads the command line.
      *
      * @throws UsageException with one line, if the request is impossible
      */
-    public static SubmitRequest of(ParsedCommand line, CommandContext commandContext) {
+    static SubmitRequest of(ParsedCommand line, CommandContext commandContext) {
         var _ = ResolvedOptions.ofCommandLine(line); // refuse now the settings that the job would refuse hours later
+        String scheduler = line.value(CommandOption.TO).orElse("slurm");
+        if (scheduler.equals("kubernetes")) {
+            return new ToKubernetes(IndexedJobReader.read(line));
+        }
+        if (!scheduler.equals("slurm") || line.has(CommandOption.POD_IMAGE)) {
+            throw scheduler.equals("slurm")
+                    ? new UsageException(CommandOption.POD_IMAGE.longName() + " is for --to=kubernetes; with Slurm use"
+                            + " --container-image.")
+                    : OptionValues.refused(CommandOption.TO.longName(), scheduler, "slurm or kubernetes");
+        }
         List<String> command = new ArrayList<>(List.of(commandContext.command().toString()));
         command.addAll(line.texts(LaunchOption.class));
         boolean print = command.remove(LaunchOption.DRY_RUN.longName()) || line.has(CommandOption.PRINT);
@@ -26,7 +43,7 @@ public record SubmitRequest(BatchScript script, boolean print) {
             command.add("--");
         }
         command.addAll(line.words());
-        return new SubmitRequest(new BatchScript(withDefaults(line), command), print);
+        return new ToSlurm(new BatchScript(withDefaults(line), command), print);
     }
 
     private static List<String> withDefaults(ParsedCommand line) {

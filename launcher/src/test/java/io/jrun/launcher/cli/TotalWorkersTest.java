@@ -55,7 +55,7 @@ class TotalWorkersTest {
         """)
     void workersAreDivided(String options, String hosts) {
         String launch = hosts.contains(":") ? " --launch=ssh" : "";
-        JobSpec job = requests.job((options + launch).split(" "));
+        JobSpec job = requests.job((options + launch).split(" ", -1));
         assertThat(job.cluster()
                         .map(cluster -> cluster.hosts().stream()
                                 .map(host -> host.name() + ":" + host.slots().orElseThrow())
@@ -78,7 +78,8 @@ class TotalWorkersTest {
 
     @Test
     void slurmGetsTheNumberOfTasks() {
-        assertThat(SubmitRequest.of(ParsedCommand.of(List.of("submit", "-n", "8", "train.jar")), requests.context())
+        ParsedCommand line = ParsedCommand.of(List.of("submit", "-n", "8", "train.jar"));
+        assertThat(((SubmitRequest.ToSlurm) SubmitRequest.of(line, requests.context()))
                         .script()
                         .text())
                 .contains("#SBATCH --ntasks=8\n")
@@ -99,7 +100,7 @@ class TotalWorkersTest {
         """)
     void whatCannotBeDividedIsRefused(String options, String words) {
         assertThatThrownBy(
-                        () -> requests.job((options + (options.contains("hosts") ? " --launch=ssh" : "")).split(" +")))
+                        () -> requests.job((options + (options.contains("hosts") ? " --launch=ssh" : "")).split(" +", -1)))
                 .isInstanceOf(UsageException.class)
                 .hasMessage(words);
     }

@@ -86,6 +86,45 @@ class RendezvousHostsIT extends RealJobs {
         assertThat(hosted.err()).contains("a second jrun on h1 was refused.");
     }
 
+    /** A pod's secret is a link that only the owner can read. */
+    private Running pod(String host, List<String> variables) throws IOException {
+        Path data = Files.createDirectories(folder.resolve("..data"));
+        Path secret = data.resolve("secret");
+        if (!Files.exists(secret)) {
+            Files.writeString(secret, "b1946ac92492d2347c6235b4d2611184");
+            Files.setPosixFilePermissions(secret, PosixFilePermissions.fromString("r--------"));
+            Files.createSymbolicLink(folder.resolve("pod-secret"), secret);
+        }
+        return jrun.startUnder(
+                Stream.of(hosts.on(host), List.of("env", "-u", "JRUN_RUN_ID"), variables)
+                        .flatMap(List::stream)
+                        .toList(),
+                "--secret-file=" + folder.resolve("pod-secret"),
+                "sh",
+                "-c",
+                "echo rank $RANK of $WORLD_SIZE");
+    }
+
+    private static List<String> withIndex(List<String> group, int index) {
+        return Stream.concat(group.stream(), Stream.of("LWS_WORKER_INDEX=" + index))
+                .toList();
+    }
+
+    /** The name of the leader appears after the other pod has asked for it. */
+    @Test
+    void podsOfALeaderWorkerSetMeetAtANameThatAppearsLate() throws Exception {
+        List<String> group = List.of("LWS_GROUP_SIZE=2", "LWS_LEADER_ADDRESS=train-0.train");
+        Running worker = pod("h2", withIndex(group, 1));
+        Running waiting = pod("h1", withIndex(group, 0));
+        hosts.shell("h1", "for i in $(seq 600); do ss -Htln | grep -q :29400 && exit; sleep 0.1; done; exit 1");
+        hosts.shell("h1", "echo 10.99.0.1 train-0.train >> /etc/hosts");
+        hosts.shell("h2", "echo 10.99.0.1 train-0.train >> /etc/hosts");
+        Result leader = waiting.await();
+        assertThat(leader.exitCode()).as(leader.err()).isZero();
+        assertThat(leader.out()).isEqualTo("[0@h1] rank 0 of 2\n");
+        assertThat(worker.await().out()).isEqualTo("[1@h2] rank 1 of 2\n");
+    }
+
     private Running node(int nodeRank) {
         String host = "h" + (nodeRank + 1);
         return jrun.startUnder(
