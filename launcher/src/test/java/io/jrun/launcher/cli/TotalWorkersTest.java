@@ -99,8 +99,8 @@ class TotalWorkersTest {
         --ntasks=0                          | --ntasks: '0' is not usable; give a whole number from 1 to 262144.
         """)
     void whatCannotBeDividedIsRefused(String options, String words) {
-        assertThatThrownBy(
-                        () -> requests.job((options + (options.contains("hosts") ? " --launch=ssh" : "")).split(" +", -1)))
+        assertThatThrownBy(() ->
+                        requests.job((options + (options.contains("hosts") ? " --launch=ssh" : "")).split(" +", -1)))
                 .isInstanceOf(UsageException.class)
                 .hasMessage(words);
     }

@@ -43,6 +43,7 @@ class TrainArchitectureTest {
                     "io.jrun.comm.cuda",
                     "io.jrun.comm.elastic",
                     "io.jrun.comm.file",
+                    "io.jrun.comm.timeline",
                     "org.bytedeco..",
                     "com.fasterxml.jackson.core..",
                     "java..",
