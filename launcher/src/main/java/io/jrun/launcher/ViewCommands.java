@@ -2,12 +2,12 @@ package io.jrun.launcher;
 
 import io.jrun.comm.file.FileError;
 import io.jrun.comm.file.OutputFile;
-import io.jrun.launcher.cert.ServerIdentity;
 import io.jrun.launcher.cli.CommandContext;
 import io.jrun.launcher.cli.ViewRequest;
 import io.jrun.launcher.dashboard.BrowserOpening;
 import io.jrun.launcher.dashboard.DashboardServer;
 import io.jrun.launcher.dashboard.HtmlReport;
+import io.jrun.launcher.dashboard.ServerIdentity;
 import io.jrun.launcher.job.UsageException;
 import io.jrun.launcher.jobs.JobFinder;
 import io.jrun.launcher.jobs.JobTop;

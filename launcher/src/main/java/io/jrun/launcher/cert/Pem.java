@@ -20,9 +20,12 @@ import java.util.regex.Pattern;
 /**
  * Reads and writes files of base64 blocks with headings, which only their user can read. Source: RFC 7468. Stateless.
  */
-final class Pem {
-    static final String KEY = "PRIVATE KEY";
-    static final String CERTIFICATE = "CERTIFICATE";
+public final class Pem {
+    /** The kind of a block with a key, in the form of PKCS #8. */
+    public static final String KEY = "PRIVATE KEY";
+
+    /** The kind of a block with a certificate. */
+    public static final String CERTIFICATE = "CERTIFICATE";
 
     /**
      * The block with the secret of all nodes and users of one authority, see {@code io.jrun.agent.tls.PeerIdentity}.
@@ -37,18 +40,27 @@ final class Pem {
     private Pem() {}
 
     /** One block, in base64 without line breaks. */
-    record PemBlock(String kind, String base64) {
+    public record PemBlock(String kind, String base64) {
         static PemBlock of(String kind, byte[] content) {
             return new PemBlock(kind, Base64.getEncoder().encodeToString(content));
         }
 
-        byte[] content() {
+        /**
+         * The bytes of the block.
+         *
+         * @throws IllegalArgumentException if the text is no base64
+         */
+        public byte[] content() {
             return Base64.getDecoder().decode(base64);
         }
     }
 
-    /** @throws IOException if {@code file} is no regular file of text, or is larger than 1 MiB */
-    static List<PemBlock> read(Path file) throws IOException {
+    /**
+     * The blocks of a file.
+     *
+     * @throws IOException if {@code file} is no regular file of text, or is larger than 1 MiB
+     */
+    public static List<PemBlock> read(Path file) throws IOException {
         List<PemBlock> blocks = new ArrayList<>();
         Matcher matcher = BLOCK.matcher(UserFile.text(file, MAX_FILE_BYTES));
         while (matcher.find()) {

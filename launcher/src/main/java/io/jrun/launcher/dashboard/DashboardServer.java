@@ -5,7 +5,6 @@ import com.sun.net.httpserver.HttpServer;
 import com.sun.net.httpserver.HttpsConfigurator;
 import com.sun.net.httpserver.HttpsServer;
 import io.jrun.comm.file.FileError;
-import io.jrun.launcher.cert.ServerIdentity;
 import io.jrun.launcher.job.UsageException;
 import io.jrun.launcher.record.JobIndex;
 import io.jrun.launcher.view.OpenJobs;

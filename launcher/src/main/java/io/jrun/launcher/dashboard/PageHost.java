@@ -1,6 +1,5 @@
 package io.jrun.launcher.dashboard;
 
-import io.jrun.launcher.cert.ServerIdentity;
 import io.jrun.launcher.job.UsageException;
 import java.net.InetAddress;
 import java.net.UnknownHostException;

@@ -89,8 +89,8 @@ class ParsedCommandTest {
             logs --now x  | unknown option '--now'; usage: jrun logs JOB [options].
             cancel x y    | 'y' is one word too many; usage: jrun cancel JOB [--now].
             attach        | JOB is missing; usage: jrun attach JOB. 'jrun ps' shows the jobs.
-            init          | DIR is missing; usage: jrun init DIR.
-            init a b      | 'b' is one word too many; usage: jrun init DIR.
+            init          | DIR is missing; usage: jrun init DIR [--gradle].
+            init a b      | 'b' is one word too many; usage: jrun init DIR [--gradle].
             stack --rank  | --rank needs a value: --rank=RANKS.
             cert init --dir --days 3 | --dir needs a value, but '--days' follows: --dir=DIR.
             doctor --nnodes=2 | unknown option '--nnodes'; usage: jrun doctor [options].

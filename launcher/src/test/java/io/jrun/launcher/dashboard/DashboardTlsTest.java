@@ -4,7 +4,6 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.jrun.launcher.cert.CertificateAuthority;
-import io.jrun.launcher.cert.ServerIdentity;
 import io.jrun.launcher.job.UsageException;
 import io.jrun.launcher.record.JobIndex;
 import java.io.ByteArrayInputStream;

@@ -26,8 +26,9 @@ final class StatesMain {
                     }
                     world.group().barrier();
                 }));
-        // DDP, and with it stage 1, keeps gradients in the group's memory, which the allocator does not count.
-        boolean usesBuckets = kind == StackTraining.DDP || kind == StackTraining.ZERO_1;
+        // Whole gradients lie in the group's memory, which the allocator does not count.
+        boolean usesBuckets =
+                kind == StackTraining.DDP || kind == StackTraining.ZERO_1 || kind == StackTraining.ZERO_1_OF_STAGES;
         long gradients = usesBuckets ? 4L * ShardedMemoryTest.RANKS * ShardedMemoryTest.PARAMETERS : 0;
         System.out.println("states of " + (after.get() - before + gradients) + " bytes");
         Runtime.getRuntime().halt(0);

@@ -1,6 +1,7 @@
-package io.jrun.launcher.cert;
+package io.jrun.launcher.dashboard;
 
 import io.jrun.comm.file.FileError;
+import io.jrun.launcher.cert.Pem;
 import io.jrun.launcher.job.UsageException;
 import java.io.ByteArrayInputStream;
 import java.io.IOException;
