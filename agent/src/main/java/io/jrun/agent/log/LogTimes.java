@@ -57,6 +57,11 @@ public final class LogTimes {
         return Optional.of(new LogTimes(millis, sizes));
     }
 
+    /** Whether the times of {@code log} have grown since they were read. */
+    public boolean isOutdated(Path log) throws IOException {
+        return Files.size(fileOf(log)) / PAIR_BYTES > millis.length;
+    }
+
     /**
      * The second in which the byte at {@code offset} of the log file was written, since 1970; empty before the first
      * pair.

@@ -114,10 +114,7 @@ final class CompletionScript {
                     '') if ((last == 0)); then _jrun_first "$cur"; else _jrun_files -f "$cur" ''; fi ;;
                     help) _jrun_words '@COMMANDS@' "$cur" '' ;;
                     bench) _jrun_words '@OPERATIONS@' "$cur" '' ;;
-                    cert) _jrun_words 'init node' "$cur" '' ;;
-                    cuda) _jrun_words 'install status rm' "$cur" '' ;;
-                    image) _jrun_words 'ls pull import inspect create rm prune' "$cur" '' ;;
-                    completion) _jrun_words 'bash zsh fish' "$cur" '' ;;
+            @WORDS@
                     @JOB_COMMANDS@)
                         _jrun_words "$(ls "${XDG_STATE_HOME:-$HOME/.local/state}/jrun/jobs" 2> /dev/null)" "$cur" '' ;;
                     flight-recorder | init) _jrun_files -d "$cur" '' ;;
@@ -152,6 +149,7 @@ final class CompletionScript {
         return SCRIPT.replace("@OPTIONS@", options(benchWords))
                 .replace("@VALUES@", values())
                 .replace("@TAKING@", " " + String.join(" ", takingValues()) + " ")
+                .replace("@WORDS@", words())
                 .replace("@OPERATIONS@", String.join(" ", operations))
                 .replace(
                         "@JOB_COMMANDS@",
@@ -172,6 +170,17 @@ final class CompletionScript {
         return cases.append("    *) echo '%s' ;;"
                         .formatted(longNames(CommandModel.ofJobs()).collect(Collectors.joining(" "))))
                 .toString();
+    }
+
+    /** The cases of the commands whose first word is one of some words. */
+    private static String words() {
+        return Arrays.stream(SubCommand.values())
+                .filter(command -> !command.operand().words().isEmpty())
+                .map(command -> "        %s) _jrun_words '%s' \"$cur\" '' ;;"
+                        .formatted(
+                                command.word(),
+                                String.join(" ", command.operand().words())))
+                .collect(Collectors.joining("\n"));
     }
 
     /** The long options of {@code command}. */

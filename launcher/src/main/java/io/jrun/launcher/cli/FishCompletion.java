@@ -79,10 +79,10 @@ final class FishCompletion {
                     + (word.startsWith("--") ? " -l " + word.substring(2) : " -a " + word));
         }
         addWords(lines, SubCommand.HELP, String.join(" ", SubCommand.names()));
-        addWords(lines, SubCommand.CERT, "init node");
-        addWords(lines, SubCommand.CUDA, "install status rm");
-        addWords(lines, SubCommand.IMAGE, "ls pull import inspect create rm prune");
-        addWords(lines, SubCommand.COMPLETION, "bash zsh fish");
+        Arrays.stream(SubCommand.values())
+                .filter(command -> !command.operand().words().isEmpty())
+                .forEach(command -> addWords(
+                        lines, command, String.join(" ", command.operand().words())));
         addWords(lines, SubCommand.INIT, "(__fish_complete_directories)");
         Arrays.stream(SubCommand.values())
                 .filter(command -> command.operand().isJob() || command == SubCommand.FLIGHT_RECORDER)

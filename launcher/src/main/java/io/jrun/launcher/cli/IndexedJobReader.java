@@ -23,9 +23,6 @@ final class IndexedJobReader {
     private static final int MOST_GPUS = 1024;
     private static final int SECRET_BYTES = 32;
 
-    /** The default of {@code --shutdown-timeout}. */
-    private static final Duration GRACE = Duration.ofSeconds(30);
-
     /** The time of jrun's own end after that of its workers. */
     private static final Duration OWN_END = Duration.ofSeconds(15);
 
@@ -41,9 +38,9 @@ final class IndexedJobReader {
             throw new UsageException("PROGRAM is missing; usage: " + SubCommand.SUBMIT.usage() + ".");
         }
         int pods = count(line.value(LaunchOption.NNODES).orElse("1"), LaunchOption.NNODES.longName(), MOST_PODS);
-        Duration grace = line.value(LaunchOption.SHUTDOWN_TIMEOUT)
-                .map(text -> OptionValues.time(text, LaunchOption.SHUTDOWN_TIMEOUT.longName()))
-                .orElse(GRACE);
+        Duration grace = OptionValues.time(
+                line.value(LaunchOption.SHUTDOWN_TIMEOUT).orElse(JobSpecBuilder.DEFAULT_GRACE),
+                LaunchOption.SHUTDOWN_TIMEOUT.longName());
         byte[] secret = new byte[SECRET_BYTES];
         new SecureRandom().nextBytes(secret);
         return new IndexedJob(

@@ -36,6 +36,9 @@ import java.util.stream.Stream;
 /** Checks {@link ResolvedOptions} and makes the job. Confined to one thread. */
 final class JobSpecBuilder {
     private static final String DEFAULT_SIGNALS = "SIGTERM,SIGINT,SIGHUP,SIGUSR1,SIGUSR2";
+    /** The default of {@code --shutdown-timeout}, in seconds. */
+    static final String DEFAULT_GRACE = "30";
+
     private static final String OWN_BACKEND = "jrun";
 
     private final ResolvedOptions settings;
@@ -273,7 +276,8 @@ final class JobSpecBuilder {
                 0,
                 Integer.MAX_VALUE);
         Duration grace = OptionValues.time(
-                settings.text(LaunchOption.SHUTDOWN_TIMEOUT, "30"), settings.name(LaunchOption.SHUTDOWN_TIMEOUT));
+                settings.text(LaunchOption.SHUTDOWN_TIMEOUT, DEFAULT_GRACE),
+                settings.name(LaunchOption.SHUTDOWN_TIMEOUT));
         return new StopPolicy(
                 restarts,
                 grace,

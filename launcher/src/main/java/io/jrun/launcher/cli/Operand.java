@@ -1,5 +1,7 @@
 package io.jrun.launcher.cli;
 
+import java.util.List;
+
 /** The operands of a command: the words besides its options. */
 enum Operand {
     /** A command without operands. */
@@ -7,7 +9,7 @@ enum Operand {
     /** The operand of {@code jrun help}. */
     COMMAND("[COMMAND]", false, Integer.MAX_VALUE, "Name of a command. Default: the help of jrun itself."),
     /** The operand of {@code jrun completion}. */
-    SHELL("[SHELL]", false, 1, "bash, zsh or fish. Default: bash and zsh."),
+    SHELL("[bash|zsh|fish]", false, 1, "The shell. Default: bash and zsh."),
     /** The operand of {@code jrun init}. */
     NEW_FOLDER("DIR", true, 1, "A new or an empty folder. The name of the folder becomes the name of the project."),
     /** The operand of the commands about a job. */
@@ -78,6 +80,12 @@ enum Operand {
 
     String label() {
         return label;
+    }
+
+    /** The words that the first word may be, such as ls and pull; empty if it may be another word. */
+    List<String> words() {
+        String first = label.replaceFirst("^\\[", "").split("[\\] ]", 2)[0];
+        return first.contains("|") ? List.of(first.split("\\|", -1)) : List.of();
     }
 
     /** Whether the command needs a word. The parser checks this. */

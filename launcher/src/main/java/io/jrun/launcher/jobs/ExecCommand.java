@@ -38,7 +38,7 @@ public final class ExecCommand {
     public int run(ExecRequest request) throws InterruptedException {
         if (request.isHere()) {
             return beside(
-                    find(request.job(), request.rank())
+                    WorkerProcesses.find(request.job(), request.rank())
                             .orElseThrow(() -> new UsageException("exec: no process of this user on "
                                     + ProcessIdentity.current().host() + " is rank " + request.rank() + " of "
                                     + request.job()
@@ -55,7 +55,7 @@ public final class ExecCommand {
                 .findFirst()
                 .orElseThrow(() -> new UsageException("exec: " + job.name() + " has no rank " + request.rank()
                         + "; it has " + job.record().workers().size() + " workers."));
-        Optional<WorkerProcess> worker = find(runId, request.rank());
+        Optional<WorkerProcess> worker = WorkerProcesses.find(runId, request.rank());
         if (worker.isPresent()) {
             return beside(worker.get(), request);
         }
@@ -65,10 +65,6 @@ public final class ExecCommand {
                     + " does not run" + (recorded.end().isEmpty() ? "" : ": " + recorded.end()) + ".");
         }
         return start(new ProcessBuilder(overSsh(request, runId, recorded.host())));
-    }
-
-    private static Optional<WorkerProcess> find(String runId, int rank) {
-        return WorkerProcesses.find(runId, rank);
     }
 
     private List<String> overSsh(ExecRequest request, String runId, String host) {

@@ -8,11 +8,12 @@ import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 
 /**
- * Reads a growing file from its beginning, or from its last lines: each call reads the bytes that were added since the last call. Confined to
- * one thread.
+ * Reads a growing file from its beginning, or from a later line: each call reads the bytes that were added since the
+ * last call. Confined to one thread.
  */
 final class FileTail {
     private static final int BUFFER_BYTES = 1 << 16;
+    private static final long NONE = -1;
 
     private final Path file;
     private final ByteBuffer buffer = ByteBuffer.allocate(BUFFER_BYTES);
@@ -25,14 +26,19 @@ final class FileTail {
     /** A reader that begins with the last lines that the file has now. A line without a newline at the end counts. */
     static FileTail ofLastLines(Path file, int lines) throws IOException {
         FileTail tail = new FileTail(file);
-        tail.position = tail.startOfLastLines(lines);
+        try (FileChannel channel = FileChannel.open(file)) {
+            long size = channel.size();
+            tail.position = lines == 0 ? size : tail.offsetBehind(channel, size, lines, size);
+        }
         return tail;
     }
 
     /** A reader that begins with the line that has the byte at {@code offset}, or at the end of the file. */
     static FileTail ofLineAt(Path file, long offset) throws IOException {
         FileTail tail = new FileTail(file);
-        tail.position = tail.startOfLine(offset);
+        try (FileChannel channel = FileChannel.open(file)) {
+            tail.position = tail.offsetBehind(channel, Math.min(offset, channel.size()), 1, NONE);
+        }
         return tail;
     }
 
@@ -41,49 +47,25 @@ final class FileTail {
         return position;
     }
 
-    private long startOfLine(long offset) throws IOException {
-        try (FileChannel channel = FileChannel.open(file)) {
-            long end = Math.min(offset, channel.size());
-            while (end > 0) {
-                int length = (int) Math.min(BUFFER_BYTES, end);
-                buffer.clear().limit(length);
-                while (buffer.hasRemaining() && channel.read(buffer, end - buffer.remaining()) > 0) {
-                    // until the block is whole
-                }
-                for (int at = length - 1; at >= 0; at--) {
-                    if (buffer.get(at) == '\n') {
-                        return end - length + at + 1;
-                    }
-                }
-                end -= length;
+    /**
+     * The offset behind the newline number {@code newlines}, counted backwards from {@code end}; else 0. A newline that
+     * ends at {@code ignored} does not count. Reads backwards, block by block.
+     */
+    private long offsetBehind(FileChannel channel, long end, int newlines, long ignored) throws IOException {
+        int found = 0;
+        for (long rest = end; rest > 0; rest -= buffer.limit()) {
+            buffer.clear().limit((int) Math.min(BUFFER_BYTES, rest));
+            while (buffer.hasRemaining() && channel.read(buffer, rest - buffer.remaining()) > 0) {
+                // until the block is whole
             }
-            return 0;
-        }
-    }
-
-    /** Reads backwards, block by block. */
-    private long startOfLastLines(int lines) throws IOException {
-        try (FileChannel channel = FileChannel.open(file)) {
-            long size = channel.size();
-            long newlines = 0; // behind the wanted line; the newline that ends the file is the first
-            long end = lines == 0 ? 0 : size;
-            while (end > 0) {
-                int length = (int) Math.min(BUFFER_BYTES, end);
-                buffer.clear().limit(length);
-                while (buffer.hasRemaining() && channel.read(buffer, end - buffer.remaining()) > 0) {
-                    // until the block is whole
+            for (int at = buffer.limit() - 1; at >= 0; at--) {
+                long behind = rest - buffer.limit() + at + 1;
+                if (buffer.get(at) == '\n' && behind != ignored && ++found == newlines) {
+                    return behind;
                 }
-                for (int at = length - 1; at >= 0; at--) {
-                    boolean isNewline = buffer.get(at) == '\n';
-                    long behind = end - length + at + 1;
-                    if (isNewline && behind < size && ++newlines == lines) {
-                        return behind;
-                    }
-                }
-                end -= length;
             }
-            return lines == 0 ? size : 0;
         }
+        return 0;
     }
 
     /** Copies the bytes that were added since the last call. */

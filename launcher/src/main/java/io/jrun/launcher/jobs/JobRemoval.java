@@ -51,13 +51,13 @@ final class JobRemoval {
             try {
                 reportOthers(job, notices);
                 FolderDeletion.delete(job.logs());
-                finder.index().ifPresent(JobIndex::all); // forgets the jobs without folders
                 lines.add("removed " + job.name() + ": " + job.logs());
             } catch (IOException e) {
                 throw new UsageException(
                         "rm: cannot remove " + job.logs() + ": " + FileError.reason(e, job.logs()) + ".");
             }
         }
+        finder.index().ifPresent(JobIndex::all); // forgets the jobs without folders
         return lines.isEmpty() ? List.of("no job ended so long ago") : lines;
     }
 

@@ -157,6 +157,7 @@ final class LogReader {
         private final Path file;
         private final FileTail fileTail;
         private long offset; // of the first pending byte in the file
+        private Optional<LogTimes> times = Optional.empty();
         private final LogMultiplexer.LogSource source;
         private final WorkerPlace place;
         private final ByteArrayOutputStream pending = new ByteArrayOutputStream();
@@ -208,7 +209,9 @@ final class LogReader {
 
         /** The lines, each with its time before it. */
         private byte[] withTimes(byte[] lines) throws IOException {
-            Optional<LogTimes> times = times(file);
+            if (times.isEmpty() || times.get().isOutdated(file)) {
+                times = times(file);
+            }
             ByteArrayOutputStream timed = new ByteArrayOutputStream();
             int begin = 0;
             while (begin < lines.length) {

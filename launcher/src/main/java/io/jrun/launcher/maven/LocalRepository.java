@@ -1,12 +1,12 @@
 package io.jrun.launcher.maven;
 
 import io.jrun.comm.file.FileError;
+import io.jrun.comm.file.OutputFile;
 import io.jrun.launcher.job.UsageException;
 import java.io.IOException;
 import java.io.InputStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.nio.file.StandardCopyOption;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -116,16 +116,8 @@ public record LocalRepository(Path folder) {
 
     /** A Maven that runs now reads either the old or the new file. */
     private static void replace(Path source, Path target) throws IOException {
-        if (Files.exists(target) && Files.mismatch(source, target) < 0) {
-            return;
-        }
-        Path part =
-                Files.createTempFile(target.getParent(), target.getFileName().toString(), ".part");
-        try {
-            Files.copy(source, part, StandardCopyOption.REPLACE_EXISTING);
-            Files.move(part, target, StandardCopyOption.ATOMIC_MOVE);
-        } finally {
-            Files.deleteIfExists(part);
+        if (!Files.exists(target) || Files.mismatch(source, target) >= 0) {
+            OutputFile.replace(target, out -> Files.copy(source, out));
         }
     }
 
