@@ -37,7 +37,7 @@ typedef struct {
     Shared *shared;
     char name[128];
     int rank, size, device, isConnected, isGone;
-    atomic_int state, isAborted, isFinalized, running; // running: operations that have not ended
+    atomic_int state, isAborted, isFinalized, isFinalizing, running; // running: operations that have not ended
 } Comm;
 typedef enum { SEND, RECEIVE, BROADCAST, REDUCE, ALL_REDUCE, ALL_GATHER, REDUCE_SCATTER } Kind;
 typedef struct { Kind kind; const void *in; void *out; size_t n; int type, op, root; Comm *comm; void *stream; } Op;
@@ -389,7 +389,7 @@ int ncclCommGetAsyncError(Comm *c, int *state) {
 // Ends the use of the shared memory. A communicator that has ended stays as a few bytes, so that a later use is an error.
 static void *leave(void *argument) {
     Comm *c = argument;
-    while (c->running) pauseBriefly();
+    while (c->running || c->isFinalizing) pauseBriefly();
     if (c->shared) munmap(c->shared, sizeof(Shared));
     c->shared = NULL;
     return NULL;
@@ -422,6 +422,7 @@ static void *finalize(void *argument) {
         c->isFinalized = 1;
         if (c->state == IN_PROGRESS) c->state = SUCCESS;
     }
+    c->isFinalizing = 0;
     return NULL;
 }
 
@@ -431,6 +432,7 @@ int ncclCommFinalize(Comm *c) {
     if (code) return code;
     if (c->isGone || c->state) return INVALID_ARGUMENT;
     c->state = IN_PROGRESS;
+    c->isFinalizing = 1;
     spawn(finalize, c);
     return IN_PROGRESS;
 }

@@ -18,6 +18,7 @@ import io.jrun.train.optim.LearningRateSchedule;
 import io.jrun.train.optim.ParameterGroup;
 import io.jrun.train.recompute.RecomputedSegment;
 import io.jrun.train.reducer.GradientPlacement;
+import io.jrun.train.tensor.DeviceWaits;
 import io.jrun.train.tensor.ModuleTensors;
 import io.jrun.train.tensor.TensorMemory;
 import io.jrun.train.zero.ZeroOptimizer;
@@ -220,6 +221,7 @@ public final class ShardedTraining {
     }
 
     private static float[] values(Tensor tensor) {
-        return TensorMemory.segment(tensor.detach().contiguous()).toArray(ValueLayout.JAVA_FLOAT);
+        return TensorMemory.segment(DeviceWaits.onHost(tensor.detach().contiguous()))
+                .toArray(ValueLayout.JAVA_FLOAT);
     }
 }

@@ -1,11 +1,12 @@
 package io.jrun.trainer;
 
+import io.jrun.train.context.ContextParallel;
 import io.jrun.trainer.TrainingRecipe.Precision;
 import io.jrun.trainer.arguments.InvalidArgumentException;
 import java.util.ArrayList;
 import java.util.List;
 
-/** Refuses options that need host memory when the ranks compute on GPUs. The refusal has one line. */
+/** Refuses options that work in host memory only when the ranks compute on GPUs. The refusal has one line. */
 final class DeviceOptionChecks {
     private DeviceOptionChecks() {}
 
@@ -27,13 +28,9 @@ final class DeviceOptionChecks {
         ParallelOptions parallel = options.parallel();
         TrainingRecipe recipe = options.recipe();
         List<String> given = new ArrayList<>();
-        add(given, parallel.tensor() > 1, "--tp");
-        add(given, parallel.context() > 1, "--cp");
-        add(given, parallel.pipeline() > 1, "--pp");
-        add(given, parallel.shards() > 1, "--shard");
-        add(given, parallel.zeroStage() > 0 && parallel.shards() == 1, "--zero");
+        boolean hasRing = parallel.context() > 1 && parallel.contextExchange() != ContextParallel.Exchange.ULYSSES;
+        add(given, hasRing, "--cp without --cp-exchange=ulysses");
         add(given, parallel.offload().isPresent(), "--offload");
-        add(given, options.model().factory().hasExperts(), "--experts");
         add(given, recipe.precision() == Precision.FP8, "--precision=fp8");
         add(given, recipe.exchange().unevenEnd().isPresent(), "--uneven");
         return given;

@@ -55,7 +55,6 @@ final class FiniteSteps implements AutoCloseable {
                 ModuleTensors.parameters(module).values().iterator().next());
         if (!ofModule.isCpu()) {
             device = ofModule;
-            recipe.onNonFinite().ifPresent(policy -> deviceCheck = new BucketCheck(policy, group, ofModule));
             deviceScaler = scaler == null ? null : new DeviceLossScaler(ScalePolicy.DEFAULT, group, ofModule);
             return;
         }
@@ -63,18 +62,25 @@ final class FiniteSteps implements AutoCloseable {
     }
 
     /**
-     * Checks the gradients that this rank has at the end of a step. The passes of a pipeline make gradients without
-     * hooks.
+     * Checks the gradients that this rank has at the end of a step, unless an earlier call lets hooks check them. The
+     * passes of a pipeline make gradients without hooks. Steps then wait for a device.
      *
      * @param parameters by name, with the same names on all ranks
      */
     void watchAfterPasses(Map<String, ShardedTensor> parameters) {
-        recipe.onNonFinite().ifPresent(policy -> guard = NonFiniteGuard.afterPasses(policy, parameters, group));
+        if (guard == null && deviceCheck == null) {
+            recipe.onNonFinite().ifPresent(policy -> guard = NonFiniteGuard.afterPasses(policy, parameters, group));
+        }
     }
 
     /** The hook that checks the gradients of a model on a device before {@code inner} exchanges them. */
     CommunicationHook before(CommunicationHook inner) {
-        return deviceCheck == null ? inner : deviceCheck.before(inner);
+        Device ofModule = device;
+        if (ofModule == null || recipe.onNonFinite().isEmpty()) {
+            return inner;
+        }
+        deviceCheck = new BucketCheck(recipe.onNonFinite().get(), group, ofModule);
+        return deviceCheck.before(inner);
     }
 
     /** Checks a loss whose backward pass has ended. */
@@ -100,18 +106,18 @@ final class FiniteSteps implements AutoCloseable {
 
     /**
      * Whether the gradients of all ranks allow an update. The gradients then have no scale. Collective. True for a model
-     * on a device: {@link #skip} then decides.
+     * on a device whose hooks check the gradients: {@link #skip} then decides.
      *
      * @param parameters those of the model
      */
     boolean mayUpdate(long step, Supplier<Map<String, ShardedTensor>> parameters) {
-        if (device != null) {
-            decideOnDevice(step, parameters);
-            return true;
-        }
         if (guard != null && !guard.mayStep(step)) {
             skip(guard.lastSkipped());
             return false;
+        }
+        if (device != null) {
+            decideOnDevice(step, parameters);
+            return true;
         }
         if (scaler == null) {
             return true;

@@ -91,6 +91,19 @@ public final class GpuCheck {
         report.check(
                 all + "cp-cuda-plane",
                 () -> onCuda(OWN_PLANE, group -> SharedLayers.contextParallel(group, Device.cuda(0))));
+        for (String backend : List.of(NCCL, OWN_PLANE)) {
+            String on = backend.equals(NCCL) ? "-cuda" : "-cuda-plane";
+            report.check(
+                    all + "fsdp" + on,
+                    () -> onCuda(backend, group -> SharedLayers.fullySharded(group, Device.cuda(0))));
+            report.check(
+                    all + "zero" + on,
+                    () -> onCuda(backend, group -> SharedLayers.sharedStates(group, Device.cuda(0))));
+            report.check(all + "pp" + on, () -> onCuda(backend, group -> SharedLayers.pipeline(group, Device.cuda(0))));
+            report.check(
+                    all + "ep" + on,
+                    () -> onCuda(backend, group -> SharedLayers.expertParallel(group, Device.cuda(0))));
+        }
         report.check(all + "missing-rank", this::missingRank);
     }
 

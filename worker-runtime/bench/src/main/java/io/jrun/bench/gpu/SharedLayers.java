@@ -7,13 +7,30 @@ import io.jrun.models.gpt2.Gpt2Config;
 import io.jrun.models.transformer.ExpertLayers;
 import io.jrun.train.autograd.AutogradBridge;
 import io.jrun.train.context.ContextParallel;
+import io.jrun.train.ddp.DdpOptions;
 import io.jrun.train.ddp.DistributedDataParallel;
+import io.jrun.train.expert.ExpertDataParallel;
+import io.jrun.train.expert.ExpertOptions;
+import io.jrun.train.expert.ExpertParallel;
+import io.jrun.train.fsdp.FullyShard;
+import io.jrun.train.fsdp.FullyShardedDataParallel;
 import io.jrun.train.mesh.MeshAxis;
 import io.jrun.train.mesh.Parameters;
 import io.jrun.train.module.ModuleWrapper;
+import io.jrun.train.optim.FlatOptimizer;
+import io.jrun.train.optim.FusedSgd;
+import io.jrun.train.optim.LearningRateSchedule;
+import io.jrun.train.optim.ParameterGroup;
+import io.jrun.train.pipeline.PipelineOptions;
+import io.jrun.train.pipeline.PipelineParallel;
+import io.jrun.train.pipeline.schedule.ScheduleKind;
+import io.jrun.train.reducer.GradientPlacement;
 import io.jrun.train.step.Step;
 import io.jrun.train.tensor.ModuleTensors;
+import io.jrun.train.tensor.TensorMemory;
 import io.jrun.train.tensorparallel.TensorParallel;
+import io.jrun.train.zero.ZeroOptimizer;
+import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -26,8 +43,8 @@ import org.bytedeco.pytorch.SGDOptions;
 import org.bytedeco.pytorch.Tensor;
 
 /**
- * Trains a small GPT-2 on GPUs whose layers or sequences all ranks share. Compares the parameters with the same steps of
- * one rank on the CPU.
+ * Trains a small GPT-2 on GPUs whose states, layers, sequences or experts all ranks share. Compares the parameters with
+ * the same steps of one rank on the CPU.
  */
 final class SharedLayers {
     private static final Gpt2Config CONFIG = new Gpt2Config(96, 32, 64, 2, 4, 256, 1e-5, true);
@@ -35,6 +52,9 @@ final class SharedLayers {
     private static final int BATCH = 4;
     private static final double RATE = 0.1;
     private static final double TOLERANCE = 1e-4;
+    private static final FusedSgd RULE = FusedSgd.PLAIN;
+    private static final List<ParameterGroup> ALL = ParameterGroup.all(0);
+    private static final LearningRateSchedule SCHEDULE = LearningRateSchedule.constant(RATE);
 
     private SharedLayers() {}
 
@@ -68,25 +88,133 @@ final class SharedLayers {
         return compare(ModuleTensors.parameters(model), expected);
     }
 
+    /** Full sharding: each rank keeps a part of all parameters, and each block is a unit. */
+    static String fullySharded(ProcessGroup group, Device device) {
+        Map<String, Tensor> expected = serial();
+        Gpt2 model = model(device);
+        FullyShardedDataParallel sharded = FullyShard.apply(model, new MeshAxis("shard", group));
+        try (FlatOptimizer optimizer =
+                new FlatOptimizer(sharded.parameters(), RULE, ALL, SCHEDULE, sharded.gradientMemory())) {
+            steps(model, (x, y) -> {
+                try (Step step = sharded.step()) {
+                    optimizer.zeroGradients();
+                    step.backward(model.loss(x, y));
+                    optimizer.step();
+                }
+            });
+        }
+        return compare(
+                sharded.wholeParameters(
+                        (_, whole) -> TensorMemory.own(whole.detach().clone())),
+                expected);
+    }
+
+    /** Stage 2 of ZeRO: each rank keeps a part of the gradients and of the optimizer's states. */
+    static String sharedStates(ProcessGroup group, Device device) {
+        Map<String, Tensor> expected = serial();
+        Gpt2 model = model(device);
+        DdpOptions options = DdpOptions.DEFAULT.withPlacement(GradientPlacement.SHARDED_GRADIENTS);
+        try (DistributedDataParallel<Gpt2> ddp = new DistributedDataParallel<>(model, group, options);
+                ZeroOptimizer optimizer = ZeroOptimizer.of(ddp.reducer(), RULE, ALL, SCHEDULE)) {
+            steps(model, (x, y) -> {
+                try (Step step = ddp.step()) {
+                    optimizer.zeroGradients();
+                    step.backward(model.loss(x, y));
+                    optimizer.step();
+                }
+            });
+        }
+        return compare(ModuleTensors.parameters(model), expected);
+    }
+
+    /** A pipeline of one stage for each rank, with a micro-batch for each sequence. */
+    static String pipeline(ProcessGroup group, Device device) {
+        Map<String, Tensor> expected = serial();
+        Gpt2 model = model(device);
+        Map<String, Tensor> found = new LinkedHashMap<>();
+        PipelineOptions options =
+                PipelineOptions.of(ScheduleKind.ONE_FORWARD_ONE_BACKWARD, group.size(), 1, Math.toIntExact(BATCH));
+        try (PipelineParallel pipeline = new PipelineParallel(
+                        model.pipelineLayers(), model::outputLoss, new MeshAxis("pp", group), options);
+                FlatOptimizer optimizer = new FlatOptimizer(pipeline.parameters(), RULE, ALL, SCHEDULE)) {
+            steps(model, (x, y) -> {
+                optimizer.zeroGradients();
+                pipeline.step(sequences(x), sequences(y));
+                optimizer.step();
+            });
+            pipeline.parameters().forEach((name, parameter) -> {
+                if (parameter.isHere()) {
+                    found.put(name, parameter.local());
+                }
+            });
+        }
+        expected.keySet().retainAll(found.keySet());
+        return compare(found, expected);
+    }
+
+    private static List<Tensor> sequences(Tensor tokens) {
+        List<Tensor> sequences = new ArrayList<>();
+        for (long i = 0; i < BATCH; i++) {
+            sequences.add(tokens.narrow(0, i, 1));
+        }
+        return sequences;
+    }
+
+    /** Layers of experts: each rank keeps a part of the experts. */
+    static String expertParallel(ProcessGroup group, Device device) {
+        ExpertLayers layers = new ExpertLayers(2, new ExpertOptions(2 * group.size(), 2, 0, 0.01, 0));
+        Map<String, Tensor> expected = serial(layers);
+        Gpt2 model = model(device, layers);
+        ExpertParallel experts = new ExpertParallel(new MeshAxis("ep", group));
+        experts.share(model);
+        Map<String, Tensor> found = new LinkedHashMap<>();
+        try (ExpertDataParallel<Gpt2> ddp = new ExpertDataParallel<>(
+                model, experts, new MeshAxis("dp", group.newGroup(List.of(group.groupRank()))))) {
+            train(model, (x, y) -> {
+                try (Step step = ddp.step()) {
+                    step.backward(model.loss(x, y));
+                }
+            });
+            try (NoGradGuard _ = new NoGradGuard()) {
+                Parameters.of(model).forEach((name, parameter) -> found.put(name, parameter.whole()));
+            }
+        }
+        return compare(found, expected);
+    }
+
     private static Map<String, Tensor> serial() {
-        Gpt2 model = model(Device.CPU);
+        return serial(ExpertLayers.NONE);
+    }
+
+    private static Map<String, Tensor> serial(ExpertLayers experts) {
+        Gpt2 model = model(Device.CPU, experts);
         train(model, (x, y) -> AutogradBridge.instance().backward(List.of(model.loss(x, y)), List.of()));
         return ModuleTensors.parameters(model);
     }
 
     private static Gpt2 model(Device device) {
-        Gpt2 model = new Gpt2(CONFIG, ExpertLayers.NONE, ModuleWrapper.NONE, device);
+        return model(device, ExpertLayers.NONE);
+    }
+
+    private static Gpt2 model(Device device, ExpertLayers experts) {
+        Gpt2 model = new Gpt2(CONFIG, experts, ModuleWrapper.NONE, device);
         model.initialize(1);
         return model;
     }
 
     private static void train(Gpt2 model, BiConsumer<Tensor, Tensor> backward) {
         SGD optimizer = new SGD(model.parameters(), new SGDOptions(RATE));
-        for (int step = 0; step < STEPS; step++) {
+        steps(model, (x, y) -> {
+            optimizer.zero_grad();
+            backward.accept(x, y);
+            optimizer.step();
+        });
+    }
+
+    private static void steps(Gpt2 model, BiConsumer<Tensor, Tensor> step) {
+        for (int number = 0; number < STEPS; number++) {
             try (PointerScope _ = new PointerScope()) {
-                optimizer.zero_grad();
-                backward.accept(tokens(model, step), tokens(model, step + 1));
-                optimizer.step();
+                step.accept(tokens(model, number), tokens(model, number + 1));
             }
         }
     }

@@ -5,6 +5,7 @@ import io.jrun.bench.collective.Decimals;
 import io.jrun.bench.collective.OptionLimits;
 import io.jrun.bench.collective.Samples;
 import io.jrun.comm.DataType;
+import io.jrun.comm.Device;
 import io.jrun.comm.Distributed;
 import io.jrun.comm.ReduceOp;
 import io.jrun.comm.World;
@@ -120,7 +121,7 @@ public final class PipelineBench implements Benchmark {
     private void measure(World world, ScheduleKind kind) {
         int stages = kind == ScheduleKind.INTERLEAVED ? virtualStages : kind.leastStagesPerRank();
         PipelineSchedule schedule = kind.schedule(world.size(), stages, microBatches);
-        PipelineExecutor executor = new PipelineExecutor(schedule, world.group());
+        PipelineExecutor executor = new PipelineExecutor(schedule, world.group(), Device.CPU);
         double[] bubbles = new double[steps];
         double[] nanos = new double[steps];
         SleepingStages brief = new SleepingStages(WARMUP_UNIT_NANOS, schedule.stages() - 1);

@@ -3,31 +3,43 @@ package io.jrun.bench.gpu;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.jrun.comm.Device;
+import io.jrun.comm.ProcessGroup;
 import io.jrun.comm.local.LocalWorld;
 import io.jrun.train.Libtorch;
 import org.junit.jupiter.api.BeforeAll;
-import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
 
 /** The checks of shared layers, on the CPU. On GPUs scripts/gpu-check runs them. */
 class SharedLayersTest {
+    enum Check {
+        TENSOR,
+        CONTEXT,
+        FULLY_SHARDED,
+        ZERO,
+        PIPELINE,
+        EXPERTS;
+
+        String run(ProcessGroup group) {
+            return switch (this) {
+                case TENSOR -> SharedLayers.tensorParallel(group, Device.CPU);
+                case CONTEXT -> SharedLayers.contextParallel(group, Device.CPU);
+                case FULLY_SHARDED -> SharedLayers.fullySharded(group, Device.CPU);
+                case ZERO -> SharedLayers.sharedStates(group, Device.CPU);
+                case PIPELINE -> SharedLayers.pipeline(group, Device.CPU);
+                case EXPERTS -> SharedLayers.expertParallel(group, Device.CPU);
+            };
+        }
+    }
+
     @BeforeAll
     static void load() {
         Libtorch.setThreads(1);
     }
 
-    @Test
-    void tensorParallelStepsEqualTheStepsOfOneRank() {
-        LocalWorld.run(
-                2,
-                world -> assertThat(SharedLayers.tensorParallel(world.group(), Device.CPU))
-                        .contains("parameters within"));
-    }
-
-    @Test
-    void contextParallelStepsEqualTheStepsOfOneRank() {
-        LocalWorld.run(
-                2,
-                world -> assertThat(SharedLayers.contextParallel(world.group(), Device.CPU))
-                        .contains("parameters within"));
+    @ParameterizedTest
+    @EnumSource
+    void stepsEqualTheStepsOfOneRank(Check check) {
+        LocalWorld.run(2, world -> assertThat(check.run(world.group())).contains("parameters within"));
     }
 }

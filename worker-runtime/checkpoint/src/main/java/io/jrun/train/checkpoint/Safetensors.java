@@ -3,6 +3,7 @@ package io.jrun.train.checkpoint;
 import io.jrun.comm.file.FileError;
 import io.jrun.train.Libtorch;
 import io.jrun.train.storage.AtomicFile;
+import io.jrun.train.tensor.DeviceWaits;
 import io.jrun.train.tensor.TensorMemory;
 import java.io.IOException;
 import java.lang.foreign.MemorySegment;
@@ -189,7 +190,7 @@ public final class Safetensors {
 
     private static void writeTensor(Sink sink, Tensor tensor) throws IOException {
         try (NoGradGuard _ = new NoGradGuard();
-                Tensor onHost = tensor.cpu();
+                Tensor onHost = DeviceWaits.onHost(tensor);
                 Tensor rowMajor = onHost.contiguous()) {
             MemorySegment bytes = TensorMemory.segment(rowMajor);
             for (long at = 0; at < bytes.byteSize(); at += WRITE_CHUNK_BYTES) {

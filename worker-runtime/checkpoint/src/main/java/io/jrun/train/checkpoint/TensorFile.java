@@ -1,5 +1,6 @@
 package io.jrun.train.checkpoint;
 
+import io.jrun.comm.Device;
 import io.jrun.comm.file.FileError;
 import io.jrun.comm.file.UserFile;
 import io.jrun.train.Libtorch;
@@ -20,11 +21,8 @@ import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.atomic.AtomicLong;
 import org.bytedeco.pytorch.LongOptional;
-import org.bytedeco.pytorch.MemoryFormatOptional;
 import org.bytedeco.pytorch.NoGradGuard;
 import org.bytedeco.pytorch.Tensor;
-import org.bytedeco.pytorch.TensorOptions;
-import org.bytedeco.pytorch.global.torch;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -167,9 +165,7 @@ public final class TensorFile implements AutoCloseable {
     public Tensor load(String name) {
         StoredTensor stored = stored(name);
         long elements = stored.spanBytes() / stored.type().sizeBytes();
-        try (TensorOptions options = new TensorOptions(stored.type().torch());
-                MemoryFormatOptional layout = new MemoryFormatOptional();
-                Tensor flat = torch.empty(new long[] {elements}, options, layout)) {
+        try (Tensor flat = TensorMemory.empty(Device.CPU, stored.type().torch(), elements)) {
             fill(stored, TensorMemory.segment(flat));
             return shaped(flat, stored);
         }
@@ -187,7 +183,7 @@ public final class TensorFile implements AutoCloseable {
                     + TensorMemory.form(destination) + " in the program");
         }
         Optional<ElementType> type = ElementType.of(destination.scalar_type());
-        if (destination.is_cpu()
+        if (TensorMemory.device(destination).isCpu()
                 && destination.is_contiguous()
                 && stored.isRowMajor()
                 && type.equals(Optional.of(stored.type()))) {

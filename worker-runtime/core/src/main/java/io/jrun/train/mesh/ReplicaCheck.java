@@ -3,6 +3,7 @@ package io.jrun.train.mesh;
 import io.jrun.comm.Codec;
 import io.jrun.comm.DataType;
 import io.jrun.comm.ProcessGroup;
+import io.jrun.train.tensor.DeviceWaits;
 import io.jrun.train.tensor.TensorMemory;
 import java.lang.foreign.MemorySegment;
 import java.nio.charset.StandardCharsets;
@@ -133,7 +134,8 @@ public final class ReplicaCheck {
         CRC32C sum = new CRC32C();
         try (PointerScope _ = new PointerScope();
                 NoGradGuard _ = new NoGradGuard()) {
-            MemorySegment bytes = TensorMemory.segment(parameter.detach().cpu().contiguous());
+            MemorySegment bytes =
+                    TensorMemory.segment(DeviceWaits.onHost(parameter.detach().contiguous()));
             for (long at = 0; at < bytes.byteSize(); at += PIECE) {
                 sum.update(bytes.asSlice(at, Math.min(PIECE, bytes.byteSize() - at))
                         .asByteBuffer());

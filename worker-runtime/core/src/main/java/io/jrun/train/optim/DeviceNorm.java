@@ -25,19 +25,23 @@ final class DeviceNorm {
 
     /** The 2-norm of all gradients as one vector: a float64 tensor of one element. */
     static Tensor of(List<Tensor> gradients) {
-        return torch.linalg_vector_norm(ofEach(gradients));
+        return torch.linalg_vector_norm(ofEach(gradients, false));
     }
 
-    /** The 2-norms of the gradients as a float64 tensor of one dimension. */
-    static Tensor ofEach(List<Tensor> gradients) {
+    /**
+     * The 2-norms of the gradients as a float64 tensor of one dimension.
+     *
+     * @param areParts whether the norms are computed in float64; else in the types of the gradients
+     */
+    static Tensor ofEach(List<Tensor> gradients, boolean areParts) {
         Map<torch.ScalarType, List<Integer>> types = byType(gradients);
         if (types.size() == 1) { // two kernels in place of one for each gradient
-            return torch.stack(new TensorVector(norms(gradients).toArray(Tensor[]::new)))
+            return torch.stack(new TensorVector(norms(gradients, areParts).toArray(Tensor[]::new)))
                     .to(torch.ScalarType.Double);
         }
         Tensor[] norms = new Tensor[gradients.size()];
         types.values().forEach(places -> {
-            List<Tensor> alike = norms(places.stream().map(gradients::get).toList());
+            List<Tensor> alike = norms(places.stream().map(gradients::get).toList(), areParts);
             for (int i = 0; i < alike.size(); i++) {
                 norms[places.get(i)] = alike.get(i).to(torch.ScalarType.Double);
             }
@@ -45,8 +49,11 @@ final class DeviceNorm {
         return torch.stack(new TensorVector(norms));
     }
 
-    private static List<Tensor> norms(List<Tensor> alike) {
-        return NORMS.tensors(AtenOperator.list(alike), AtenOperator.number(2), AtenOperator.none());
+    private static List<Tensor> norms(List<Tensor> alike, boolean areParts) {
+        return NORMS.tensors(
+                AtenOperator.list(alike),
+                AtenOperator.number(2),
+                areParts ? AtenOperator.type(torch.ScalarType.Double) : AtenOperator.none());
     }
 
     /** Multiplies all gradients by {@code maximum / (norm + epsilon)}, if this factor is less than 1. */

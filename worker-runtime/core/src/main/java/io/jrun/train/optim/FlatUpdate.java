@@ -1,5 +1,6 @@
 package io.jrun.train.optim;
 
+import io.jrun.comm.Device;
 import io.jrun.train.tensor.TensorMemory;
 import java.util.ArrayList;
 import java.util.Collection;
@@ -9,7 +10,6 @@ import java.util.Map;
 import org.bytedeco.javacpp.PointerScope;
 import org.bytedeco.pytorch.NoGradGuard;
 import org.bytedeco.pytorch.Tensor;
-import org.bytedeco.pytorch.TensorOptions;
 import org.bytedeco.pytorch.global.torch;
 
 /**
@@ -94,7 +94,9 @@ public final class FlatUpdate {
     private static List<Piece> split(Piece piece) {
         List<Piece> parts = new ArrayList<>();
         long offset = 0;
-        for (long size : FlatParameters.sizes(piece.values().numel(), torch.get_num_threads())) {
+        long elements = piece.values().numel();
+        boolean hasThreads = TensorMemory.device(piece.values()).isCpu();
+        for (long size : hasThreads ? FlatParameters.sizes(elements, torch.get_num_threads()) : List.of(elements)) {
             long from = offset;
             parts.add(new Piece(
                     piece.values().narrow(0, from, size),
@@ -108,11 +110,11 @@ public final class FlatUpdate {
         return parts;
     }
 
-    /** A flat tensor of zeros that lives until it is closed. */
-    public static Tensor zeros(long elements, torch.ScalarType type) {
+    /** A flat tensor of zeros on a device that lives until it is closed. */
+    public static Tensor zeros(Device device, long elements, torch.ScalarType type) {
         // A scope of its own: a reference that the program's scope holds would keep the memory after close().
         try (PointerScope _ = new PointerScope()) {
-            return TensorMemory.own(torch.zeros(new long[] {elements}, new TensorOptions(type)));
+            return TensorMemory.own(TensorMemory.zeros(device, type, elements));
         }
     }
 }

@@ -1,12 +1,12 @@
 package io.jrun.train.optim;
 
 import io.jrun.train.tensor.AtenOperator;
+import io.jrun.train.tensor.DeviceTensors;
 import java.util.Collections;
 import java.util.List;
 import org.bytedeco.javacpp.PointerScope;
 import org.bytedeco.pytorch.Scalar;
 import org.bytedeco.pytorch.Tensor;
-import org.bytedeco.pytorch.TensorOptions;
 import org.bytedeco.pytorch.global.torch;
 
 /**
@@ -51,7 +51,7 @@ public record FusedAdamW(double beta1, double beta2, double epsilon) implements 
                     AtenOperator.list(states.get(0)),
                     AtenOperator.list(states.get(1)),
                     AtenOperator.list(List.of()),
-                    AtenOperator.list(counts(parameters.size(), step)),
+                    AtenOperator.list(counts(parameters, step)),
                     AtenOperator.number(step.learningRate()),
                     AtenOperator.number(beta1),
                     AtenOperator.number(beta2),
@@ -64,12 +64,14 @@ public record FusedAdamW(double beta1, double beta2, double epsilon) implements 
         }
     }
 
-    private static List<Tensor> counts(int ranges, UpdateStep step) {
+    private static List<Tensor> counts(List<Tensor> parameters, UpdateStep step) {
         List<Tensor> counts = step.counts();
         return counts != null
                 ? counts
                 : Collections.nCopies(
-                        ranges,
-                        torch.scalar_tensor(new Scalar(step.before() + 1), new TensorOptions(torch.ScalarType.Float)));
+                        parameters.size(),
+                        torch.scalar_tensor(
+                                new Scalar(step.before() + 1),
+                                DeviceTensors.optionsLike(parameters.getFirst(), torch.ScalarType.Float)));
     }
 }

@@ -9,10 +9,10 @@ import io.jrun.train.tensor.DeviceWaits;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collection;
-import java.util.Iterator;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.stream.IntStream;
 import org.bytedeco.javacpp.PointerScope;
 import org.bytedeco.pytorch.NoGradGuard;
 import org.bytedeco.pytorch.Scalar;
@@ -66,7 +66,7 @@ public final class Gradients {
         try (NoGradGuard _ = new NoGradGuard()) {
             List<Tensor> own = own(ordered);
             List<Tensor> defined = own.stream().filter(Tensor::defined).toList();
-            if (DeviceNorm.isOnDevice(defined) && stores.isEmpty() && areWhole(ordered)) {
+            if (DeviceNorm.isOnDevice(defined) && stores.isEmpty() && WholeNorms.areHere(ordered)) {
                 Tensor norm = DeviceNorm.of(defined);
                 if (Double.isFinite(maximum)) {
                     DeviceNorm.scale(defined, norm, maximum, EPSILON);
@@ -117,27 +117,39 @@ public final class Gradients {
                 .toList();
     }
 
-    private static boolean areWhole(List<ShardedTensor> parameters) {
-        return parameters.stream()
-                .allMatch(parameter -> WholeNorms.groups(parameter).isEmpty());
-    }
-
     private static double[] norms(List<ShardedTensor> parameters, List<Tensor> gradients) {
-        List<Tensor> defined = gradients.stream().filter(Tensor::defined).toList();
-        Iterator<Double> onDevice = DeviceNorm.isOnDevice(defined)
-                ? Arrays.stream(DeviceWaits.numbers(List.of(DeviceNorm.ofEach(defined))))
-                        .iterator()
-                : null;
         double[] norms = new double[gradients.size()];
-        for (int i = 0; i < norms.length; i++) {
-            Tensor gradient = gradients.get(i);
-            if (gradient.defined()) {
-                norms[i] = onDevice != null
-                        ? onDevice.next()
-                        : norm(gradient, !parameters.get(i).divided().isEmpty());
+        int[] defined = IntStream.range(0, norms.length)
+                .filter(i -> gradients.get(i).defined())
+                .toArray();
+        if (DeviceNorm.isOnDevice(
+                Arrays.stream(defined).mapToObj(gradients::get).toList())) {
+            List<Integer> places = new ArrayList<>();
+            List<Tensor> onDevice = new ArrayList<>();
+            for (boolean areParts : new boolean[] {true, false}) {
+                int[] alike = Arrays.stream(defined)
+                        .filter(i -> isPart(parameters.get(i)) == areParts)
+                        .toArray();
+                if (alike.length > 0) {
+                    Arrays.stream(alike).forEach(places::add);
+                    onDevice.add(DeviceNorm.ofEach(
+                            Arrays.stream(alike).mapToObj(gradients::get).toList(), areParts));
+                }
             }
+            double[] found = DeviceWaits.numbers(onDevice);
+            for (int i = 0; i < found.length; i++) {
+                norms[places.get(i)] = found[i];
+            }
+            return norms;
+        }
+        for (int i : defined) {
+            norms[i] = norm(gradients.get(i), isPart(parameters.get(i)));
         }
         return norms;
+    }
+
+    private static boolean isPart(ShardedTensor parameter) {
+        return !parameter.divided().isEmpty();
     }
 
     private static double norm(Tensor gradient, boolean isPart) {

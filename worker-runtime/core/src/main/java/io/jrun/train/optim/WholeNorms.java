@@ -45,6 +45,15 @@ final class WholeNorms {
         return norms;
     }
 
+    /** Whether this rank has all elements of all gradients, so that their norm needs no other rank. */
+    static boolean areHere(List<ShardedTensor> parameters) {
+        return parameters.stream()
+                .allMatch(parameter -> groups(parameter).isEmpty()
+                        && parameter.placements().stream()
+                                .noneMatch(each -> each.placement() instanceof OnRanks
+                                        && each.axis().size() > 1));
+    }
+
     /** The groups of which each rank keeps other elements of the gradient, from the last division to the first. */
     static List<ProcessGroup> groups(ShardedTensor parameter) {
         List<ProcessGroup> groups = new ArrayList<>();

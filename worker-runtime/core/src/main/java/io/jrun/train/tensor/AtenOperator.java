@@ -12,6 +12,7 @@ import org.bytedeco.pytorch.Tensor;
 import org.bytedeco.pytorch.TensorType;
 import org.bytedeco.pytorch.TensorVector;
 import org.bytedeco.pytorch.Type;
+import org.bytedeco.pytorch.global.torch;
 
 /**
  * Operators of libtorch for which the presets have no method: kernels over lists of tensors. This class finds an
@@ -78,6 +79,11 @@ public final class AtenOperator {
     /** A whole number as an argument. */
     public static IValue integer(long value) {
         return new IValue(value);
+    }
+
+    /** An element type as an argument. */
+    public static IValue type(torch.ScalarType type) {
+        return new IValue((long) type.value);
     }
 
     /** A truth value as an argument. */

@@ -13,21 +13,23 @@ public final class DeviceGenerators {
      * the innermost PointerScope.
      */
     public static Generator ofDevice(Device device) {
-        if (device.isCpu()) {
+        Device computing = TensorMemory.computing(device);
+        if (computing.isCpu()) {
             return torch.getDefaultCPUGenerator();
         }
-        try (org.bytedeco.pytorch.Device place = new org.bytedeco.pytorch.Device(device.toString())) {
+        try (org.bytedeco.pytorch.Device place = new org.bytedeco.pytorch.Device(computing.toString())) {
             return torch.globalContext().defaultGenerator(place);
         }
     }
 
     /** A new generator. It lives until the caller closes it. */
     public static Generator create(Device device, long seed) {
+        Device computing = TensorMemory.computing(device);
         Generator made;
-        if (device.isCpu()) {
+        if (computing.isCpu()) {
             made = torch.createCPUGenerator(seed);
         } else {
-            made = torch.getCUDAHooks().getNewGenerator((byte) device.index());
+            made = torch.getCUDAHooks().getNewGenerator((byte) computing.index());
             made.set_current_seed(seed);
         }
         made.retainReference();

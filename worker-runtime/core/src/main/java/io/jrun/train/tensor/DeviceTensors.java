@@ -56,9 +56,8 @@ public final class DeviceTensors {
         if (device.isCpu()) {
             return onHost;
         }
-        try (onHost;
-                org.bytedeco.pytorch.Device place = new org.bytedeco.pytorch.Device(device.toString())) {
-            return onHost.to(place, onHost.scalar_type());
+        try (onHost) {
+            return TensorMemory.onDevice(onHost, device);
         }
     }
 

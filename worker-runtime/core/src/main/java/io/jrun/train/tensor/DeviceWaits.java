@@ -61,7 +61,7 @@ public final class DeviceWaits {
     /** The elements of a tensor in host memory: the tensor itself, or a copy for which the host waits. */
     public static Tensor onHost(Tensor tensor) {
         note(tensor);
-        return tensor.cpu();
+        return TensorMemory.onHost(tensor);
     }
 
     private static void note(Tensor tensor) {

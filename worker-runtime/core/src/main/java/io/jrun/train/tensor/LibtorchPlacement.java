@@ -29,6 +29,11 @@ final class LibtorchPlacement implements MemoryPlacement {
     }
 
     @Override
+    public Device computing(Device device) {
+        return device;
+    }
+
+    @Override
     public TensorOptions options(Device device, torch.ScalarType type) {
         TensorOptions options = new TensorOptions(type);
         if (device.isCpu()) {
@@ -46,6 +51,18 @@ final class LibtorchPlacement implements MemoryPlacement {
         try (TensorOptions options = options(device, type);
                 MemoryFormatOptional format = new MemoryFormatOptional()) {
             return torch.empty(sizes, options, format);
+        }
+    }
+
+    @Override
+    public Tensor onHost(Tensor tensor) {
+        return tensor.cpu();
+    }
+
+    @Override
+    public Tensor onDevice(Tensor onHost, Device device) {
+        try (org.bytedeco.pytorch.Device place = new org.bytedeco.pytorch.Device(device.toString())) {
+            return onHost.to(place, onHost.scalar_type());
         }
     }
 

@@ -4,6 +4,7 @@ import io.jrun.comm.Device;
 import java.lang.foreign.MemorySegment;
 import java.util.Arrays;
 import org.bytedeco.javacpp.Pointer;
+import org.bytedeco.pytorch.NoGradGuard;
 import org.bytedeco.pytorch.Tensor;
 import org.bytedeco.pytorch.TensorOptions;
 import org.bytedeco.pytorch.global.torch;
@@ -72,6 +73,21 @@ public final class TensorMemory {
         return placement.empty(device, type, sizes);
     }
 
+    /** The elements in host memory, for {@link DeviceWaits}, which counts the wait. */
+    static Tensor onHost(Tensor tensor) {
+        return placement.onHost(tensor);
+    }
+
+    /** The device whose generators libtorch uses for the tensors of a device, for {@link DeviceGenerators}. */
+    static Device computing(Device device) {
+        return placement.computing(device);
+    }
+
+    /** A copy of a tensor of the host on another device, for {@link DeviceTensors}. */
+    static Tensor onDevice(Tensor onHost, Device device) {
+        return placement.onDevice(onHost, device);
+    }
+
     /** Like {@link #empty}, with elements of zero. */
     public static Tensor zeros(Device device, torch.ScalarType type, long... sizes) {
         Tensor zeros = empty(device, type, sizes);
@@ -102,6 +118,22 @@ public final class TensorMemory {
             elements(to).copyFrom(elements(from));
         } else {
             to.copy_(from);
+        }
+    }
+
+    /**
+     * Copies bytes of a device to other bytes of this device. A copy on another device than the CPU is queued on the
+     * default stream.
+     */
+    public static void copy(MemorySegment from, MemorySegment to, Device device) {
+        if (device.isCpu()) {
+            to.copyFrom(from);
+            return;
+        }
+        try (NoGradGuard _ = new NoGradGuard();
+                Tensor source = tensor(from, device, torch.ScalarType.Byte, from.byteSize());
+                Tensor target = tensor(to, device, torch.ScalarType.Byte, from.byteSize())) {
+            target.copy_(source);
         }
     }
 

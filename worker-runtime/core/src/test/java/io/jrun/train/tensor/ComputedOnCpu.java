@@ -37,6 +37,21 @@ public final class ComputedOnCpu implements MemoryPlacement, AutoCloseable {
     }
 
     @Override
+    public Device computing(Device of) {
+        return Device.CPU;
+    }
+
+    @Override
+    public Tensor onHost(Tensor tensor) {
+        return LIBTORCH.onHost(tensor);
+    }
+
+    @Override
+    public Tensor onDevice(Tensor onHost, Device of) {
+        return onHost.clone();
+    }
+
+    @Override
     public TensorOptions options(Device of, torch.ScalarType type) {
         return LIBTORCH.options(Device.CPU, type);
     }

@@ -12,9 +12,13 @@ import java.lang.foreign.MemoryLayout;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.SymbolLookup;
 import java.util.Arrays;
+import java.util.HashMap;
 import java.util.Map;
 import java.util.concurrent.ConcurrentSkipListMap;
+import org.bytedeco.javacpp.Pointer;
+import org.bytedeco.pytorch.DataPtr;
 import org.bytedeco.pytorch.NoGradGuard;
+import org.bytedeco.pytorch.StorageImpl;
 import org.bytedeco.pytorch.Tensor;
 import org.bytedeco.pytorch.TensorOptions;
 import org.bytedeco.pytorch.global.torch;
@@ -25,26 +29,41 @@ import org.jspecify.annotations.Nullable;
  * simulated CUDA that this process can read. jrun gets the addresses of the device, which end the process with SIGSEGV
  * if somebody reads them. All tensors are on the device of the thread that asks, unless they lie in memory of another.
  * A process that uses it runs with {@code SIMCUDA_INLINE=1}: libtorch does not wait for the simulated streams.
+ *
+ * <p>{@link #install} is for programs that move what collectives use to devices. {@link #installForRanks} is for programs
+ * that know no devices: memory of libtorch moves to the device when jrun asks for its address.
  */
 public final class SimulatedPlacement implements MemoryPlacement {
     private record Block(long bytes, Device device) {}
 
     private static final String RUNTIME = "libcudart.so.13";
+    private static final long BLOCK_BYTES = 4 << 20;
+    private static final long ALIGNMENT_BYTES = 512;
     private static final LibtorchPlacement LIBTORCH = new LibtorchPlacement();
 
     /** By the address in the mapping that this process can read. */
     private final ConcurrentSkipListMap<Long, Block> blocks = new ConcurrentSkipListMap<>();
 
-    private final ThreadLocal<Device> current = ThreadLocal.withInitial(() -> Device.cuda(0));
+    private final ThreadLocal<Device> current = ThreadLocal.withInitial(this::deviceOfThread);
     private volatile long distance;
+    private final Map<Device, MemorySegment> free = new HashMap<>();
 
-    private SimulatedPlacement() {}
+    private final boolean isForRanks;
+
+    private SimulatedPlacement(boolean isForRanks) {
+        this.isForRanks = isForRanks;
+    }
 
     /** Puts the tensors of this process on devices from now on. */
     public static SimulatedPlacement install() {
-        SimulatedPlacement placement = new SimulatedPlacement();
+        SimulatedPlacement placement = new SimulatedPlacement(false);
         TensorMemory.setPlacement(placement);
         return placement;
+    }
+
+    /** Puts the tensors of rank N of a {@code LocalWorld} on device N, and those of other threads on the CPU. */
+    public static void installForRanks() {
+        TensorMemory.setPlacement(new SimulatedPlacement(true));
     }
 
     /** Puts tensors where libtorch puts them. */
@@ -55,6 +74,14 @@ public final class SimulatedPlacement implements MemoryPlacement {
     /** Chooses the device of this thread. */
     public void use(Device device) {
         current.set(device);
+    }
+
+    private Device deviceOfThread() {
+        String name = Thread.currentThread().getName();
+        if (!isForRanks) {
+            return Device.cuda(0);
+        }
+        return name.matches("rank-\\d+") ? Device.cuda(Integer.parseInt(name.substring(5))) : Device.CPU;
     }
 
     /** Moves a parameter to the device of this thread. */
@@ -68,19 +95,70 @@ public final class SimulatedPlacement implements MemoryPlacement {
 
     @Override
     public Device device(Tensor tensor) {
-        Map.Entry<Long, Block> block = block(LIBTORCH.address(tensor));
-        return block == null ? current.get() : block.getValue().device();
+        Pointer place;
+        try {
+            place = tensor.data_ptr();
+        } catch (RuntimeException _) { // an UnreadableTensor
+            return current.get();
+        }
+        Block block = place == null ? null : block(place.address());
+        return block == null ? current.get() : block.device();
     }
 
     @Override
     public long address(Tensor tensor) {
         long address = LIBTORCH.address(tensor);
-        return block(address) == null ? address : address - distance;
+        Block block = block(address);
+        if (block == null && isForRanks && !current.get().isCpu()) {
+            moveStorage(tensor);
+            return LIBTORCH.address(tensor) - distance;
+        }
+        return block == null || block.device().isCpu() ? address : address - distance;
+    }
+
+    private void moveStorage(Tensor tensor) {
+        StorageImpl storage = tensor.unsafeGetTensorImpl().storage().unsafeGetStorageImpl();
+        long bytes = storage.nbytes();
+        MemorySegment place = allocate(current.get(), Math.max(1, bytes));
+        MemorySegment readable =
+                MemorySegment.ofAddress(place.address() + distance).reinterpret(bytes);
+        if (bytes > 0) {
+            readable.copyFrom(MemorySegment.ofAddress(storage.data().address()).reinterpret(bytes));
+        }
+        try (org.bytedeco.pytorch.Device host = new org.bytedeco.pytorch.Device("cpu");
+                DataPtr moved = new DataPtr(TensorMemory.pointer(readable), host)) {
+            storage.set_data_ptr_noswap(moved);
+        }
+    }
+
+    /** A copy whose memory is on the host also for a thread with a device. */
+    @Override
+    public Tensor onHost(Tensor tensor) {
+        if (device(tensor).isCpu()) {
+            return LIBTORCH.onHost(tensor);
+        }
+        Tensor onHost = empty(Device.CPU, tensor.scalar_type().intern(), TensorMemory.sizes(tensor));
+        try (NoGradGuard _ = new NoGradGuard()) {
+            onHost.copy_(tensor);
+        }
+        return onHost;
+    }
+
+    @Override
+    public Device computing(Device device) {
+        return Device.CPU;
     }
 
     @Override
     public TensorOptions options(Device device, torch.ScalarType type) {
         return new TensorOptions(type);
+    }
+
+    @Override
+    public Tensor onDevice(Tensor onHost, Device device) {
+        Tensor moved = empty(device, onHost.scalar_type().intern(), TensorMemory.sizes(onHost));
+        moved.copy_(onHost);
+        return moved;
     }
 
     @Override
@@ -90,18 +168,36 @@ public final class SimulatedPlacement implements MemoryPlacement {
             width = element.element_size();
         }
         long bytes = Math.max(1, Arrays.stream(sizes).reduce(1, (a, b) -> a * b) * width);
-        return over(allocate(device, bytes), device, type, sizes);
+        return over(
+                device.isCpu() ? Arena.global().allocate(bytes, ALIGNMENT_BYTES) : allocate(device, bytes),
+                device,
+                type,
+                sizes);
     }
 
     @Override
     public Tensor over(MemorySegment memory, Device device, torch.ScalarType type, long... sizes) {
+        if (device.isCpu() && isForRanks && memory.byteSize() > 0 && block(memory.address()) == null) {
+            blocks.put(memory.address(), new Block(memory.byteSize(), Device.CPU));
+        }
         MemorySegment readable = device.isCpu()
                 ? memory
                 : MemorySegment.ofAddress(memory.address() + distance).reinterpret(memory.byteSize());
         return LIBTORCH.over(readable, Device.CPU, type, sizes);
     }
 
+    /** A piece of a block of the device. Pieces are never freed. */
     private synchronized MemorySegment allocate(Device device, long bytes) {
+        MemorySegment rest = free.getOrDefault(device, MemorySegment.NULL);
+        if (rest.byteSize() < bytes) {
+            rest = allocateBlock(device, Math.max(BLOCK_BYTES, bytes));
+        }
+        long taken = Math.min(rest.byteSize(), Math.ceilDiv(bytes, ALIGNMENT_BYTES) * ALIGNMENT_BYTES);
+        free.put(device, rest.asSlice(taken));
+        return rest.asSlice(0, bytes);
+    }
+
+    private MemorySegment allocateBlock(Device device, long bytes) {
         try (Arena arena = Arena.ofConfined()) {
             call("cudaSetDevice", JAVA_INT).invokeWithArguments(device.index());
             MemorySegment place = arena.allocate(ADDRESS);
@@ -122,9 +218,9 @@ public final class SimulatedPlacement implements MemoryPlacement {
         }
     }
 
-    private Map.@Nullable Entry<Long, Block> block(long address) {
+    private @Nullable Block block(long address) {
         Map.Entry<Long, Block> before = blocks.floorEntry(address);
-        return before != null && address < before.getKey() + before.getValue().bytes() ? before : null;
+        return before != null && address < before.getKey() + before.getValue().bytes() ? before.getValue() : null;
     }
 
     private static java.lang.invoke.MethodHandle call(String function, MemoryLayout... types) {

@@ -1,5 +1,6 @@
 package io.jrun.train.expert;
 
+import io.jrun.train.tensor.DeviceWaits;
 import io.jrun.train.tensor.TensorMemory;
 import java.lang.foreign.ValueLayout;
 import org.bytedeco.pytorch.Tensor;
@@ -44,7 +45,7 @@ final class AcceptedChoices {
     }
 
     private static long[] elements(Tensor numbers) {
-        try (Tensor onHost = numbers.cpu();
+        try (Tensor onHost = DeviceWaits.onHost(numbers);
                 Tensor rowMajor = onHost.contiguous()) {
             return TensorMemory.segment(rowMajor).toArray(ValueLayout.JAVA_LONG);
         }

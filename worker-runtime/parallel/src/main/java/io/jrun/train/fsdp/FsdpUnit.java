@@ -1,6 +1,7 @@
 package io.jrun.train.fsdp;
 
 import io.jrun.comm.DataType;
+import io.jrun.comm.Device;
 import io.jrun.comm.ProcessGroup;
 import io.jrun.train.reducer.ReductionQueue;
 import io.jrun.train.tensor.TensorMemory;
@@ -19,7 +20,8 @@ final class FsdpUnit {
     private final FsdpGroups groups;
     private final Consumer<CommunicationSpan> spans;
     private final UnitParameters parameters;
-    private final TransferMemory memory;
+    private final Device device;
+    private final UnitMemory memory;
     private final UnitGather fromAll;
     private final @Nullable UnitGather fromNeighbours;
     private final DataType reduceType;
@@ -29,7 +31,7 @@ final class FsdpUnit {
      * Shards parameters.
      *
      * @param offload where the shards lie; null for memory
-     * @param memory for whole parameters and gradients
+     * @param onHost for whole parameters and gradients in host memory
      * @param number of the unit
      * @param neighbours the group that gathers in the backward pass; null for all ranks that share the model
      */
@@ -40,19 +42,22 @@ final class FsdpUnit {
             @Nullable ProcessGroup neighbours,
             MixedPrecisionPolicy precision,
             @Nullable ShardOffload offload,
-            TransferMemory memory,
+            TransferMemory onHost,
             int number,
             Consumer<CommunicationSpan> spans) {
         this.name = name;
         this.groups = groups;
         this.spans = spans;
-        this.memory = memory;
+        this.device = UnitParameters.device(parameters);
+        UnitMemory own = new LibtorchMemory(device);
+        this.memory = device.isCpu() ? onHost : own;
         this.parameters = new UnitParameters(
                 parameters,
                 UnitParameters.layout(parameters, groups.shards().size()),
                 groups.shard(),
                 precision.parameterType(),
                 memory,
+                own,
                 offload == null ? null : new UnitOffload(offload, number, name, spans));
         this.parameters.notePlaces(groups.axis());
         this.fromAll = new UnitGather(name, this.parameters, groups.shards(), memory, spans);
@@ -64,7 +69,8 @@ final class FsdpUnit {
                         IntStream.range(0, this.parameters.count())
                                 .mapToObj(i -> new long[] {fromNeighbours.elements(i)})
                                 .toList(),
-                        this.parameters.type());
+                        this.parameters.type(),
+                        own);
         DataType reduce = precision.reduceType();
         this.reduceType = reduce == null ? this.parameters.dataType() : reduce;
     }
@@ -117,7 +123,7 @@ final class FsdpUnit {
         PaddedMemory kept = rowsForNeighbours;
         if (fromNeighbours != null && kept != null && kept.isAllocated()) {
             fromNeighbours.begin((target, parameter) ->
-                    target.copyFrom(kept.segment(parameter, 0, fromNeighbours.elements(parameter))));
+                    TensorMemory.copy(kept.segment(parameter, 0, fromNeighbours.elements(parameter)), target, device));
             kept.free();
             return;
         }
@@ -136,7 +142,7 @@ final class FsdpUnit {
         }
         try (PointerScope _ = new PointerScope();
                 NoGradGuard _ = new NoGradGuard()) {
-            Tensor rows = TensorMemory.tensor(target, parameters.type(), TensorMemory.sizes(shard));
+            Tensor rows = TensorMemory.tensor(target, device, parameters.type(), TensorMemory.sizes(shard));
             if (shard.scalar_type().intern() == parameters.type()) {
                 TensorMemory.copy(shard, rows);
             } else {
@@ -163,7 +169,8 @@ final class FsdpUnit {
         if (fromNeighbours != null && rowsForNeighbours != null && isWhole()) {
             rowsForNeighbours.allocate();
             for (int i = 0; i < parameters.count(); i++) {
-                rowsForNeighbours.segment(i, 0, fromNeighbours.elements(i)).copyFrom(fromNeighbours.ownRows(i));
+                TensorMemory.copy(
+                        fromNeighbours.ownRows(i), rowsForNeighbours.segment(i, 0, fromNeighbours.elements(i)), device);
             }
         }
         free();

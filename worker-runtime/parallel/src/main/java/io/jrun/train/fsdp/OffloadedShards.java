@@ -35,10 +35,11 @@ final class OffloadedShards {
 
     /** Moves the values of {@code shards} to the offload, and frees the memory of the gradients. */
     static OffloadedShards takeOver(
-            UnitOffload offload, List<String> names, List<Tensor> shards, PaddedMemory gradients) {
+            UnitOffload offload, List<String> names, List<Tensor> shards, PaddedMemory gradients, UnitMemory memory) {
         PaddedMemory values = new PaddedMemory(
                 shards.stream().map(TensorMemory::sizes).toList(),
-                shards.getFirst().scalar_type().intern());
+                shards.getFirst().scalar_type().intern(),
+                memory);
         values.allocate();
         values.clear();
         Map<String, Tensor> named = new LinkedHashMap<>();

@@ -1,24 +1,25 @@
 package io.jrun.train.fsdp;
 
+import io.jrun.comm.Device;
 import io.jrun.train.tensor.TensorMemory;
 import java.lang.foreign.MemorySegment;
 import java.util.Arrays;
 import java.util.List;
 import org.bytedeco.javacpp.Pointer;
 import org.bytedeco.pytorch.DataPtr;
-import org.bytedeco.pytorch.Device;
 import org.bytedeco.pytorch.StorageImpl;
 import org.bytedeco.pytorch.Tensor;
 import org.bytedeco.pytorch.global.torch;
 import org.jspecify.annotations.Nullable;
 
 /**
- * One piece of host memory for several tensors of one type, which can be freed and allocated again while the tensors
- * live. Each tensor begins on a cache line. All tensors share one storage of libtorch, so a tensor that autograd has
- * saved, also a view, sees new memory as well. A tensor must not be read while the memory is free.
+ * One piece of memory of a device for several tensors of one type, which can be freed and allocated again while the
+ * tensors live. Each tensor begins on a cache line. All tensors share one storage of libtorch, so a tensor that
+ * autograd has saved, also a view, sees new memory as well. A tensor must not be read while the memory is free.
  */
 final class PaddedMemory {
     private static final long ALIGNMENT_BYTES = 64;
+    private static final String FREE = "the memory is free";
 
     private final long elementBytes;
     private final long[] offsets;
@@ -26,17 +27,11 @@ final class PaddedMemory {
     private final long bytes;
     private final Tensor all;
     private final StorageImpl storage;
-    private final @Nullable TransferMemory source;
-    private MemorySegment taken = MemorySegment.NULL;
-    private boolean isAllocated;
+    private final UnitMemory source;
+    private @Nullable Tensor taken;
 
-    /** Free memory for tensors of these shapes, from libtorch's allocator. */
-    PaddedMemory(List<long[]> shapes, torch.ScalarType type) {
-        this(shapes, type, null);
-    }
-
-    /** Free memory for tensors of these shapes, from {@code source}; null for libtorch's allocator. */
-    PaddedMemory(List<long[]> shapes, torch.ScalarType type, @Nullable TransferMemory source) {
+    /** Free memory for tensors of these shapes. */
+    PaddedMemory(List<long[]> shapes, torch.ScalarType type, UnitMemory source) {
         this.source = source;
         elementBytes = torch.elementSize(type);
         offsets = new long[shapes.size()];
@@ -48,9 +43,7 @@ final class PaddedMemory {
             at += Math.ceilDiv(elements[i] * elementBytes, ALIGNMENT_BYTES) * ALIGNMENT_BYTES;
         }
         bytes = at;
-        // The address is never read: a storage that knows its size and has no memory yet.
-        MemorySegment nowhere = MemorySegment.ofAddress(ALIGNMENT_BYTES).reinterpret(bytes);
-        try (Tensor made = TensorMemory.tensor(nowhere, type, bytes / elementBytes)) {
+        try (Tensor made = TensorMemory.empty(device(), type, bytes / elementBytes)) {
             all = TensorMemory.own(made);
         }
         storage = all.unsafeGetTensorImpl().storage().unsafeGetStorageImpl();
@@ -62,52 +55,52 @@ final class PaddedMemory {
         return bytes;
     }
 
+    Device device() {
+        return source.device();
+    }
+
     boolean isAllocated() {
-        return isAllocated;
+        return taken != null;
     }
 
     /** Takes memory, with any values. */
     void allocate() {
-        if (isAllocated) {
-            return;
-        }
-        isAllocated = true;
-        if (source == null) {
-            storage.set_data_ptr_noswap(torch.GetAllocator(torch.DeviceType.CPU)._allocate(bytes));
+        if (taken != null) {
             return;
         }
         taken = source.take(bytes);
-        try (Pointer place = TensorMemory.pointer(taken);
-                Device host = new Device("cpu");
-                DataPtr memory = new DataPtr(place, host)) {
+        try (Pointer place = taken.data_ptr();
+                org.bytedeco.pytorch.Device device = taken.device();
+                DataPtr memory = new DataPtr(place, device)) {
             storage.set_data_ptr_noswap(memory);
         }
     }
 
     /** Gives the memory back. */
     void free() {
-        if (isAllocated && source != null) {
-            source.give(taken);
-        }
-        isAllocated = false;
         try (DataPtr nothing = new DataPtr()) {
             storage.set_data_ptr_noswap(nothing);
+        }
+        if (taken != null) {
+            source.give(taken);
+            taken = null;
         }
     }
 
     /** Sets all elements, padding included, to zero. */
     void clear() {
-        segment().fill((byte) 0);
+        if (taken == null) {
+            throw new IllegalStateException(FREE);
+        }
+        all.zero_();
     }
 
-    /** All bytes. */
+    /** All bytes, on the device. */
     MemorySegment segment() {
-        if (!isAllocated) {
-            throw new IllegalStateException("the memory is free");
+        if (taken == null) {
+            throw new IllegalStateException(FREE);
         }
-        return bytes == 0
-                ? MemorySegment.NULL
-                : MemorySegment.ofAddress(TensorMemory.address(all)).reinterpret(bytes);
+        return TensorMemory.elements(all);
     }
 
     /** All elements, padding included, as one flat tensor. */

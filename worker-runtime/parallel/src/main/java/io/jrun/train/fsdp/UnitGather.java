@@ -1,14 +1,17 @@
 package io.jrun.train.fsdp;
 
+import io.jrun.comm.Buffer;
 import io.jrun.comm.DataType;
 import io.jrun.comm.ProcessGroup;
 import io.jrun.comm.Work;
+import io.jrun.train.tensor.TensorMemory;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.function.Consumer;
 import java.util.stream.IntStream;
+import org.bytedeco.pytorch.Tensor;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -24,20 +27,20 @@ final class UnitGather {
     private final UnitParameters parameters;
     private final ShardLayout layout;
     private final ProcessGroup group;
-    private final TransferMemory memory;
+    private final UnitMemory memory;
     private final Consumer<CommunicationSpan> spans;
     private final DataType type;
     private final int[] large;
     private final int[] small;
     private final ShardLayout smallLayout;
-    private MemorySegment packed = MemorySegment.NULL;
+    private @Nullable Tensor packed;
     private @Nullable UnitTransfer running;
 
     UnitGather(
             String unit,
             UnitParameters parameters,
             ProcessGroup group,
-            TransferMemory memory,
+            UnitMemory memory,
             Consumer<CommunicationSpan> spans) {
         this.unit = unit;
         this.parameters = parameters;
@@ -62,7 +65,7 @@ final class UnitGather {
         return Arrays.stream(parameters.shape(parameter)).reduce(1, (a, b) -> a * b);
     }
 
-    /** Writes this rank's rows of a parameter. */
+    /** Writes this rank's rows of a parameter to memory of the device. */
     @FunctionalInterface
     interface OwnRows {
         void copyTo(MemorySegment target, int parameter);
@@ -98,21 +101,31 @@ final class UnitGather {
         }
         if (small.length > 0) {
             packed = memory.take(bytes(smallLayout.allElements()));
+            MemorySegment all = TensorMemory.elements(packed);
             long[] counts = smallLayout.partElements();
             smallLayout.forEachPieceOf(
                     rank(),
                     smallLayout.partBegin(rank()),
-                    (index, _, inParts, count) -> own.copyTo(slice(packed, inParts, count), small[index]));
-            works.add(start(slice(packed, smallLayout.partBegin(rank()), counts[rank()]), packed, counts));
+                    (index, _, inParts, count) -> own.copyTo(slice(all, inParts, count), small[index]));
+            works.add(start(
+                    slice(all, smallLayout.partBegin(rank()), counts[rank()]),
+                    slice(all, 0, smallLayout.allElements()),
+                    counts));
         }
         running = new UnitTransfer(
-                unit, CommunicationSpan.Kind.GATHER, bytes(layout.allElements()), launched, works, spans);
+                unit,
+                CommunicationSpan.Kind.GATHER,
+                bytes(layout.allElements()),
+                launched,
+                works,
+                memory.device(),
+                spans);
     }
 
     private Work start(MemorySegment mine, MemorySegment whole, long[] counts) {
         return Arrays.stream(counts).distinct().count() == 1
-                ? group.allGatherAsync(mine, whole, type, counts[0])
-                : group.allGatherVAsync(mine, whole, type, counts);
+                ? group.allGatherAsync(buffer(mine), buffer(whole))
+                : group.allGatherVAsync(buffer(mine), buffer(whole), counts);
     }
 
     /** Waits until the whole parameters are in their places. */
@@ -122,14 +135,20 @@ final class UnitGather {
             throw new IllegalStateException("no gather of unit '" + unit + "' has begun");
         }
         transfer.await();
-        if (small.length > 0) {
-            smallLayout.forEachPiece((index, inParameter, inParts, count) -> parameters
-                    .whole()
-                    .segment(small[index], inParameter, count)
-                    .copyFrom(slice(packed, inParts, count)));
+        if (packed != null) {
+            MemorySegment all = TensorMemory.elements(packed);
+            smallLayout.forEachPiece((index, inParameter, inParts, count) -> TensorMemory.copy(
+                    slice(all, inParts, count),
+                    parameters.whole().segment(small[index], inParameter, count),
+                    memory.device()));
             memory.give(packed);
+            packed = null;
         }
         running = null;
+    }
+
+    private Buffer buffer(MemorySegment elements) {
+        return new Buffer(elements, type, elements.byteSize() / type.sizeBytes(), memory.device());
     }
 
     private int rank() {

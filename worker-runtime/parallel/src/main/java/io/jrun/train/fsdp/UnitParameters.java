@@ -1,9 +1,11 @@
 package io.jrun.train.fsdp;
 
 import io.jrun.comm.DataType;
+import io.jrun.comm.Device;
 import io.jrun.train.mesh.MeshAxis;
 import io.jrun.train.mesh.ParameterNotes;
 import io.jrun.train.mesh.Shard;
+import io.jrun.train.mesh.ShardRange;
 import io.jrun.train.mesh.ShardedTensor;
 import io.jrun.train.tensor.TensorMemory;
 import io.jrun.train.tensor.TensorTypes;
@@ -42,7 +44,8 @@ final class UnitParameters {
      * Keeps {@code shard}'s rows of the parameters and frees the rest, one parameter after the other.
      *
      * @param layout of the parameters in their order
-     * @param memory for the whole parameters
+     * @param memory for the whole parameters, on the device of the parameters
+     * @param own for what this rank keeps, on the same device
      * @param offload null if the shards stay in memory
      */
     UnitParameters(
@@ -50,15 +53,17 @@ final class UnitParameters {
             ShardLayout layout,
             int shard,
             @Nullable DataType computeType,
-            TransferMemory memory,
+            UnitMemory memory,
+            UnitMemory own,
             @Nullable UnitOffload offload) {
         shapes = shapes(parameters);
-        torch.ScalarType own = commonType(parameters);
-        type = computeType == null ? own : TensorTypes.scalarType(computeType);
+        torch.ScalarType stored = commonType(parameters);
+        type = computeType == null ? stored : TensorTypes.scalarType(computeType);
         whole = new PaddedMemory(shapes, type, memory);
         try (PointerScope _ = new PointerScope();
                 NoGradGuard _ = new NoGradGuard()) {
             Tensor nothing = UnreadableTensor.of(
+                    own.device(),
                     type,
                     "the unit of the parameters " + parameters.keySet()
                             + " is not gathered. Its parameters can be read while"
@@ -66,12 +71,10 @@ final class UnitParameters {
                             + " wholeParameters().");
             parameters.forEach((name, tensor) -> {
                 int index = modules.size();
-                Tensor rows = tensor.detach()
-                        .narrow(
-                                0,
-                                layout.rows(index, shard).offset(),
-                                layout.rows(index, shard).length())
-                        .clone();
+                ShardRange range = layout.rows(index, shard);
+                Tensor part = tensor.detach().narrow(0, range.offset(), range.length());
+                Tensor rows = TensorMemory.empty(own.device(), stored, TensorMemory.sizes(part));
+                rows.copy_(part);
                 rows.set_requires_grad(tensor.requires_grad());
                 names.add(name);
                 modules.add(TensorMemory.own(tensor));
@@ -86,13 +89,14 @@ final class UnitParameters {
                             .map(rows ->
                                     rows.requires_grad() || offload != null ? TensorMemory.sizes(rows) : new long[] {0})
                             .toList(),
+                    stored,
                     own);
             gradients.allocate();
             gradients.clear();
             for (int i = 0; i < shards.size(); i++) {
-                shardGradients.add(shards.get(i).requires_grad() ? gradientOf(i, own) : missing.get(i));
+                shardGradients.add(shards.get(i).requires_grad() ? gradientOf(i, stored) : missing.get(i));
             }
-            offloaded = offload == null ? null : OffloadedShards.takeOver(offload, names, shards, gradients);
+            offloaded = offload == null ? null : OffloadedShards.takeOver(offload, names, shards, gradients, own);
         }
     }
 
@@ -113,13 +117,26 @@ final class UnitParameters {
                 throw new IllegalArgumentException("parameter '" + name + "' has no dimension, so it has no rows to"
                         + " share. Register a tensor of shape [1] instead.");
             }
-            if (!tensor.is_cpu()) {
-                throw new IllegalArgumentException("parameter '" + name + "' is on the device "
-                        + TensorMemory.device(tensor) + "; fully sharded training works in host memory");
-            }
             shapes.add(shape);
         });
         return List.copyOf(shapes);
+    }
+
+    /**
+     * The device of the parameters.
+     *
+     * @throws IllegalArgumentException if they are on different devices
+     */
+    static Device device(Map<String, Tensor> parameters) {
+        Device device = TensorMemory.device(parameters.values().iterator().next());
+        parameters.forEach((name, tensor) -> {
+            if (!TensorMemory.device(tensor).equals(device)) {
+                throw new IllegalArgumentException("parameter '" + name + "' is on the device "
+                        + TensorMemory.device(tensor) + ", and other parameters of its unit are on " + device
+                        + ". Build the model on one device.");
+            }
+        });
+        return device;
     }
 
     static ShardLayout layout(Map<String, Tensor> parameters, int ranks) {
@@ -142,9 +159,10 @@ final class UnitParameters {
     }
 
     /** A tensor of its own, not a view: {@code zero_grad()} may detach a gradient, and torch forbids that for views. */
-    private Tensor gradientOf(int index, torch.ScalarType own) {
+    private Tensor gradientOf(int index, torch.ScalarType stored) {
         MemorySegment place = gradients.segment(index, 0, shards.get(index).numel());
-        return TensorMemory.own(TensorMemory.tensor(place, own, TensorMemory.sizes(shards.get(index))));
+        return TensorMemory.own(
+                TensorMemory.tensor(place, gradients.device(), stored, TensorMemory.sizes(shards.get(index))));
     }
 
     int count() {

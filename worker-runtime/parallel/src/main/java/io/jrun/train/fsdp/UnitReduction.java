@@ -1,6 +1,8 @@
 package io.jrun.train.fsdp;
 
+import io.jrun.comm.Buffer;
 import io.jrun.comm.DataType;
+import io.jrun.comm.Device;
 import io.jrun.comm.ProcessGroup;
 import io.jrun.comm.ReduceOp;
 import io.jrun.comm.Work;
@@ -32,10 +34,13 @@ final class UnitReduction implements BucketReduction {
     private final ShardLayout layout;
     private final FsdpGroups groups;
     private final DataType type;
-    private final TransferMemory memory;
+    private final UnitMemory memory;
+    private final Device device;
     private final Consumer<CommunicationSpan> spans;
     private final ReductionQueue writes;
-    private final MemorySegment taken;
+    private final Tensor taken;
+    /** The gradients of all ranks' rows. */
+    private final MemorySegment all;
     /** This rank's rows of all gradients, within the gradients of all ranks' rows. */
     private final MemorySegment part;
 
@@ -48,7 +53,7 @@ final class UnitReduction implements BucketReduction {
             UnitParameters parameters,
             FsdpGroups groups,
             DataType type,
-            TransferMemory memory,
+            UnitMemory memory,
             Consumer<CommunicationSpan> spans,
             ReductionQueue writes) {
         this.unit = unit;
@@ -60,39 +65,43 @@ final class UnitReduction implements BucketReduction {
         this.groups = groups;
         this.type = type;
         this.memory = memory;
+        this.device = memory.device();
         this.spans = spans;
         this.writes = writes;
         long bytes = layout.allElements() * type.sizeBytes();
         // As much as the whole parameters have, so that both use one piece of memory after another.
         taken = memory.take(Math.max(bytes, parameters.whole().bytes()));
-        part = taken.asSlice(
+        all = TensorMemory.elements(taken).asSlice(0, bytes);
+        part = all.asSlice(
                 layout.partBegin(groups.shard()) * type.sizeBytes(),
                 layout.partElements()[groups.shard()] * type.sizeBytes());
         collect();
         parameters.offloaded().ifPresent(OffloadedShards::beginLoadGradients);
         running = new UnitTransfer(
-                unit, CommunicationSpan.Kind.REDUCE, bytes, System.nanoTime(), List.of(reduce()), spans);
+                unit, CommunicationSpan.Kind.REDUCE, bytes, System.nanoTime(), List.of(reduce()), device, spans);
     }
 
     private void collect() {
-        long width = type.sizeBytes();
         try (PointerScope _ = new PointerScope();
                 NoGradGuard _ = new NoGradGuard()) {
             @Nullable Tensor[] gradients = new Tensor[trained.length];
             for (int i = 0; i < gradients.length; i++) {
                 Tensor gradient = parameters.module(trained[i]).mutable_grad();
                 if (gradient.defined()) {
-                    gradients[i] = gradient.to(TensorTypes.scalarType(type)).contiguous();
+                    gradients[i] = gradient.to(TensorTypes.scalarType(type))
+                            .contiguous()
+                            .view(-1);
                     gradient.reset();
                 }
             }
+            Tensor flat = TensorMemory.tensor(all, device, TensorTypes.scalarType(type), layout.allElements());
             layout.forEachPiece((parameter, inParameter, inParts, elements) -> {
-                MemorySegment piece = taken.asSlice(inParts * width, elements * width);
+                Tensor piece = flat.narrow(0, inParts, elements);
                 Tensor gradient = gradients[parameter];
                 if (gradient == null) {
-                    piece.fill((byte) 0);
+                    piece.zero_();
                 } else {
-                    piece.copyFrom(TensorMemory.segment(gradient).asSlice(inParameter * width, elements * width));
+                    TensorMemory.copy(gradient.narrow(0, inParameter, elements), piece);
                 }
             });
         }
@@ -100,13 +109,17 @@ final class UnitReduction implements BucketReduction {
 
     private Work reduce() {
         if (groups.addsInRankOrder()) {
-            return groups.all().allReduceAsync(taken, type, layout.allElements(), ReduceOp.AVG);
+            return groups.all().allReduceAsync(buffer(all), ReduceOp.AVG);
         }
         ReduceOp op = groups.addsInTwoStages() ? ReduceOp.SUM : ReduceOp.AVG;
         long[] parts = layout.partElements();
         return Arrays.stream(parts).distinct().count() == 1
-                ? groups.shards().reduceScatterAsync(taken, part, type, parts[0], op)
-                : groups.shards().reduceScatterVAsync(taken, part, type, op, parts);
+                ? groups.shards().reduceScatterAsync(buffer(all), buffer(part), op)
+                : groups.shards().reduceScatterVAsync(buffer(all), buffer(part), op, parts);
+    }
+
+    private Buffer buffer(MemorySegment elements) {
+        return new Buffer(elements, type, elements.byteSize() / type.sizeBytes(), device);
     }
 
     /** Waits for the sum over the shard group, and begins the sum over the replicas. */
@@ -118,9 +131,9 @@ final class UnitReduction implements BucketReduction {
         }
         running.await();
         long launched = System.nanoTime();
-        Work sum = replicas.allReduceAsync(part, type, part.byteSize() / type.sizeBytes(), ReduceOp.SUM);
+        Work sum = replicas.allReduceAsync(buffer(part), ReduceOp.SUM);
         running = new UnitTransfer(
-                unit, CommunicationSpan.Kind.REPLICATE, part.byteSize(), launched, List.of(sum), spans);
+                unit, CommunicationSpan.Kind.REPLICATE, part.byteSize(), launched, List.of(sum), device, spans);
         isScattered = true;
     }
 
@@ -132,7 +145,8 @@ final class UnitReduction implements BucketReduction {
         long begin = layout.partBegin(groups.shard());
         try (PointerScope _ = new PointerScope();
                 NoGradGuard _ = new NoGradGuard()) {
-            Tensor sums = TensorMemory.tensor(part, TensorTypes.scalarType(type), part.byteSize() / type.sizeBytes());
+            Tensor sums =
+                    TensorMemory.tensor(part, device, TensorTypes.scalarType(type), part.byteSize() / type.sizeBytes());
             if (groups.addsInTwoStages()) {
                 sums.div_(new Scalar((double) groups.all().size()));
             }

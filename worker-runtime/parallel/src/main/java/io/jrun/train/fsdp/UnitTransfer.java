@@ -1,6 +1,8 @@
 package io.jrun.train.fsdp;
 
+import io.jrun.comm.Device;
 import io.jrun.comm.Work;
+import io.jrun.train.tensor.DeviceWaits;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Consumer;
@@ -11,6 +13,7 @@ final class UnitTransfer {
     private final CommunicationSpan.Kind kind;
     private final long bytes;
     private final List<Work> works;
+    private final Device device;
     private final Consumer<CommunicationSpan> spans;
     private final long launchedNanos;
     private final AtomicInteger running;
@@ -21,6 +24,7 @@ final class UnitTransfer {
      *
      * @param bytes see {@link CommunicationSpan}
      * @param launchedNanos when the first of them was queued
+     * @param device the device of the unit
      */
     UnitTransfer(
             String unit,
@@ -28,12 +32,14 @@ final class UnitTransfer {
             long bytes,
             long launchedNanos,
             List<Work> works,
+            Device device,
             Consumer<CommunicationSpan> spans) {
         this.unit = unit;
         this.kind = kind;
         this.bytes = bytes;
         this.launchedNanos = launchedNanos;
         this.works = List.copyOf(works);
+        this.device = device;
         this.spans = spans;
         this.running = new AtomicInteger(works.size());
         for (Work work : works) {
@@ -47,10 +53,10 @@ final class UnitTransfer {
         }
     }
 
-    /** Waits for the end of all collectives. */
+    /** Waits for the end of all collectives. On a GPU the default stream waits, and the host does not. */
     void await() {
         long begin = System.nanoTime();
-        works.forEach(Work::await);
+        works.forEach(work -> DeviceWaits.order(work, device));
         long now = System.nanoTime();
         long ended = endedNanos == 0 ? now : endedNanos;
         spans.accept(new CommunicationSpan(unit, kind, bytes, launchedNanos, ended, now - begin));

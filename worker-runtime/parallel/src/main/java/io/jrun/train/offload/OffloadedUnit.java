@@ -1,5 +1,6 @@
 package io.jrun.train.offload;
 
+import io.jrun.comm.Device;
 import io.jrun.train.optim.FlatUpdate;
 import io.jrun.train.tensor.TensorMemory;
 import java.lang.ref.Reference;
@@ -53,7 +54,7 @@ final class OffloadedUnit {
     /** Writes the first values, and zeros for the states. */
     void begin(Tensor values) {
         write(file.version(0), values);
-        try (Tensor zeros = FlatUpdate.zeros((blocks - 1) * elements(), type)) {
+        try (Tensor zeros = FlatUpdate.zeros(Device.CPU, (blocks - 1) * elements(), type)) {
             write(file.version(0) + bytes, zeros);
         }
     }
@@ -101,8 +102,8 @@ final class OffloadedUnit {
 
     /** Reads everything after {@code steps} steps. */
     Loaded load(long steps) {
-        Tensor states = FlatUpdate.zeros(blocks * elements(), type);
-        Tensor gradients = FlatUpdate.zeros(elements(), type);
+        Tensor states = FlatUpdate.zeros(Device.CPU, blocks * elements(), type);
+        Tensor gradients = FlatUpdate.zeros(Device.CPU, elements(), type);
         read(file.version(steps), states);
         if (hasGradients) {
             read(file.gradients(), gradients);

@@ -4,6 +4,8 @@ import io.jrun.comm.DataType;
 import io.jrun.comm.ProcessGroup;
 import io.jrun.train.autograd.AutogradBridge;
 import io.jrun.train.module.PipelineLayer;
+import io.jrun.train.tensor.DeviceWaits;
+import io.jrun.train.tensor.TensorMemory;
 import java.lang.foreign.MemorySegment;
 import java.util.Arrays;
 import java.util.List;
@@ -34,8 +36,9 @@ public final class LayerCosts {
                     long begin = System.nanoTime();
                     Tensor y = layers.get(layer).forward().apply(leaf);
                     AutogradBridge.instance().backward(List.of(y), List.of(torch.ones_like(y)));
-                    nanos[layer] = Math.min(nanos[layer], (double) (System.nanoTime() - begin));
                     x = y.detach();
+                    waitFor(x);
+                    nanos[layer] = Math.min(nanos[layer], (double) (System.nanoTime() - begin));
                 }
             }
         }
@@ -44,5 +47,12 @@ public final class LayerCosts {
                 .forEach(parameter -> parameter.mutable_grad().reset()));
         group.broadcast(MemorySegment.ofArray(nanos), DataType.F64, nanos.length, 0);
         return nanos;
+    }
+
+    /** Returns when a device has done all its work. */
+    private static void waitFor(Tensor last) {
+        if (!TensorMemory.device(last).isCpu()) {
+            double _ = DeviceWaits.number(last.view(-1).select(0, 0));
+        }
     }
 }

@@ -6,7 +6,9 @@ import io.jrun.train.module.PipelineLayer;
 import io.jrun.train.pipeline.schedule.ActionKind;
 import io.jrun.train.pipeline.schedule.PipelineAction;
 import io.jrun.train.precision.Autocast;
+import io.jrun.train.tensor.DeviceWaits;
 import io.jrun.train.tensor.TensorMemory;
+import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -51,7 +53,7 @@ final class ModelStages implements StageComputation {
     private List<Tensor> inputs = List.of();
     private List<Tensor> targets = List.of();
     private boolean isTraining;
-    private double lossSum;
+    private final List<Tensor> losses = new ArrayList<>();
 
     /**
      * The stages.
@@ -85,18 +87,25 @@ final class ModelStages implements StageComputation {
         inputs = newInputs;
         targets = newTargets;
         isTraining = training;
-        lossSum = 0;
         backwardsDone.clear();
         free();
     }
 
-    /** The mean loss of the micro-batches of this step; 0 on ranks without the last stage. */
+    /** The mean loss of the micro-batches of this step; 0 on ranks without the last stage. Waits for a device. */
     double loss() {
-        return lossSum;
+        double sum = 0;
+        if (!losses.isEmpty()) {
+            for (double loss : DeviceWaits.numbers(losses)) {
+                sum += loss;
+            }
+        }
+        return sum;
     }
 
-    /** Frees the tensors that a failed step has left. */
+    /** Frees the losses, and the tensors that a failed step has left. */
     void free() {
+        losses.forEach(Tensor::close);
+        losses.clear();
         live.values().forEach(ModelStages::free);
         live.clear();
     }
@@ -153,7 +162,9 @@ final class ModelStages implements StageComputation {
             if (action.stage() == lastStage) {
                 Tensor whole = loss.apply(x, targets.get(microBatch));
                 x = inputs.size() == 1 ? whole : whole.div(new Scalar((double) inputs.size()));
-                lossSum += x.item_double();
+                try (NoGradGuard _ = new NoGradGuard()) {
+                    losses.add(TensorMemory.own(x.detach()));
+                }
             }
         }
         return x;

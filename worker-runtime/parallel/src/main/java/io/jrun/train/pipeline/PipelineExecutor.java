@@ -1,5 +1,6 @@
 package io.jrun.train.pipeline;
 
+import io.jrun.comm.Device;
 import io.jrun.comm.ProcessGroup;
 import io.jrun.train.pipeline.schedule.ActionKind;
 import io.jrun.train.pipeline.schedule.CommunicationProgram;
@@ -35,11 +36,12 @@ public final class PipelineExecutor {
      * An executor of the schedule on this rank.
      *
      * @param group the ranks of the pipeline, one for each program of the schedule
+     * @param device of the tensors between stages
      */
-    public PipelineExecutor(PipelineSchedule schedule, ProcessGroup group) {
+    public PipelineExecutor(PipelineSchedule schedule, ProcessGroup group, Device device) {
         this.schedule = schedule;
         this.program = CommunicationProgram.of(schedule).programs().get(group.groupRank());
-        this.transfers = new StageTransfers(schedule, group);
+        this.transfers = new StageTransfers(schedule, group, device);
     }
 
     /** Runs the program once. All ranks of the pipeline call it. */

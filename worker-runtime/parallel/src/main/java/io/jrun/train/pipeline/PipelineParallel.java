@@ -1,6 +1,7 @@
 package io.jrun.train.pipeline;
 
 import io.jrun.comm.DataType;
+import io.jrun.comm.Device;
 import io.jrun.comm.ProcessGroup;
 import io.jrun.train.Libtorch;
 import io.jrun.train.mesh.MeshAxis;
@@ -48,6 +49,7 @@ public final class PipelineParallel implements AutoCloseable {
     private final MeshAxis axis;
     private final ProcessGroup pipeline;
     private final PipelineSchedule schedule;
+    private final Device device;
     private final List<PipelineLayer> layers;
     private final Map<String, ShardedTensor> parameters;
     private final Map<Integer, Map<String, Tensor>> parametersOfStages = new HashMap<>();
@@ -74,6 +76,7 @@ public final class PipelineParallel implements AutoCloseable {
         this.axis = axis;
         this.pipeline = axis.group();
         this.schedule = options.schedule();
+        this.device = deviceOf(layers);
         requireRanks();
         ScheduleCheck.requireRunnable(schedule);
         StageCut cut = options.cut().orElseGet(() -> StageCut.byCount(layers.size(), schedule.stages()));
@@ -98,8 +101,16 @@ public final class PipelineParallel implements AutoCloseable {
                 tied,
                 this::startReduction,
                 (pass, isLast) -> replicas.backward(pass, isLast && reducesGradients));
-        this.executor = new PipelineExecutor(schedule, pipeline);
+        this.executor = new PipelineExecutor(schedule, pipeline, device);
         this.parameters = parameters(layersOfStages);
+    }
+
+    private static Device deviceOf(List<PipelineLayer> layers) {
+        return layers.stream()
+                .flatMap(layer -> layer.parameters().values().stream())
+                .findFirst()
+                .map(TensorMemory::device)
+                .orElse(Device.CPU);
     }
 
     private void requireRanks() {
@@ -215,20 +226,22 @@ public final class PipelineParallel implements AutoCloseable {
         MicroBatches.requireEven(inputs, targets);
         long begin = System.nanoTime();
         stages.begin(inputs, targets, true);
+        double loss;
         try {
             executor.run(stages);
+            loss = stages.loss();
         } finally {
             stages.free();
         }
         stepNanos = System.nanoTime() - begin;
-        return agreed(stages.loss());
+        return agreed(loss);
     }
 
     /** The mean loss of micro-batches, without gradients; any number of them. All ranks of the pipeline call it. */
     public double evaluate(List<Tensor> inputs, List<Tensor> targets) {
         MicroBatches.requireEven(inputs, targets);
         stages.begin(inputs, targets, false);
-        new PipelineExecutor(schedule.forwardOnly(inputs.size()), pipeline).run(stages);
+        new PipelineExecutor(schedule.forwardOnly(inputs.size()), pipeline, device).run(stages);
         return agreed(stages.loss());
     }
 

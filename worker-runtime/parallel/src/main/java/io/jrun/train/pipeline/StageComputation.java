@@ -13,7 +13,7 @@ public interface StageComputation {
      * The forward pass of a micro-batch through a stage.
      *
      * @param input the output of the stage before; null for the first stage, which has the input of the model
-     * @return the contiguous output in host memory for the next stage; null for the last stage, which keeps the loss
+     * @return the contiguous output for the next stage; null for the last stage, which keeps the loss
      */
     @Nullable
     Tensor forward(PipelineAction action, @Nullable Tensor input);

@@ -53,6 +53,7 @@ public final class StageLayers implements ModuleWrapper {
         try (PointerScope _ = new PointerScope();
                 NoGradGuard _ = new NoGradGuard()) {
             Tensor nothing = UnreadableTensor.of(
+                    TensorMemory.device(parameter),
                     parameter.scalar_type().intern(),
                     "the parameter '" + name + "' belongs to a stage of another pipeline rank");
             parameter.set_data(nothing.expand(TensorMemory.sizes(parameter)));

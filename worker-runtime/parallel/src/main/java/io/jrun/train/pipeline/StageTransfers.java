@@ -1,11 +1,14 @@
 package io.jrun.train.pipeline;
 
+import io.jrun.comm.Buffer;
 import io.jrun.comm.DataType;
+import io.jrun.comm.Device;
 import io.jrun.comm.ProcessGroup;
 import io.jrun.comm.Work;
 import io.jrun.train.pipeline.schedule.ActionKind;
 import io.jrun.train.pipeline.schedule.PipelineAction;
 import io.jrun.train.pipeline.schedule.PipelineSchedule;
+import io.jrun.train.tensor.DeviceWaits;
 import io.jrun.train.tensor.TensorMemory;
 import io.jrun.train.tensor.TensorTypes;
 import java.lang.foreign.MemorySegment;
@@ -15,10 +18,8 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
-import org.bytedeco.pytorch.MemoryFormatOptional;
+import org.bytedeco.javacpp.PointerScope;
 import org.bytedeco.pytorch.Tensor;
-import org.bytedeco.pytorch.TensorOptions;
-import org.bytedeco.pytorch.global.torch;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -75,15 +76,18 @@ final class StageTransfers {
 
     private final PipelineSchedule schedule;
     private final ProcessGroup group;
+    private final Device device;
     /** The form of the tensors behind each stage. */
     private final Map<Integer, TensorForm> forms = new HashMap<>();
 
     private final List<Work> sends = new ArrayList<>();
     private long bytesSent;
 
-    StageTransfers(PipelineSchedule schedule, ProcessGroup group) {
+    /** @param device of the tensors */
+    StageTransfers(PipelineSchedule schedule, ProcessGroup group, Device device) {
         this.schedule = schedule;
         this.group = group;
+        this.device = device;
     }
 
     /** Begins a step, whose tensors may have other shapes than those of the step before. */
@@ -125,14 +129,13 @@ final class StageTransfers {
         }
         bytesSent += tensor.nbytes();
         Work work = group.messages()
-                .sendAsync(
-                        TensorMemory.segment(tensor),
-                        form.type(),
-                        form.count(),
-                        destination,
-                        tag(boundary, action.microBatch(), TagKind.of(forward)));
+                .sendAsync(buffer(tensor, form), destination, tag(boundary, action.microBatch(), TagKind.of(forward)));
         var _ = work.future().whenComplete((_, _) -> tensor.close());
         sends.add(work);
+    }
+
+    private Buffer buffer(Tensor tensor, TensorForm form) {
+        return new Buffer(TensorMemory.elements(tensor), form.type(), form.count(), device);
     }
 
     private static long[] header(TensorForm form) {
@@ -184,12 +187,11 @@ final class StageTransfers {
             TensorForm form = forms.computeIfAbsent(boundary, _ -> receiveForm());
             long[] sizes = form.sizes().stream().mapToLong(Long::longValue).toArray();
             Tensor memory;
-            try (TensorOptions options = new TensorOptions(TensorTypes.scalarType(form.type()));
-                    MemoryFormatOptional layout = new MemoryFormatOptional()) {
-                memory = TensorMemory.own(torch.empty(sizes, options, layout));
+            try (PointerScope _ = new PointerScope()) {
+                memory = TensorMemory.own(TensorMemory.empty(device, TensorTypes.scalarType(form.type()), sizes));
             }
             tensor = memory;
-            work = group.messages().recvAsync(TensorMemory.segment(memory), form.type(), form.count(), source, tag);
+            work = group.messages().recvAsync(buffer(memory, form), source, tag);
         }
 
         private TensorForm receiveForm() {
@@ -202,12 +204,15 @@ final class StageTransfers {
             return new TensorForm(TYPES.get(Math.toIntExact(header[0])), sizes);
         }
 
-        /** Waits for the tensor, which the caller closes. */
+        /**
+         * Waits for the message. All that the program queues on the device afterwards sees the tensor, which the caller
+         * closes.
+         */
         Tensor await() {
             if (work == null) {
                 post();
             }
-            Objects.requireNonNull(work).await();
+            DeviceWaits.order(Objects.requireNonNull(work), device);
             return Objects.requireNonNull(tensor);
         }
     }

@@ -1,11 +1,13 @@
 package io.jrun.train.zero;
 
+import io.jrun.comm.Device;
 import io.jrun.train.checkpoint.sharded.ShardedState;
 import io.jrun.train.checkpoint.sharded.StateDict;
 import io.jrun.train.mesh.ShardRange;
 import io.jrun.train.mesh.TensorBox;
 import io.jrun.train.optim.FlatUpdate;
 import io.jrun.train.tensor.TensorCollectives;
+import io.jrun.train.tensor.TensorMemory;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -26,7 +28,8 @@ final class BucketStates implements AutoCloseable {
         this.partition = partition;
         this.rank = rank;
         stateNames = update.stateNames();
-        values = FlatUpdate.zeros(partition.elements(), partition.type());
+        Device device = TensorMemory.device(partition.parameter(0));
+        values = FlatUpdate.zeros(device, partition.elements(), partition.type());
         for (int i = 0; i < partition.parameters(); i++) {
             Tensor parameter = partition.parameter(i);
             Tensor view = partition.view(values, i);
@@ -36,7 +39,7 @@ final class BucketStates implements AutoCloseable {
         }
         long part = partition.part(rank).length();
         states = stateNames.stream()
-                .map(_ -> FlatUpdate.zeros(part, partition.type()))
+                .map(_ -> FlatUpdate.zeros(device, part, partition.type()))
                 .toList();
     }
 
@@ -65,7 +68,10 @@ final class BucketStates implements AutoCloseable {
 
     /** Gathers the parts of all ranks. */
     void gather(TensorCollectives collectives) {
-        collectives.allGatherV(ownPart().clone(), values, partition.partElements());
+        Tensor part = ownPart();
+        Tensor own = TensorMemory.empty(TensorMemory.device(values), partition.type(), part.numel());
+        own.copy_(part);
+        collectives.allGatherV(own, values, partition.partElements());
     }
 
     /** Adds this rank's parts of tensors with the names and shapes of the parameters to a checkpoint. */

@@ -2,6 +2,7 @@ package io.jrun.train.pipeline;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.jrun.comm.Device;
 import io.jrun.comm.local.LocalWorld;
 import io.jrun.train.Libtorch;
 import io.jrun.train.mesh.DeviceMesh;
@@ -47,7 +48,7 @@ class PipelineOverlapTest {
         var schedule = ScheduleKind.GPIPE.schedule(2, 1, MICRO_BATCHES).forwardOnly(MICRO_BATCHES);
         CountDownLatch computed = new CountDownLatch(MICRO_BATCHES);
         LocalWorld.run(2, world -> {
-            PipelineExecutor executor = new PipelineExecutor(schedule, world.group());
+            PipelineExecutor executor = new PipelineExecutor(schedule, world.group(), Device.CPU);
             if (world.rank() == 1) {
                 assertThat(computed.await(20, TimeUnit.SECONDS))
                         .as("rank 0 computes without rank 1")

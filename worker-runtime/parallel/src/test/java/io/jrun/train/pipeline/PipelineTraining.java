@@ -11,6 +11,7 @@ import io.jrun.train.module.PipelineLayer;
 import io.jrun.train.optim.Gradients;
 import io.jrun.train.precision.Autocast;
 import io.jrun.train.tensor.DeferredNumber;
+import io.jrun.train.tensor.DeviceWaits;
 import io.jrun.train.tensor.TensorMemory;
 import java.lang.foreign.ValueLayout;
 import java.util.ArrayList;
@@ -209,8 +210,8 @@ record PipelineTraining(int microBatches, int replicas, boolean isTied, boolean 
 
     private static Map<String, float[]> values(Map<String, Tensor> parameters) {
         Map<String, float[]> values = new TreeMap<>();
-        parameters.forEach(
-                (name, tensor) -> values.put(name, TensorMemory.segment(tensor).toArray(ValueLayout.JAVA_FLOAT)));
+        parameters.forEach((name, tensor) -> values.put(
+                name, TensorMemory.segment(DeviceWaits.onHost(tensor.detach())).toArray(ValueLayout.JAVA_FLOAT)));
         return values;
     }
 }

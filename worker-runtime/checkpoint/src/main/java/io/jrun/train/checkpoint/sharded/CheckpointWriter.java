@@ -7,6 +7,7 @@ import io.jrun.train.json.JsonReader;
 import io.jrun.train.json.JsonWriter;
 import io.jrun.train.storage.ObjectWriter;
 import io.jrun.train.storage.Storage;
+import io.jrun.train.tensor.DeviceWaits;
 import io.jrun.train.tensor.TensorMemory;
 import java.io.IOException;
 import java.security.SecureRandom;
@@ -175,7 +176,7 @@ final class CheckpointWriter {
                     chunk.offsets().getFirst() - entry.offsets().getFirst(),
                     chunk.shape().getFirst());
         }
-        return TensorMemory.device(rows).isCpu() ? rows : rows.cpu();
+        return TensorMemory.device(rows).isCpu() ? rows : DeviceWaits.onHost(rows);
     }
 
     private CheckpointIndex index(long step, StateDict state, SavePlan plan, List<String> receipts) {

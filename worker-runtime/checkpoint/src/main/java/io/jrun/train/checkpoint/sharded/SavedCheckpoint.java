@@ -1,5 +1,6 @@
 package io.jrun.train.checkpoint.sharded;
 
+import io.jrun.comm.Device;
 import io.jrun.train.Libtorch;
 import io.jrun.train.checkpoint.CheckpointException;
 import io.jrun.train.checkpoint.DamagedCheckpointException;
@@ -17,11 +18,8 @@ import java.util.Map;
 import java.util.Set;
 import java.util.TreeSet;
 import org.bytedeco.javacpp.PointerScope;
-import org.bytedeco.pytorch.MemoryFormatOptional;
 import org.bytedeco.pytorch.NoGradGuard;
 import org.bytedeco.pytorch.Tensor;
-import org.bytedeco.pytorch.TensorOptions;
-import org.bytedeco.pytorch.global.torch;
 
 /**
  * A committed checkpoint. Any rank of any number of ranks reads the parts that it needs: each read takes the overlaps
@@ -120,10 +118,10 @@ public final class SavedCheckpoint {
     }
 
     private static Tensor empty(TensorMetadata saved) {
-        Tensor tensor = torch.empty(
-                saved.globalShape().stream().mapToLong(Long::longValue).toArray(),
-                new TensorOptions(saved.type().torch()),
-                new MemoryFormatOptional());
+        Tensor tensor = TensorMemory.empty(
+                Device.CPU,
+                saved.type().torch(),
+                saved.globalShape().stream().mapToLong(Long::longValue).toArray());
         tensor.retainReference();
         return tensor;
     }
@@ -218,7 +216,7 @@ public final class SavedCheckpoint {
                     / Math.max(1, chunk.shape().isEmpty() ? 1 : chunk.shape().getFirst());
             long position = read.source().position() + overlap.firstRow(chunk.offsets()) * rowBytes;
             long bytes = overlap.rows() * rowBytes;
-            boolean isDirect = local.is_cpu()
+            boolean isDirect = TensorMemory.device(local).isCpu()
                     && local.is_contiguous()
                     && overlap.hasWholeRowsOf(chunk.shape())
                     && overlap.hasWholeRowsOf(read.destination().shape());
@@ -235,10 +233,10 @@ public final class SavedCheckpoint {
                 shape.set(0, overlap.rows());
                 begin.set(0, overlap.offsets().getFirst());
             }
-            Tensor rows = torch.empty(
-                    shape.stream().mapToLong(Long::longValue).toArray(),
-                    new TensorOptions(chunk.type().torch()),
-                    new MemoryFormatOptional());
+            Tensor rows = TensorMemory.empty(
+                    Device.CPU,
+                    chunk.type().torch(),
+                    shape.stream().mapToLong(Long::longValue).toArray());
             part.read(position, TensorMemory.segment(rows));
             overlap.in(local, read.destination().offsets()).copy_(overlap.in(rows, begin));
         }

@@ -1,5 +1,6 @@
 package io.jrun.train.checkpoint.sharded;
 
+import io.jrun.train.tensor.DeviceWaits;
 import io.jrun.train.tensor.TensorMemory;
 import java.util.LinkedHashMap;
 import java.util.Map;
@@ -43,7 +44,7 @@ final class StateSnapshot implements AutoCloseable {
             kept.close();
         }
         try (Tensor detached = entry.local().detach();
-                Tensor host = detached.cpu();
+                Tensor host = DeviceWaits.onHost(detached);
                 Tensor contiguous = host.contiguous()) {
             boolean isShared = TensorMemory.address(contiguous) == TensorMemory.address(entry.local());
             Tensor fresh = TensorMemory.own(isShared ? contiguous.clone() : contiguous);

@@ -1,5 +1,6 @@
 package io.jrun.train.checkpoint.sharded;
 
+import io.jrun.comm.Device;
 import io.jrun.train.storage.ObjectReader;
 import io.jrun.train.storage.Storage;
 import io.jrun.train.storage.StorageException;
@@ -8,9 +9,7 @@ import java.io.IOException;
 import java.lang.foreign.MemorySegment;
 import java.nio.ByteBuffer;
 import java.util.zip.CRC32C;
-import org.bytedeco.pytorch.MemoryFormatOptional;
 import org.bytedeco.pytorch.Tensor;
-import org.bytedeco.pytorch.TensorOptions;
 import org.bytedeco.pytorch.global.torch;
 
 /**
@@ -25,8 +24,7 @@ final class VerifiedPart implements AutoCloseable {
     private final SavedPart part;
     private final ObjectReader reader;
     /** Fresh memory of libtorch: only the pages that are used cost a page fault. */
-    private final Tensor memory = torch.empty(
-            new long[] {SavedPart.BLOCK_BYTES}, new TensorOptions(torch.ScalarType.Byte), new MemoryFormatOptional());
+    private final Tensor memory = TensorMemory.empty(Device.CPU, torch.ScalarType.Byte, SavedPart.BLOCK_BYTES);
 
     private final MemorySegment kept = TensorMemory.segment(memory);
     private final CRC32C checksum = new CRC32C();

@@ -3,6 +3,7 @@ package io.jrun.train.checkpoint.sharded;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.jrun.comm.Device;
 import io.jrun.comm.TransportKind;
 import io.jrun.comm.World;
 import io.jrun.comm.local.LocalWorld;
@@ -179,7 +180,7 @@ class PeerSnapshotsTest {
     private static Tensor unreadable(StateEntry entry) {
         return entry.name().equals("w")
                 ? entry.local()
-                : UnreadableTensor.of(torch.ScalarType.Float, "the tensor lies on no disk")
+                : UnreadableTensor.of(Device.CPU, torch.ScalarType.Float, "the tensor lies on no disk")
                         .expand(TensorMemory.sizes(entry.local()));
     }
 
