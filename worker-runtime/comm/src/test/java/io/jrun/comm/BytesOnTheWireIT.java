@@ -50,7 +50,7 @@ class BytesOnTheWireIT {
      */
     @ParameterizedTest(name = "{0}: {1}")
     @SampledCases(
-            count = 3,
+            count = 2,
             value = {
                 "1+1, allReduce halving-doubling 1 1",
                 "1+1+1, allReduce ring 4/3 4/3 4/3; allReduce direct 4/3 4/3 4/3; broadcast chain 1 1 0;"

@@ -13,6 +13,7 @@ import io.jrun.comm.WorkerPrograms.LeaveEarly;
 import io.jrun.comm.WorkerPrograms.MuchOfEverything;
 import io.jrun.comm.WorkerPrograms.ReduceForever;
 import io.jrun.comm.WorkerPrograms.ReduceMuch;
+import io.jrun.comm.record.RankRecord;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -35,7 +36,7 @@ class WorkerProcessIT {
 
     @ParameterizedTest(name = "{0} ranks, {1}")
     @SampledCases(
-            count = 2,
+            count = 1,
             value = {"2, SHM", "3, SHM", "2, TCP", "3, TCP"})
     void everyOperationIsExactBetweenProcesses(int size, TransportKind transport) throws Exception {
         try (TestAgent agent = new TestAgent(size, transport)) {
@@ -52,7 +53,7 @@ class WorkerProcessIT {
 
     @ParameterizedTest
     @SampledCases(
-            count = 2,
+            count = 1,
             value = {"AUTO", "SHM", "TCP"})
     void muchOfEveryOperationIsExactBetweenProcesses(TransportKind transport) throws Exception {
         boolean isOnNodes = transport == TransportKind.AUTO;
@@ -110,7 +111,7 @@ class WorkerProcessIT {
      */
     @ParameterizedTest(name = "{0} ranks, {1}, {2}")
     @SampledCases(
-            count = 2,
+            count = 1,
             value = {
                 "2, SHM, enter, 7",
                 "2, SHM, reduce, 7",
@@ -168,18 +169,22 @@ class WorkerProcessIT {
     }
 
     @Test
-    void aRankWhoseExceptionClosesItsWorldHasFailedAndNotLeft() throws Exception {
+    void aRankWhoseExceptionClosesItsWorldHasFailedAndNotLeftAndDumps() throws Exception {
         try (TestAgent agent = new TestAgent(2)) {
             for (Process process : agent.start(FailEarly.class, List.of())) {
                 assertThat(TestAgent.exitCode(process)).isEqualTo(1);
             }
             assertThat(agent.output(1)).contains("out of luck");
             assertThat(agent.output(0)).contains("(exit code 1) while rank 0").doesNotContain("returned from main");
+            byte[] dump = Files.readAllBytes(agent.logFolder(1).resolve("flight.bin"));
+            assertThat(RankRecord.decode(dump).reason()).contains("IllegalStateException: out of luck");
         }
     }
 
     @ParameterizedTest
-    @EnumSource(names = {"SHM", "TCP"})
+    @SampledCases(
+            count = 1,
+            value = {"SHM", "TCP"})
     void aFailureIsNotHeldBackByWhatIsPending(TransportKind transport) throws Exception {
         try (TestAgent agent = new TestAgent(2, transport)) {
             agent.setTimeoutSeconds(600);
@@ -194,7 +199,9 @@ class WorkerProcessIT {
     }
 
     @ParameterizedTest
-    @EnumSource(names = {"SHM", "TCP"})
+    @SampledCases(
+            count = 1,
+            value = {"SHM", "TCP"})
     void joiningTwiceIsAnErrorThatHarmsNothing(TransportKind transport) throws Exception {
         try (TestAgent agent = new TestAgent(2, transport)) {
             for (Process process : agent.start(JoinTwice.class, List.of())) {
