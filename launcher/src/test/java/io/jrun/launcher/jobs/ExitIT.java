@@ -8,9 +8,12 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.attribute.PosixFilePermissions;
 import java.util.List;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.Arguments;
 import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.MethodSource;
 
 /** The end of a job decides the end of jrun. */
 class ExitIT extends RealJobs {
@@ -161,15 +164,25 @@ class ExitIT extends RealJobs {
         assertThat(folder.resolve("logs")).doesNotExist();
     }
 
+    /** Two cases, drawn by the seed of the run; all cases under {@code -Djrun.soak=true}. */
+    static Stream<Arguments> programThatCannotRunIsOneLine() {
+        return RunSeed.sample(
+                List.of(
+                        Arguments.of("no-such-program", "no-such-program: no such program on PATH"),
+                        Arguments.of("./no-such-program", "./no-such-program: no such file"),
+                        Arguments.of("./text", "./text: not executable"),
+                        Arguments.of("--workdir=nowhere sh", "--workdir: nowhere: no such folder"),
+                        Arguments.of(
+                                "--main-class=Nope classes",
+                                "classes: the main class 'Nope' is neither in the jar nor on the class path"),
+                        Arguments.of("--java=nowhere --main-class=Main classes", "--java: no bin/java in nowhere")),
+                2)
+                .stream();
+    }
+
+    /** All errors of usage are tests of the package cli. */
     @ParameterizedTest
-    @CsvSource(delimiter = '|', textBlock = """
-        no-such-program              | no-such-program: no such program on PATH
-        ./no-such-program            | ./no-such-program: no such file
-        ./text                       | ./text: not executable
-        --workdir=nowhere sh         | --workdir: nowhere: no such folder
-        --main-class=Nope classes    | classes: the main class 'Nope' is neither in the jar nor on the class path
-        --java=nowhere --main-class=Main classes | --java: no bin/java in nowhere
-        """)
+    @MethodSource
     void programThatCannotRunIsOneLine(String job, String message) throws IOException {
         Files.writeString(folder.resolve("text"), "words");
         Files.createDirectory(folder.resolve("classes"));

@@ -150,7 +150,7 @@ class ImageIT extends RealJobs {
         TestCommand.run("skopeo", "copy", "-q", "oci:" + layout + ":v1", "docker-archive:" + dockerArchive + ":app:v1");
         List<String> locals =
                 List.of(layout.toString(), layout + ":v1", ociArchive.toString(), dockerArchive.toString());
-        for (String local : RunSeed.sample(locals, 2)) {
+        for (String local : RunSeed.sample(locals, 1)) {
             assertThat(root(prepare(local))).contains("etc/new").doesNotContain("etc/old");
         }
     }
@@ -172,36 +172,7 @@ class ImageIT extends RealJobs {
                 .hasMessageContaining("to the user me of " + folder.resolve(".config/enroot/.credentials") + " (401)");
         assertThatThrownBy(() -> prepare("you@" + app())).hasMessageContaining("no password is known for the user you");
         assertThatThrownBy(() -> prepare("localhost:1#app")).hasMessageContaining("cannot be reached");
-        Path bad = Files.createDirectories(folder.resolve("bad"));
-        Files.writeString(bad.resolve("oci-layout"), "{}");
-        assertThatThrownBy(() -> prepare(bad.toString())).hasMessageContaining("has no file index.json");
-        Files.writeString(
-                bad.resolve("index.json"),
-                "{\"manifests\":[{\"digest\":\"sha256:" + "0".repeat(64)
-                        + "\",\"size\":1,\"platform\":{\"os\":\"linux\",\"architecture\":\"s390x\"}},{\"digest\":\"sha256:"
-                        + "1".repeat(64)
-                        + "\",\"size\":1,\"platform\":{\"os\":\"plan9\",\"architecture\":\"mips\"}}]}");
-        assertThatThrownBy(() -> prepare(bad.toString())).hasMessageContaining("only for linux/s390x, plan9/mips");
         assertThat(entries()).isEmpty();
-    }
-
-    @Test
-    void aDamagedLayerIsNeverUnpacked() throws Exception {
-        Path copy = folder.resolve("copy");
-        TestCommand.run("cp", "-r", layout.toString(), copy.toString());
-        Path largest;
-        try (Stream<Path> blobs = Files.list(copy.resolve("blobs/sha256"))) {
-            largest = blobs.max(java.util.Comparator.comparingLong(
-                            blob -> blob.toFile().length()))
-                    .orElseThrow();
-        }
-        byte[] content = Files.readAllBytes(largest);
-        content[content.length / 2] ^= 1;
-        Files.write(largest, content);
-        assertThatThrownBy(() -> prepare(copy.toString())).hasMessageContaining("has the digest");
-        Files.write(largest, java.util.Arrays.copyOf(content, content.length / 2));
-        assertThatThrownBy(() -> prepare(copy.toString())).hasMessageContaining("bytes");
-        assertNothingHalfMade();
     }
 
     @Test
@@ -321,18 +292,18 @@ class ImageIT extends RealJobs {
         Result created = jrun.run("image", "create", "made.sqsh", "--rootfs=" + folder.resolve("jdk"));
         assertThat(created.exitCode()).as(created.err()).isZero();
         assertThat(folder.resolve("made.sqsh").toFile().length()).isGreaterThan(1 << 20); // not compressed
-        for (String[] bad : new String[][] {
-            {"image"},
-            {"image", "lss"},
-            {"image", "pull"},
-            {"image", "pull", "Bad Name"},
-            {"image", "rm", "none"},
-            {"image", "ls", "--older-than=3"},
-            {"image", "create", "made.sqsh", "--rootfs=/nowhere"},
-            {"image", "create", "other.sqsh"},
-        }) {
-            Result refused = jrun.run(bad);
-            assertThat(refused.exitCode()).as(String.join(" ", bad)).isEqualTo(2);
+        List<String> wrong = List.of(
+                "image",
+                "image lss",
+                "image pull",
+                "image pull Bad",
+                "image rm none",
+                "image ls --older-than=3",
+                "image create made.sqsh --rootfs=/nowhere",
+                "image create other.sqsh");
+        for (String bad : RunSeed.sample(wrong, 3)) {
+            Result refused = jrun.run(bad.split(" ", -1));
+            assertThat(refused.exitCode()).as(bad).isEqualTo(2);
             assertThat(refused.err().lines()).hasSize(1);
         }
     }

@@ -4,11 +4,11 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.jrun.launcher.jobs.JRun.Result;
 import java.util.List;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.Tag;
-import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
-import org.junit.jupiter.params.provider.CsvSource;
-import org.junit.jupiter.params.provider.ValueSource;
+import org.junit.jupiter.params.provider.Arguments;
+import org.junit.jupiter.params.provider.MethodSource;
 
 /**
  * Rank 1 does something else than its peers: they fail at once or at their deadline, and are told what it does instead.
@@ -39,7 +39,7 @@ class LateRankIT extends RealJobs {
     }
 
     @ParameterizedTest
-    @ValueSource(strings = {"shm", "tcp"})
+    @MethodSource("oneTransport")
     void theStackOfARankThatDoesSomethingElseIsInTheWarningAndInTheReport(String transport) {
         jrun.with("JRUN_TIMEOUT_SECONDS", "2").with("JRUN_LATE_WARNING_SECONDS", "1");
         Result result = run(transport, "Thread.sleep(1_000_000);");
@@ -55,7 +55,7 @@ class LateRankIT extends RealJobs {
     }
 
     @ParameterizedTest
-    @ValueSource(strings = {"shm", "tcp"})
+    @MethodSource("oneTransport")
     void aStoppedRankIsReportedAsStopped(String transport) {
         jrun.with("JRUN_TIMEOUT_SECONDS", "5");
         Result result = run(transport, """
@@ -68,16 +68,32 @@ class LateRankIT extends RealJobs {
                 .contains("barrier #1 on group world", "also in the operation: rank ");
     }
 
+    /** Drawn by the seed of the run. Both under {@code -Djrun.soak=true}. */
+    static List<String> oneTransport() {
+        return RunSeed.sample(List.of("shm", "tcp"), 1);
+    }
+
+    /** Four cases, drawn by the seed of the run. All cases under {@code -Djrun.soak=true}. */
+    static Stream<Arguments> waysToLeave() {
+        return RunSeed.sample(
+                List.of(
+                        Arguments.of("return;", "returned from main"),
+                        Arguments.of("System.exit(0);", "exited with code 0"),
+                        Arguments.of("Runtime.getRuntime().halt(0);", "exited with code 0"),
+                        Arguments.of("world.close(); Thread.sleep(1_000_000);", "closed its world"),
+                        Arguments.of(
+                                "Thread.ofPlatform().daemon().start(() -> { while (true) Thread.onSpinWait(); });",
+                                "returned from main"),
+                        Arguments.of(
+                                "Thread.ofPlatform().start(() -> { while (true) Thread.yield(); });",
+                                "returned from main")),
+                4)
+                .stream();
+    }
+
     /** The rest of the job would wait for ten minutes. */
     @ParameterizedTest
-    @CsvSource(delimiter = '|', textBlock = """
-        return;                          | returned from main
-        System.exit(0);                  | exited with code 0
-        Runtime.getRuntime().halt(0);    | exited with code 0
-        world.close(); Thread.sleep(1_000_000);               | closed its world
-        Thread.ofPlatform().daemon().start(() -> { while (true) Thread.onSpinWait(); });  | returned from main
-        Thread.ofPlatform().start(() -> { while (true) Thread.yield(); });                | returned from main
-        """)
+    @MethodSource("waysToLeave")
     void aRankThatLeavesIsAnErrorAtOnceThatSaysHow(String instead, String how) {
         Result result = run(RunSeed.choose(List.of("shm", "tcp"), instead), instead);
         assertThat(result.exitCode()).isEqualTo(1);
@@ -87,12 +103,11 @@ class LateRankIT extends RealJobs {
                 .contains("barrier #1", "group world");
     }
 
-    @Test
-    void aRankThatThrowsIsTheFirstFailure() {
-        for (String transport : new String[] {"shm", "tcp"}) {
-            Result result = run(transport, "throw new IllegalStateException(\"out of luck\");");
-            assertThat(result.exitCode()).isEqualTo(1);
-            assertThat(result.err()).contains("first failure: rank 1 on ", "IllegalStateException: out of luck");
-        }
+    @ParameterizedTest
+    @MethodSource("oneTransport")
+    void aRankThatThrowsIsTheFirstFailure(String transport) {
+        Result result = run(transport, "throw new IllegalStateException(\"out of luck\");");
+        assertThat(result.exitCode()).isEqualTo(1);
+        assertThat(result.err()).contains("first failure: rank 1 on ", "IllegalStateException: out of luck");
     }
 }

@@ -49,21 +49,24 @@ class MeshIT extends RealJobs {
     }
 
     /**
-     * One mesh of four ranks, drawn by the seed of the run. All meshes under {@code -Djrun.soak=true}, also copies of
-     * shared stages, and shared states.
+     * One mesh of two ranks, drawn by the seed of the run. All meshes under {@code -Djrun.soak=true}, also meshes of
+     * several axes, copies of shared stages, and shared states.
      */
     static Stream<Arguments> killedMeshes() {
         Stream<Arguments> drawn = RunSeed.sample(
                 List.of(
-                        Arguments.of("--tp=2 --pp=2 --schedule=zb1p", 3, "pp=1 dp=0 shard=0 cp=0 tp=1"),
-                        Arguments.of("--pp=2 --dp=2 --schedule=zb1p", 2, "pp=1 dp=0 shard=0 cp=0 tp=0"),
-                        Arguments.of("--tp=2 --dp=2", 3, "pp=0 dp=1 shard=0 cp=0 tp=1")),
+                        Arguments.of("--tp=2", 1, "pp=0 dp=0 shard=0 cp=0 tp=1"),
+                        Arguments.of("--pp=2 --schedule=zb1p", 1, "pp=1 dp=0 shard=0 cp=0 tp=0"),
+                        Arguments.of("--cp=2", 1, "pp=0 dp=0 shard=0 cp=1 tp=0")),
                 1)
                 .stream();
         return Boolean.getBoolean("jrun.soak")
                 ? Stream.concat(
                         drawn,
                         Stream.of(
+                                Arguments.of("--tp=2 --pp=2 --schedule=zb1p", 3, "pp=1 dp=0 shard=0 cp=0 tp=1"),
+                                Arguments.of("--pp=2 --dp=2 --schedule=zb1p", 2, "pp=1 dp=0 shard=0 cp=0 tp=0"),
+                                Arguments.of("--tp=2 --dp=2", 3, "pp=0 dp=1 shard=0 cp=0 tp=1"),
                                 Arguments.of("--tp=2 --pp=2 --schedule=zb1p --dp=2", 5, "pp=1 dp=0 shard=0 cp=0 tp=1"),
                                 Arguments.of("--tp=2 --pp=2 --shard=2", 5, "pp=1 dp=0 shard=0 cp=0 tp=1"),
                                 Arguments.of(
@@ -77,7 +80,7 @@ class MeshIT extends RealJobs {
     @MethodSource("killedMeshes")
     void aKilledRankIsNamedWithItsPlaceAndTheJobGoesOnWithTheSameBits(String flags, int victim, String place)
             throws IOException {
-        String ranks = "--nproc-per-node=" + (victim > 3 ? 8 : 4);
+        String ranks = "--nproc-per-node=" + (victim > 3 ? 8 : victim > 1 ? 4 : 2);
         String[] mesh = (flags + " --checkpoint-every=3").split(" ", -1);
         Result whole = jrun.start(train("whole", List.of(ranks), mesh)).await();
         assertThat(whole.exitCode()).as(whole.err()).isZero();

@@ -144,6 +144,19 @@ class ImagePullTest {
     }
 
     @Test
+    void aLayoutWithoutAnIndexAndALayoutOfOtherPlatformsAreRefused() throws Exception {
+        assertThatThrownBy(this::pull).hasMessageContaining("has no file index.json");
+        Files.writeString(
+                layout.resolve("index.json"),
+                "{\"manifests\":[{\"digest\":\"" + OTHER_DIGEST
+                        + "\",\"size\":1,\"platform\":{\"os\":\"linux\",\"architecture\":\"s390x\"}},{\"digest\":\"sha256:"
+                        + "1".repeat(64)
+                        + "\",\"size\":1,\"platform\":{\"os\":\"plan9\",\"architecture\":\"mips\"}}]}");
+        assertThatThrownBy(this::pull).hasMessageContaining("only for linux/s390x, plan9/mips");
+        assertThat(cache.list()).isEmpty();
+    }
+
+    @Test
     void anImageLargerThanTheLimitLeavesNothing() throws Exception {
         prepare(layer.length);
         assertThatThrownBy(() -> pull(4096)).hasMessageContaining("is refused: its files have more than 0.0 MB");

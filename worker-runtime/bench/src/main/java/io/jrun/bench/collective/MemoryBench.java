@@ -14,6 +14,7 @@ import java.lang.foreign.ValueLayout;
 import java.lang.management.ManagementFactory;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.concurrent.TimeUnit;
@@ -81,7 +82,7 @@ final class MemoryBench implements Benchmark {
     public void run() {
         check();
         try (World world = Distributed.init();
-                CallProgress progress = new CallProgress(world.rank() == 0)) {
+                CallProgress progress = new CallProgress(world.rank() == 0, Duration.ofSeconds(maxSeconds))) {
             OptionLimits.checkMemory("--bytes", bytes.bytes(), 1, world);
             ProcessGroup group = world.group();
             MemorySegment buffer = group.allocate(Math.max(Float.BYTES, bytes.bytes()));
