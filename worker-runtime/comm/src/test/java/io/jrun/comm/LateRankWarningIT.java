@@ -25,7 +25,9 @@ class LateRankWarningIT {
     }
 
     @ParameterizedTest
-    @EnumSource(names = {"SHM", "TCP"})
+    @SampledCases(
+            count = 1,
+            value = {"SHM", "TCP"})
     void theWarningHasTheStackOfTheRankThatDoesNotCome(TransportKind transport) throws Exception {
         try (TestAgent agent = new TestAgent(3, transport)) {
             agent.setVariable("JRUN_LATE_WARNING_SECONDS", "1");
@@ -41,7 +43,9 @@ class LateRankWarningIT {
     }
 
     @ParameterizedTest
-    @EnumSource(names = {"SHM", "TCP"})
+    @SampledCases(
+            count = 1,
+            value = {"SHM", "TCP"})
     void theErrorOfEveryRankHasItToo(TransportKind transport) throws Exception {
         try (TestAgent agent = new TestAgent(3, transport)) {
             agent.setTimeoutSeconds(2);
@@ -59,7 +63,9 @@ class LateRankWarningIT {
 
     /** An error does not wait for a location that comes late, so a busy machine may need several runs. */
     @ParameterizedTest
-    @EnumSource(names = {"SHM", "TCP"})
+    @SampledCases(
+            count = 1,
+            value = {"SHM", "TCP"})
     void aMismatchReportsTheLocationOfARankWithoutACall(TransportKind transport) throws Exception {
         boolean located = false;
         for (int run = 0; run < 4 && !located; run++) {

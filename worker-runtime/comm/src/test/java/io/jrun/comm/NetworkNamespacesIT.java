@@ -36,7 +36,7 @@ class NetworkNamespacesIT {
     /** The victim drives the network, is an extra rank, or is alone on its node. */
     @ParameterizedTest(name = "rank {0}, {1}")
     @SampledCases(
-            count = 3,
+            count = 2,
             value = {
                 "1, allocate#0:mapped",
                 "0, allReduce#7:enter",
