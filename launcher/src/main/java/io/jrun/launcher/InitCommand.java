@@ -9,7 +9,9 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.Locale;
 import java.util.Objects;
+import java.util.Optional;
 import java.util.stream.Stream;
 
 /** {@code jrun init}: writes a project of Maven or of Gradle that depends on this version of jrun. */
@@ -18,29 +20,68 @@ final class InitCommand {
 
     private InitCommand() {}
 
+    /** The program of the project. */
+    enum Shape {
+        /** A loop with DistributedDataParallel. */
+        DDP("Train.java", "jrun-parallel", ""),
+        /** A loop in which the ranks share states and layers. */
+        MESH("mesh/Train.java", "jrun-parallel", ""),
+        /** A model and one call of the trainer. */
+        TRAINER("trainer/Train.java", "jrun-trainer", " --tiny");
+
+        private final String program;
+        private final String module;
+        private final String arguments;
+
+        Shape(String program, String module, String arguments) {
+            this.program = program;
+            this.module = module;
+            this.arguments = arguments;
+        }
+
+        /**
+         * The shape that the command line names.
+         *
+         * @throws UsageException naming the shapes
+         */
+        static Shape of(Optional<String> word) {
+            return word.isEmpty()
+                    ? DDP
+                    : Stream.of(values())
+                            .filter(shape ->
+                                    shape.name().toLowerCase(Locale.ROOT).equals(word.get()))
+                            .findFirst()
+                            .orElseThrow(() -> new UsageException(
+                                    "init: --shape is '" + word.get() + "', expected ddp, mesh or trainer."));
+        }
+    }
+
     /**
      * Installs the jars of jrun in the local repository, and writes the project. Returns the next steps.
      *
+     * @param shape of the program
      * @param repository of the user's Maven, from which both Maven and Gradle take jrun
      * @throws UsageException with one line for the user, if the folder is in use, or a file cannot be written
      */
-    static String run(Path folder, boolean gradle, Path home, LocalRepository repository) throws IOException {
+    static String run(Path folder, Shape shape, boolean gradle, Path home, LocalRepository repository)
+            throws IOException {
         requireEmpty(folder);
-        String name = artifactName(folder);
+        String artifact = artifactName(folder);
         repository.install(home);
         List<String> files = gradle
-                ? List.of("build.gradle.kts", "settings.gradle.kts", "gitignore", "Train.java")
-                : List.of("pom.xml", "gitignore", "Train.java");
+                ? List.of("build.gradle.kts", "settings.gradle.kts", "gitignore", shape.program)
+                : List.of("pom.xml", "gitignore", shape.program);
         try {
             for (String file : files) {
-                Path target = folder.resolve(
-                        switch (file) {
-                            case "gitignore" -> ".gitignore";
-                            case "Train.java" -> MAIN;
-                            default -> file;
-                        });
+                String name = file.equals("gitignore") ? ".gitignore" : file;
+                Path target = folder.resolve(file.equals(shape.program) ? MAIN : name);
                 Files.createDirectories(Objects.requireNonNull(target.getParent()));
-                Files.writeString(target, template(file).replace("@name@", name).replace("@version@", Version.TEXT));
+                Files.writeString(
+                        target,
+                        template(file)
+                                .replace("@name@", artifact)
+                                .replace("@module@", shape.module)
+                                .replace("@version@", Version.TEXT));
             }
         } catch (IOException e) {
             throw new UsageException(
@@ -51,7 +92,8 @@ final class InitCommand {
                 + "made a project in " + folder + "; build and run it:\n"
                 + "  cd " + shellWord(folder.toString()) + "\n"
                 + (gradle ? "  gradle jar\n" : "  mvn package\n")
-                + "  jrun --nproc-per-node=2 " + (gradle ? "build/libs/" : "target/") + name + ".jar";
+                + "  jrun --nproc-per-node=2 " + (gradle ? "build/libs/" : "target/") + artifact + ".jar"
+                + shape.arguments;
     }
 
     private static void requireEmpty(Path folder) {

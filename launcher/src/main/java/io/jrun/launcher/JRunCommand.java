@@ -156,6 +156,7 @@ public final class JRunCommand {
             case INIT ->
                 print(InitCommand.run(
                         commandContext.resolve(line.word("")),
+                        InitCommand.Shape.of(line.value(CommandOption.SHAPE)),
                         line.has(CommandOption.GRADLE),
                         home,
                         LocalRepository.of(

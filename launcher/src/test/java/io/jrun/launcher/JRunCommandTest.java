@@ -132,7 +132,8 @@ class JRunCommandTest {
         assertThat(err.toString(StandardCharsets.UTF_8))
                 .hasLineCount(1)
                 .startsWith(
-                        "jrun: --listen: cannot listen on 192.0.2.1:0: this machine has no address 192.0.2.1. Use one of ")
+                        "jrun: --listen: cannot listen on 192.0.2.1:0: this machine has no address 192.0.2.1. Use one"
+                                + " of ")
                 .contains("127.0.0.1")
                 .endsWith(", or 0.0.0.0 for all.\n");
     }
@@ -145,10 +146,11 @@ class JRunCommandTest {
         assertRefused(used + " is not empty; name a new or an empty folder.", "init", "used");
         assertThat(used.resolve("pom.xml")).doesNotExist();
         assertRefused(file + " is a file; name a new or an empty folder.", "init", "file");
-        assertRefused("DIR is missing; usage: jrun init DIR [--gradle].", "init");
-        assertRefused("DIR is missing; usage: jrun init DIR [--gradle].", "init", "");
-        assertRefused("'b' is one word too many; usage: jrun init DIR [--gradle].", "init", "a", "b");
-        assertRefused("unknown option '--name'; usage: jrun init DIR [--gradle].", "init", "--name=x");
+        assertRefused("DIR is missing; usage: jrun init DIR [--shape=SHAPE] [--gradle].", "init");
+        assertRefused("DIR is missing; usage: jrun init DIR [--shape=SHAPE] [--gradle].", "init", "");
+        assertRefused("'b' is one word too many; usage: jrun init DIR [--shape=SHAPE] [--gradle].", "init", "a", "b");
+        assertRefused("unknown option '--name'; usage: jrun init DIR [--shape=SHAPE] [--gradle].", "init", "--name=x");
+        assertRefused("init: --shape is 'x', expected ddp, mesh or trainer.", "init", "--shape=x", "new");
     }
 
     private void assertRefused(String line, String... command) {
@@ -163,7 +165,8 @@ class JRunCommandTest {
         assertThat(run("bench", "--nproc-per-node=2")).isEqualTo(2);
         assertThat(err)
                 .hasToString(
-                        "jrun: OPERATION is missing; usage: jrun bench OPERATION [options]. 'jrun bench --help' shows them.\n");
+                        "jrun: OPERATION is missing; usage: jrun bench OPERATION [options]. 'jrun bench --help' shows"
+                                + " them.\n");
     }
 
     @Test

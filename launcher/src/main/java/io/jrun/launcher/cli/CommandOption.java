@@ -18,6 +18,13 @@ public enum CommandOption implements CommandLineOption {
     VERSION("-V --version", "", "Show the version."),
     /** A project of Gradle. */
     GRADLE("--gradle", "", "Make a Gradle project: build.gradle.kts instead of a pom."),
+    /** The program of a project. */
+    SHAPE(
+            "--shape",
+            "SHAPE",
+            "The program: ddp (a loop with DistributedDataParallel), mesh (a loop in which the ranks share states and"
+                    + " layers, with checkpoints) or trainer (a model and one call; the program has the options of"
+                    + " the trainer). Default: ddp."),
     /** Lists ended jobs too. */
     ALL("-a --all", "", "List the jobs that have ended too."),
     /** Prints JSON. */

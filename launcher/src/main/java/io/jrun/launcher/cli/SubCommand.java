@@ -21,6 +21,7 @@ public enum SubCommand {
             "make a Maven or Gradle project that trains with jrun",
             "new create project",
             Operand.NEW_FOLDER,
+            CommandOption.SHAPE,
             CommandOption.GRADLE),
     /** Lists jobs. */
     PS(

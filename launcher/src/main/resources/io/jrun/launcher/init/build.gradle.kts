@@ -10,7 +10,7 @@ repositories {
 dependencies {
     // jrun puts its runtime and libtorch on the class path of its workers. The project's jar does not contain them.
     compileOnly(platform("io.jrun:jrun-bom:@version@"))
-    compileOnly("io.jrun:jrun-parallel")
+    compileOnly("io.jrun:@module@")
 }
 
 java {

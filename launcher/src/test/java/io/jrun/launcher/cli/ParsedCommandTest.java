@@ -84,18 +84,18 @@ class ParsedCommandTest {
 
     @ParameterizedTest
     @CsvSource(delimiter = '|', textBlock = """
-            ps x          | 'x' is one word too many; usage: jrun ps [-a] [--json].
-            version x     | 'x' is one word too many; usage: jrun version.
-            logs --now x  | unknown option '--now'; usage: jrun logs JOB [options].
-            cancel x y    | 'y' is one word too many; usage: jrun cancel JOB [--now].
-            attach        | JOB is missing; usage: jrun attach JOB. 'jrun ps' shows the jobs.
-            init          | DIR is missing; usage: jrun init DIR [--gradle].
-            init a b      | 'b' is one word too many; usage: jrun init DIR [--gradle].
-            stack --rank  | --rank needs a value: --rank=RANKS.
-            cert init --dir --days 3 | --dir needs a value, but '--days' follows: --dir=DIR.
-            doctor --nnodes=2 | unknown option '--nnodes'; usage: jrun doctor [options].
-            agent x       | 'x' is one word too many; usage: jrun agent [options].
-            """)
+        ps x          | 'x' is one word too many; usage: jrun ps [-a] [--json].
+        version x     | 'x' is one word too many; usage: jrun version.
+        logs --now x  | unknown option '--now'; usage: jrun logs JOB [options].
+        cancel x y    | 'y' is one word too many; usage: jrun cancel JOB [--now].
+        attach        | JOB is missing; usage: jrun attach JOB. 'jrun ps' shows the jobs.
+        init          | DIR is missing; usage: jrun init DIR [--shape=SHAPE] [--gradle].
+        init a b      | 'b' is one word too many; usage: jrun init DIR [--shape=SHAPE] [--gradle].
+        stack --rank  | --rank needs a value: --rank=RANKS.
+        cert init --dir --days 3 | --dir needs a value, but '--days' follows: --dir=DIR.
+        doctor --nnodes=2 | unknown option '--nnodes'; usage: jrun doctor [options].
+        agent x       | 'x' is one word too many; usage: jrun agent [options].
+        """)
     void errorsAreOneLine(String line, String message) {
         assertThatThrownBy(() -> parse(line)).isInstanceOf(UsageException.class).hasMessage(message);
     }

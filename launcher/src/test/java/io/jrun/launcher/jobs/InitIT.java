@@ -14,6 +14,8 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 
 /** {@code jrun init} and what users do next: build the project with the machine's own Maven, and run it. */
 class InitIT extends RealJobs {
@@ -66,6 +68,23 @@ class InitIT extends RealJobs {
         }
         assertThat(losses).as(trained.out()).hasSize(5);
         assertThat(losses.getLast()).isLessThan(losses.getFirst() / 2);
+    }
+
+    /** jrun compiles the programs by itself. */
+    @ParameterizedTest
+    @CsvSource({
+        "mesh, --nproc-per-node=2, 2, step 100 loss 0\\.0, jrun-parallel",
+        "trainer, --nproc-per-node=2, --tiny, held-out loss [12]\\., jrun-trainer"
+    })
+    void programsOfOtherShapesTrain(String shape, String ranks, String argument, String wanted, String module)
+            throws IOException {
+        Result made = jrun.with("MAVEN_OPTS", "-Dmaven.repo.local=" + folder.resolve("m2"))
+                .run("init", "--shape=" + shape, "net");
+        assertThat(made.exitCode()).as(made.err()).isZero();
+        assertThat(folder.resolve("net/pom.xml")).content().contains("<artifactId>" + module + "</artifactId>");
+        Result trained = jrun.run(ranks, "net/src/main/java/com/example/Train.java", argument);
+        assertThat(trained.exitCode()).as(trained.err()).isZero();
+        assertThat(trained.out()).containsPattern(wanted);
     }
 
     @Test

@@ -8,6 +8,7 @@ import io.jrun.comm.ProcessGroup;
 import io.jrun.comm.local.LocalWorld;
 import io.jrun.comm.local.LocalWorldOptions;
 import io.jrun.train.Libtorch;
+import io.jrun.train.data.Batch;
 import io.jrun.train.data.DataLoader;
 import io.jrun.train.data.DataLoaderOptions;
 import io.jrun.train.mesh.DeviceMesh;
@@ -111,8 +112,10 @@ class SharedModelTest {
         TrainingArguments options = options(saving);
         LocalWorld.run(LocalWorldOptions.ofSize(2).withDeterministic(true), world -> {
             try (DeviceMesh mesh = options.parallel().mesh(world);
-                    TokenCorpus corpus = TokenCorpus.load(options.data(), Trainer.jdkSources(), world)) {
-                TrainingArguments whole = options.withAccumulation(2).withVocabulary(corpus.vocabulary());
+                    TokenCorpus corpus =
+                            TokenCorpus.load(options.data(), options.data().path(), world)) {
+                TrainingArguments whole = options.withAccumulation(2)
+                        .withData(corpus.vocabulary(), options.model().context());
                 try (TrainingSteps trainer = new TrainingSteps(whole, world, mesh);
                         DataLoader<long[]> loader = DataLoader.of(
                                 corpus.training(whole.model().context()),
@@ -121,7 +124,7 @@ class SharedModelTest {
                         Checkpoints checkpoints =
                                 Checkpoints.open(whole, world, 2, "text", trainer, loader, Progress.SILENT)) {
                     assertThatThrownBy(() -> checkpoints.protect(0, done -> {
-                                trainer.step(1, () -> TokenBatch.of(loader.next()));
+                                trainer.step(1, () -> StepBatch.of(TokenBatch.of(loader.next())));
                                 done.accept(1);
                                 stopInTheExchange(trainer, whole.schedule(), loader, mesh);
                             }))
@@ -143,7 +146,7 @@ class SharedModelTest {
         try (Step scope = model.step()) {
             model.optimizer().clear();
             model.optimizer().setRate(schedule, 1);
-            TokenBatch batch = TokenBatch.of(loader.next());
+            Batch batch = TokenBatch.of(loader.next());
             scope.backward(model.module().loss(batch.inputs(), batch.targets()));
             ProcessGroup group = ParallelOptions.dataGroup(mesh);
             group.barrier();
@@ -197,12 +200,16 @@ class SharedModelTest {
     @CsvSource(
             delimiter = '|',
             value = {
-                "2 | --shard=3 | the mesh does not fit the job: pp 1 x dp 1 x shard 3 x cp 1 x tp 1 = 3, but the job has 2 ranks",
-                "2 | --dp=4 | the mesh does not fit the job: pp 1 x dp 4 x shard 1 x cp 1 x tp 1 = 4, but the job has 2 ranks",
-                "2 | --global-batch=7 | --global-batch=7 is not --micro-batch x --accumulate x data ranks: 2 x 1 x 2 = 4",
+                "2 | --shard=3 | the mesh does not fit the job: pp 1 x dp 1 x shard 3 x cp 1 x tp 1 = 3, but the job"
+                        + " has 2 ranks",
+                "2 | --dp=4 | the mesh does not fit the job: pp 1 x dp 4 x shard 1 x cp 1 x tp 1 = 4, but the job has"
+                        + " 2 ranks",
+                "2 | --global-batch=7 | --global-batch=7 is not --micro-batch x --accumulate x data ranks: 2 x 1 x 2 ="
+                        + " 4",
                 "2 | --zero=1 | --zero=1 shares the states among all data ranks: give --shard=2",
                 "1 | --zero=4 | --zero is '4', expected a stage from 0 to 3",
-                "2 | --shard=2 --comm-hook=bf16 | --comm-hook works without --shard only: ranks that share states reduce gradients by themselves"
+                "2 | --shard=2 --comm-hook=bf16 | --comm-hook works without --shard only: ranks that share states"
+                        + " reduce gradients by themselves"
             })
     void mistakesAreOneLineThatSaysWhatToDo(int ranks, String flags, String message) {
         assertThatThrownBy(() -> train(ranks, flags.split(" "))).hasStackTraceContaining(message);

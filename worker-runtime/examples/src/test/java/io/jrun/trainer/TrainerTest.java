@@ -7,6 +7,7 @@ import io.jrun.comm.local.LocalWorld;
 import io.jrun.comm.local.LocalWorldOptions;
 import io.jrun.train.Libtorch;
 import io.jrun.train.checkpoint.CheckpointException;
+import io.jrun.train.data.Batch;
 import io.jrun.train.data.DataLoader;
 import io.jrun.train.data.DataLoaderOptions;
 import io.jrun.train.data.Dataset;
@@ -19,6 +20,8 @@ import io.jrun.train.tensor.TensorMemory;
 import io.jrun.train.token.TokenBatch;
 import io.jrun.trainer.arguments.InvalidArgumentException;
 import io.jrun.trainer.data.TokenCorpus;
+import io.jrun.trainer.data.TokenWindows;
+import io.jrun.trainer.data.TrainingData;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.io.OutputStream;
@@ -160,8 +163,10 @@ class TrainerTest {
                     .isInstanceOf(InvalidArgumentException.class)
                     .hasMessage(
                             "cannot load " + folder + "/step-00000004/: " + part + ": it does not exist. Load another"
-                                    + " checkpoint, or remove this one. The checkpoint of step 2 is whole: --resume=2 goes on"
-                                    + " from it.");
+                                    + " checkpoint, or remove this one."
+                                    + " The checkpoint of step 2 is"
+                                    + " whole: --resume=2 goes on from"
+                                    + " it.");
         }
         assertThat(train(1, "--tiny", "--steps=6", "--resume=2", location)).contains("from step 2 to 6");
         assertThatThrownBy(() -> train(1, "--tiny", "--steps=6", "--resume=3", location))
@@ -186,14 +191,19 @@ class TrainerTest {
                 "--layers=1000000000 : --layers is '1000000000', expected a whole number from 1 to 10000",
                 "--experts=100000 : --experts is '100000', expected a whole number from 1 to 10000",
                 "--micro-batch=2000000 : --micro-batch is '2000000', expected a whole number from 1 to 1048576",
-                "--width=1048576 : the parameters, gradients and optimizer states of a model of gpt, 2 layers, width 1048576",
-                "--layers=10000 --width=65536 : the parameters, gradients and optimizer states of a model of gpt, 10000 layers, width 65536",
+                "--width=1048576 : the parameters, gradients and optimizer states of a model of gpt, 2 layers, width"
+                        + " 1048576",
+                "--layers=10000 --width=65536 : the parameters, gradients and optimizer states of a model of gpt,"
+                        + " 10000 layers, width 65536",
                 "--threads=1000 : --threads is '1000', but this machine has ",
-                "--pp=46341 --tp=46341 --dp=2 : a mesh of {pp=46341, dp=2, shard=1, cp=1, tp=46341} has more ranks than",
+                "--pp=46341 --tp=46341 --dp=2 : a mesh of {pp=46341, dp=2, shard=1, cp=1, tp=46341} has more ranks"
+                        + " than",
                 "--lr=1e31 : --lr is '1e31', expected at most 1e30",
                 "--lr=1e39 : --lr is '1e39', expected a number above 0 and below 3.4e38, the limit of float32",
-                "--experts=10000 --width=8192 : the parameters, gradients and optimizer states of a model of gpt, 2 layers, width 8192",
-                "--micro-batch=1048576 : the outputs of --micro-batch=1048576 sequences of --context=64 need at least 69 GB"
+                "--experts=10000 --width=8192 : the parameters, gradients and optimizer states of a model of gpt, 2"
+                        + " layers, width 8192",
+                "--micro-batch=1048576 : the outputs of --micro-batch=1048576 sequences of --context=64 need at least"
+                        + " 69 GB"
             })
     void sizesBeyondReasonAreOneLineAtOnce(String line) {
         String[] parts = line.split(" : ", 2);
@@ -230,9 +240,10 @@ class TrainerTest {
                         with(List.of("--tiny", "--steps=2", "--check-replicas=2"), "--checkpoint=" + folder))
                 .orElseThrow()
                 .withAccumulation(2)
-                .withVocabulary(256);
+                .withData(256, 64);
         LocalWorld.run(2, world -> {
-            try (TokenCorpus corpus = TokenCorpus.load(options.data(), Trainer.jdkSources(), world);
+            try (TokenCorpus corpus =
+                            TokenCorpus.load(options.data(), options.data().path(), world);
                     DeviceMesh mesh = options.parallel().mesh(world);
                     TrainingSteps trainer = new TrainingSteps(options, world, mesh);
                     DataLoader<long[]> loader = DataLoader.of(
@@ -241,7 +252,7 @@ class TrainerTest {
                             DataLoaderOptions.training(options.microBatch(), options.seed()));
                     Checkpoints checkpoints =
                             Checkpoints.open(options, world, 2, "text", trainer, loader, Progress.SILENT)) {
-                trainer.step(1, () -> TokenBatch.of(loader.next()));
+                trainer.step(1, () -> StepBatch.of(TokenBatch.of(loader.next())));
                 trainer.checkReplicas(1);
                 if (world.rank() == 1) {
                     MemorySegment changed = TensorMemory.segment(
@@ -251,10 +262,10 @@ class TrainerTest {
                                     .next());
                     changed.set(ValueLayout.JAVA_BYTE, 5, (byte) (changed.get(ValueLayout.JAVA_BYTE, 5) ^ 1));
                 }
-                assertThatThrownBy(() -> trainer.step(2, () -> TokenBatch.of(loader.next())))
+                assertThatThrownBy(() -> trainer.step(2, () -> StepBatch.of(TokenBatch.of(loader.next()))))
                         .isInstanceOf(ReplicaException.class)
                         .hasMessageContaining("step 2: parameter 'transformer.wte.weight' differs");
-                assertThatThrownBy(() -> checkpoints.saveLast(0)).isInstanceOf(ReplicaException.class);
+                assertThatThrownBy(() -> checkpoints.saveLast(0, 2)).isInstanceOf(ReplicaException.class);
             }
         });
         assertThat(folder).isEmptyDirectory();
@@ -313,17 +324,15 @@ class TrainerTest {
         for (int ranks = 1; ranks <= 3; ranks++) {
             int size = ranks;
             LocalWorld.run(size, world -> {
-                try (TokenCorpus corpus = TokenCorpus.load(options.data(), Trainer.jdkSources(), world)) {
-                    Dataset<long[]> windows =
-                            first(37, corpus.heldOut(options.model().context()));
+                try (TokenWindows data =
+                        TokenWindows.open(options.data(), options.model().context(), world)) {
                     TrainableModel model = TrainedModel.build(options, world, ModuleWrapper.NONE);
                     losses.set(
                             size,
                             Evaluation.heldOutLoss(
                                     batch -> model.loss(batch.inputs(), batch.targets())
                                             .item_double(),
-                                    TokenBatch::of,
-                                    windows,
+                                    new FirstHeldOut<>(data, 37),
                                     world.group(),
                                     world.device()));
                 }
@@ -333,33 +342,58 @@ class TrainerTest {
         assertThat(losses.get(3)).isCloseTo(losses.get(1), Offset.offset(1e-6));
     }
 
-    private static <S> Dataset<S> first(long count, Dataset<S> dataset) {
-        return new Dataset<>() {
-            @Override
-            public long size() {
-                return count;
-            }
+    /** Data with fewer held-out samples. */
+    private record FirstHeldOut<S>(TrainingData<S> data, long count) implements TrainingData<S> {
+        @Override
+        public Dataset<S> training() {
+            return data.training();
+        }
 
-            @Override
-            public S get(long index) throws IOException {
-                return dataset.get(index);
-            }
-        };
+        @Override
+        public Dataset<S> heldOut() {
+            Dataset<S> all = data.heldOut();
+            return new Dataset<>() {
+                @Override
+                public long size() {
+                    return count;
+                }
+
+                @Override
+                public S get(long index) throws IOException {
+                    return all.get(index);
+                }
+            };
+        }
+
+        @Override
+        public Batch batch(List<S> samples, long step) {
+            return data.batch(samples, step);
+        }
+
+        @Override
+        public int vocabulary() {
+            return data.vocabulary();
+        }
+
+        @Override
+        public String identity() {
+            return data.identity();
+        }
     }
 
     @Test
     void aTerminalGetsOneLineThatIsRewritten() {
         ByteArrayOutputStream bytes = new ByteArrayOutputStream();
         Progress progress = new Progress(new PrintStream(bytes, true, StandardCharsets.UTF_8), true);
-        progress.begin(0, 4, 1000);
+        progress.begin(0, 4, 1000, "token");
         progress.report(2, 3.5);
         progress.report(4, 3.25);
         progress.end(Duration.ZERO);
         assertThat(bytes.toString(StandardCharsets.UTF_8))
-                .matches(
-                        "\\[#{6} {6}] step 2/4 loss 3\\.5000 \\d+ tokens/s ETA 0:00\u001b\\[K\\r"
-                                + "\\[#{12}] step 4/4 loss 3\\.2500 \\d+ tokens/s ETA 0:00\u001b\\[K\\r\\R"
-                                + "trained 4 steps in 0\\.\\d s: \\d+ tokens/s, 0\\.0 % of the time in communication\u001b\\[K\\R");
+                .matches("\\[#{6} {6}] step 2/4 loss 3\\.5000 \\d+ tokens/s ETA 0:00\u001b\\[K\\r"
+                        + "\\[#{12}] step 4/4 loss 3\\.2500 \\d+ tokens/s ETA 0:00\u001b\\[K\\r"
+                        + "\\Rtrained 4 steps in 0\\.\\d s: \\d+ tokens/s, 0\\.0 % of the time in"
+                        + " communication\u001b\\[K\\R");
     }
 
     private static String[] with(List<String> first, String... more) {

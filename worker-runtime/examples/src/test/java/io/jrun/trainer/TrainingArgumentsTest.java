@@ -51,7 +51,7 @@ class TrainingArgumentsTest {
         assertThat(options.steps()).isEqualTo(7);
         assertThat(options.checkpoints().location()).isEqualTo(Optional.of("out"));
         assertThat(options.checkpoints().resume()).isTrue();
-        assertThat(options.sample()).isEqualTo(9);
+        assertThat(options.sampling().count()).isEqualTo(9);
         assertThat(options.learningRate()).isEqualTo(0.5);
     }
 
@@ -83,9 +83,10 @@ class TrainingArgumentsTest {
                 "--lr-floor=2 | --lr-floor is '2.0', expected a number from 0 to 1",
                 "--warmup-curve=cubic | --warmup-curve is 'cubic', expected one of linear, log",
                 "--static-graph --shard=2 | --static-graph, --find-unused-parameters, --bucket-cap-mb, --uneven and"
-                        + " --ddp-report: only for ranks with whole models, without --shard, --zero, --tp, --cp, --pp and --experts",
-                "--update-in-hook --optimizer=fused --clip=0 --tp=2 | --update-in-hook: only for ranks with whole models,"
-                        + " without --shard, --zero, --tp, --cp, --pp and --experts",
+                        + " --ddp-report: only for ranks with whole models, without --shard, --zero, --tp, --cp, --pp and"
+                        + " --experts",
+                "--update-in-hook --optimizer=fused --clip=0 --tp=2 | --update-in-hook: only for ranks with whole"
+                        + " models, without --shard, --zero, --tp, --cp, --pp and --experts",
                 "--update-in-hook | --update-in-hook needs --optimizer=fused or fused-sgd",
                 "--update-in-hook --optimizer=fused | --update-in-hook updates parameters before the norm of all"
                         + " gradients is known: give --clip=0",
@@ -106,8 +107,8 @@ class TrainingArgumentsTest {
                 "--parameters=bf16 --optimizer=fused --tp=2 | --parameters=bf16: only for ranks with whole models,"
                         + " without --shard, --zero, --tp, --cp, --pp and --experts",
                 "--recompute-keep=c_fc | --recompute-keep needs --recompute=N: no block is recomputed",
-                "--bucket-cap-mb=1,x | --bucket-cap-mb has 'x', expected whole numbers of at least 1 with commas between"
-                        + " them",
+                "--bucket-cap-mb=1,x | --bucket-cap-mb has 'x', expected whole numbers of at least 1 with commas"
+                        + " between them",
                 "--uneven=join --steps=3 | --uneven trains once on all of the text: give no --steps",
                 "--uneven=stop --accumulate=2 | --uneven has steps without a batch of some ranks: give no f16,"
                         + " --on-nonfinite, --update-in-hook, --accumulate, --local-sgd and --checkpoint",

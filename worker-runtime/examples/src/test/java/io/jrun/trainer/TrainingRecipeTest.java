@@ -9,6 +9,7 @@ import io.jrun.comm.local.LocalWorld;
 import io.jrun.comm.local.LocalWorldOptions;
 import io.jrun.examples.CasesOfSeed;
 import io.jrun.train.Libtorch;
+import io.jrun.train.data.Batch;
 import io.jrun.train.mesh.DeviceMesh;
 import io.jrun.train.metrics.StepMetrics;
 import io.jrun.train.metrics.StepPhase;
@@ -79,7 +80,7 @@ class TrainingRecipeTest {
                 TokenDataset windows = corpus.training(options.model().context());
                 long[] sample = {world.rank() * 1000L};
                 for (int step = 1; step <= options.steps(); step++) {
-                    trainer.step(step, () -> batch(windows, sample[0]++, sample[0]++));
+                    trainer.step(step, () -> StepBatch.of(batch(windows, sample[0]++, sample[0]++)));
                     double loss = trainer.report(step);
                     if (world.rank() == 0) {
                         losses.add(loss);
@@ -123,7 +124,7 @@ class TrainingRecipeTest {
         double[] loss = new double[1];
         LocalWorld.run(1, world -> {
             try (TokenCorpus corpus = corpus(options, world)) {
-                TokenBatch batch = batch(corpus.training(options.model().context()), firstSample, firstSample + 1);
+                Batch batch = batch(corpus.training(options.model().context()), firstSample, firstSample + 1);
                 loss[0] = TrainedModel.build(options, world, ModuleWrapper.NONE)
                         .loss(batch.inputs(), batch.targets())
                         .item_double();
@@ -133,10 +134,10 @@ class TrainingRecipeTest {
     }
 
     private static TokenCorpus corpus(TrainingArguments options, World world) {
-        return TokenCorpus.load(options.data(), Trainer.jdkSources(), world);
+        return TokenCorpus.load(options.data(), options.data().path(), world);
     }
 
-    private static TokenBatch batch(TokenDataset windows, long... samples) {
+    private static Batch batch(TokenDataset windows, long... samples) {
         try {
             List<long[]> batch = new ArrayList<>();
             for (long sample : samples) {
@@ -357,7 +358,7 @@ class TrainingRecipeTest {
                 TokenDataset windows = corpus.training(options.model().context());
                 try (TrainingSteps trainer = new TrainingSteps(options, world, mesh)) {
                     for (int step = 1; step <= 2; step++) {
-                        trainer.step(step, () -> batch(windows, 0, 1));
+                        trainer.step(step, () -> StepBatch.of(batch(windows, 0, 1)));
                     }
                     StepMetrics metrics = trainer.report().metrics();
                     assertThat(metrics.spans().spans()).allMatch(span -> span.nanos() >= 0);

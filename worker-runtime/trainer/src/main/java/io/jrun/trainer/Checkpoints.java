@@ -55,6 +55,8 @@ final class Checkpoints implements AutoCloseable {
     /** The last whole step, and the position in the data after it. */
     private long lastStep;
 
+    private long savedStep;
+
     private DataLoaderState position;
 
     private @Nullable TerminationGuard guard;
@@ -232,18 +234,26 @@ final class Checkpoints implements AutoCloseable {
         }
     }
 
-    /** Saves the state after {@code step} if --checkpoint-every or jrun asks for a checkpoint. Collective. */
-    void saveIfDue(long step) {
+    /**
+     * Saves the state after {@code step} if --checkpoint-every or jrun asks for a checkpoint. Collective.
+     *
+     * @return whether the state was saved
+     */
+    boolean saveIfDue(long step) {
         if (manager == null) {
             if (world.checkpointRequested()) {
                 progress.print("a checkpoint was requested, but there is no --checkpoint=LOCATION");
             }
-            return;
+            return false;
         }
         boolean isRequested = requests.agree();
-        if (step < options.steps() && (isRequested || options.checkpoints().isDue(step))) {
+        boolean saves =
+                step < options.steps() && (isRequested || options.checkpoints().isDue(step));
+        if (saves) {
             save(manager, step, options.checkpoints().isAsync());
+            savedStep = step;
         }
+        return saves;
     }
 
     /**
@@ -252,14 +262,14 @@ final class Checkpoints implements AutoCloseable {
      *
      * @throws io.jrun.train.precision.NonFiniteException if a parameter has a value that is not finite
      */
-    void saveLast(long firstStep) {
-        if (firstStep >= options.steps()) {
+    void saveLast(long firstStep, long finalStep) {
+        if (firstStep >= finalStep) {
             return;
         }
         if (manager == null) {
-            trainer.requireFinite(options.steps());
-        } else {
-            save(manager, options.steps(), false);
+            trainer.requireFinite(finalStep);
+        } else if (savedStep < finalStep) {
+            save(manager, finalStep, false);
         }
     }
 

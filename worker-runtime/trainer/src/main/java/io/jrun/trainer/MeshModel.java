@@ -5,6 +5,7 @@ import io.jrun.comm.ReduceOp;
 import io.jrun.train.checkpoint.ModelState;
 import io.jrun.train.checkpoint.sharded.ShardedState;
 import io.jrun.train.context.ContextParallel;
+import io.jrun.train.data.Batch;
 import io.jrun.train.fsdp.FullyShardedDataParallel;
 import io.jrun.train.mesh.DeviceMesh;
 import io.jrun.train.mesh.MeshAxis;
@@ -22,15 +23,16 @@ import io.jrun.train.step.NoSync;
 import io.jrun.train.step.Step;
 import io.jrun.train.tensorparallel.ParallelStyle;
 import io.jrun.train.tensorparallel.TensorParallel;
-import io.jrun.train.token.TokenBatch;
 import io.jrun.trainer.arguments.InvalidArgumentException;
 import java.lang.foreign.MemorySegment;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.IdentityHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.function.Supplier;
+import org.bytedeco.pytorch.Scalar;
 import org.bytedeco.pytorch.Tensor;
 
 /**
@@ -53,6 +55,7 @@ final class MeshModel implements TrainedModel {
     private final Holding holding;
     private final MeshStates states;
     private final PipelineTimes times = new PipelineTimes();
+    private final IdentityHashMap<Tensor, Double> weights = new IdentityHashMap<>();
 
     MeshModel(TrainingArguments options, DeviceMesh mesh) {
         ParallelOptions parallel = options.parallel();
@@ -83,7 +86,7 @@ final class MeshModel implements TrainedModel {
                 tensor.shareRest(module);
             }
             states = MeshStates.of(parallel, mesh, sharded);
-            pipeline = new PipelineParallel(module.pipelineLayers(), module::outputLoss, stages, states.addTo(how));
+            pipeline = new PipelineParallel(module.pipelineLayers(), this::weightedLoss, stages, states.addTo(how));
             state = new ShardedState(pipeline.parameters());
             parameterCount = pipeline.parameters().values().stream()
                     .mapToLong(ShardedTensor::elements)
@@ -123,22 +126,38 @@ final class MeshModel implements TrainedModel {
     }
 
     /** Runs the micro-batches of a step. Each gradient is then the mean over all of them and over the copies. */
-    double run(Supplier<TokenBatch> batches) {
+    double run(Supplier<StepBatch> batches) {
         List<Tensor> inputs = new ArrayList<>();
         List<Tensor> targets = new ArrayList<>();
         for (int i = 0; i < microBatches; i++) {
-            TokenBatch batch = batches.get();
-            inputs.add(context.tokens(batch.inputs()));
-            targets.add(context.tokens(batch.targets()));
+            StepBatch next = batches.get();
+            inputs.add(ofRank(next.batch().inputs()));
+            Tensor ofBatch = ofRank(next.batch().targets());
+            targets.add(ofBatch);
+            weights.put(ofBatch, next.weight());
         }
-        return times.measure(() -> pipeline.step(inputs, targets));
+        try {
+            return times.measure(() -> pipeline.step(inputs, targets));
+        } finally {
+            weights.clear();
+        }
+    }
+
+    /** This rank's tokens of whole sequences. */
+    private Tensor ofRank(Tensor whole) {
+        return contextAxis.size() == 1 ? whole : context.tokens(whole);
+    }
+
+    /** The loss of a micro-batch with its weight. An evaluation has no weights. */
+    private Tensor weightedLoss(Tensor outputs, Tensor targets) {
+        Tensor loss = module.outputLoss(outputs, targets);
+        double weight = weights.getOrDefault(targets, 1.0);
+        return weight == 1 ? loss : loss.mul(new Scalar(weight));
     }
 
     @Override
-    public double evaluate(TokenBatch batch) {
-        double[] loss = {
-            pipeline.evaluate(List.of(context.tokens(batch.inputs())), List.of(context.tokens(batch.targets())))
-        };
+    public double evaluate(Batch batch) {
+        double[] loss = {pipeline.evaluate(List.of(ofRank(batch.inputs())), List.of(ofRank(batch.targets())))};
         contextAxis.group().allReduce(MemorySegment.ofArray(loss), DataType.F64, 1, ReduceOp.SUM);
         return loss[0] / contextAxis.size();
     }

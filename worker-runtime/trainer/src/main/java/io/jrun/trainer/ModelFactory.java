@@ -1,13 +1,15 @@
 package io.jrun.trainer;
 
+import io.jrun.comm.World;
 import io.jrun.comm.file.OutputFile;
 import io.jrun.train.checkpoint.Safetensors;
 import io.jrun.train.model.ModelDefinition;
 import io.jrun.train.model.ModelSetup;
 import io.jrun.train.model.TrainableModel;
-import io.jrun.train.token.TokenBatch;
+import io.jrun.trainer.data.ChatData;
 import io.jrun.trainer.data.DataOptions;
-import io.jrun.trainer.data.TokenCorpus;
+import io.jrun.trainer.data.TokenWindows;
+import io.jrun.trainer.data.TrainingData;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.List;
@@ -15,7 +17,7 @@ import java.util.Map;
 import java.util.OptionalInt;
 import org.bytedeco.pytorch.Tensor;
 
-/** Defines the model of a training, its batches and its file. All ranks get equal setups. */
+/** Defines the model of a training, its data, its callbacks and its file. All ranks get equal setups. */
 @FunctionalInterface
 public interface ModelFactory {
     /**
@@ -41,14 +43,21 @@ public interface ModelFactory {
     }
 
     /**
-     * The batch of one forward pass; made in the PointerScope of the caller. By default the targets are the next tokens.
+     * Opens the data of the training. By default windows of the text or the token files of {@code --data}, or its
+     * conversations. Collective.
      *
-     * @param windows texts of S + 1 tokens
-     * @param step from 1; 0 for texts that are held out
-     * @param corpus has the windows
+     * @param context tokens of a window, see {@code --context}
+     * @throws io.jrun.train.data.DataException in one line, if the data cannot be used
      */
-    default TokenBatch batch(List<long[]> windows, long step, TokenCorpus corpus) {
-        return TokenBatch.of(windows);
+    default TrainingData<?> open(DataOptions options, int context, World world) {
+        return options.chat().isPresent()
+                ? ChatData.open(options, context, world)
+                : TokenWindows.open(options, context, world);
+    }
+
+    /** What the program does after steps, evaluations and checkpoints. By default nothing. Called once. */
+    default List<TrainingCallback> callbacks() {
+        return List.of();
     }
 
     /** Checks that {@link #save} can write, before the first step. By default {@code out} is a file. */

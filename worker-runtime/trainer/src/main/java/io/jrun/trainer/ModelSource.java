@@ -20,8 +20,8 @@ record ModelSource(ModelFactory factory, int vocabulary, int context, long seed)
         return factory.of(new ModelSetup(vocabulary, context, device, seed));
     }
 
-    /** The same with another vocabulary. */
-    ModelSource withVocabulary(int newVocabulary) {
-        return new ModelSource(factory, newVocabulary, context, seed);
+    /** The same for data of a form. */
+    ModelSource withData(int newVocabulary, int length) {
+        return new ModelSource(factory, newVocabulary, length, seed);
     }
 }

@@ -1,6 +1,7 @@
 package io.jrun.trainer;
 
 import io.jrun.comm.file.ControlCharacters;
+import io.jrun.trainer.data.TrainingData;
 import java.io.Console;
 import java.io.OutputStream;
 import java.io.PrintStream;
@@ -27,7 +28,8 @@ final class Progress {
     private final boolean isTerminal;
     private long firstStep;
     private long steps;
-    private long tokensPerStep;
+    private long amountPerStep;
+    private String speedUnit = "";
     private long beginNanos;
     private long reportedStep;
     private long reportedNanos;
@@ -47,11 +49,17 @@ final class Progress {
         return new Progress(System.out, isTerminal);
     }
 
-    /** Begins the progress after {@code first} steps of {@code last}. */
-    void begin(long first, long last, long tokens) {
+    /**
+     * Begins the progress after {@code first} steps of {@code last}.
+     *
+     * @param amount tokens or samples of a step
+     * @param unit of the data
+     */
+    void begin(long first, long last, long amount, String unit) {
         firstStep = first;
         steps = last;
-        tokensPerStep = tokens;
+        amountPerStep = amount;
+        speedUnit = unit.equals(TrainingData.SAMPLE) ? "samples/s" : "tokens/s";
         beginNanos = System.nanoTime();
         reportedStep = first;
         reportedNanos = beginNanos;
@@ -68,17 +76,18 @@ final class Progress {
     /** Shows the loss after {@code step} steps, the speed since the last report, and the remaining time. */
     void report(long step, double loss) {
         long now = System.nanoTime();
-        double tokensPerSecond = (step - reportedStep) * tokensPerStep * 1e9 / (now - reportedNanos);
+        double perSecond = (step - reportedStep) * amountPerStep * 1e9 / (now - reportedNanos);
         long secondsLeft = Math.round((now - beginNanos) / 1e9 / (step - firstStep) * (steps - step));
         reportedStep = step;
         reportedNanos = now;
         String text = String.format(
                 Locale.ROOT,
-                "step %d/%d loss %.4f %.0f tokens/s ETA %d:%02d",
+                "step %d/%d loss %.4f %.0f %s ETA %d:%02d",
                 step,
                 steps,
                 loss,
-                tokensPerSecond,
+                perSecond,
+                speedUnit,
                 secondsLeft / 60,
                 secondsLeft % 60);
         show(text, step);
@@ -107,10 +116,11 @@ final class Progress {
         double seconds = (System.nanoTime() - beginNanos) / 1e9;
         print(String.format(
                 Locale.ROOT,
-                "trained %d steps in %.1f s: %.0f tokens/s, %.1f %% of the time in communication",
+                "trained %d steps in %.1f s: %.0f %s, %.1f %% of the time in communication",
                 reportedStep - firstStep,
                 seconds,
-                (reportedStep - firstStep) * tokensPerStep / seconds,
+                (reportedStep - firstStep) * amountPerStep / seconds,
+                speedUnit,
                 communication.toNanos() / 1e7 / seconds));
     }
 

@@ -2,6 +2,7 @@ package io.jrun.trainer;
 
 import io.jrun.comm.World;
 import io.jrun.train.checkpoint.sharded.ShardedState;
+import io.jrun.train.data.Batch;
 import io.jrun.train.ddp.JoinOptions;
 import io.jrun.train.mesh.DeviceMesh;
 import io.jrun.train.mesh.Parameters;
@@ -13,7 +14,6 @@ import io.jrun.train.model.TrainableModel;
 import io.jrun.train.module.ModuleWrapper;
 import io.jrun.train.step.NoSync;
 import io.jrun.train.step.Step;
-import io.jrun.train.token.TokenBatch;
 import io.jrun.trainer.TrainingRecipe.ParameterType;
 import java.time.Duration;
 import java.util.Map;
@@ -75,7 +75,7 @@ interface TrainedModel extends AutoCloseable {
     }
 
     /** The mean loss of a batch on this rank, without gradients. Collective. */
-    default double evaluate(TokenBatch batch) {
+    default double evaluate(Batch batch) {
         return module().loss(batch.inputs(), batch.targets()).item_double();
     }
 

@@ -19,7 +19,8 @@ import java.util.stream.Stream;
  * @param model the tokens of a text, and what builds the model
  * @param expertRanks ranks that share the experts
  * @param microBatch sequences of one forward pass of a rank
- * @param sample tokens of text to generate at the end
+ * @param evaluation when the held-out loss is computed, and what follows from it
+ * @param sampling the text that the model generates
  * @param threads per worker; 0 leaves the choice to the launcher (OMP_NUM_THREADS), or 1 without one
  * @param checkpoints where and when the training is saved
  */
@@ -36,111 +37,128 @@ record TrainingArguments(
         int seed,
         int threads,
         int logEvery,
-        int sample,
+        EvaluationOptions evaluation,
+        SamplingOptions sampling,
         CheckpointOptions checkpoints) {
 
     private static final String DATA_HELP = """
-            Data
-              --data=PATH            folder, file or zip of text, .jsonl file, .tokens file of tokenize.jar, or a folder
-                                     of such files  Default: the sources of the running JDK (lib/src.zip).
-              --tokenizer=PATH       tokenizer.json or a folder with it; bytes: each byte is one token  Default: bytes.
-              --text-field=NAME      field of .jsonl with the text  Default: text.
-              --max-bytes=N          bytes of text to read  Default: {max-bytes}.
-              --context=N            tokens the model sees at once  Default: {context}.
-            """;
+        Data
+          --data=PATH            folder, file or zip of text, .jsonl file, .tokens file of tokenize.jar, or a folder
+                                 of such files  Default: the sources of the running JDK (lib/src.zip).
+          --eval-data=PATH       other data to evaluate on; all of --data are then trained on
+          --held-out=X           share of --data to evaluate on, from 0 to 0.5  Default: the last tenth, at most
+                                 131072 tokens.
+          --tokenizer=PATH       tokenizer.json or a folder with it; bytes: each byte is one token  Default: bytes.
+          --text-field=NAME      field of .jsonl with the text  Default: text.
+          --chat                 --data is JSON Lines of conversations: each line an object with messages
+          --chat-template=FILE   template in Jinja  Default: chat_template.jinja or tokenizer_config.json of the model,
+                                 or beside the tokenizer.
+          --train-on=NAME        tokens of a conversation to learn: answers or all  Default: answers.
+          --pack                 put as many conversations into a sample as fit; a token then also sees those before
+                                 its own
+          --max-bytes=N          bytes of text to read  Default: {max-bytes}.
+          --context=N            tokens the model sees at once  Default: {context}.
+        """;
     private static final String TRAINING_HELP = """
-            Training
-              --steps=N              optimizer steps  Default: {steps}.
-              --micro-batch=N        sequences of one forward pass of a rank  Default: {micro-batch}.
-              --global-batch=N       sequences of one step on all ranks; sets --accumulate
-              --accumulate=N         micro-batches whose gradients make one step  Default: 1.
-              --lr=X                 peak learning rate  Default: {lr}.
-              --warmup=N             steps until the peak learning rate  Default: {warmup}.
-              --warmup-curve=NAME    linear, or log (DeepSpeed's warmup_type log)  Default: linear.
-              --lr-schedule=NAME     cosine or linear (down to the floor), constant, or one-cycle (torch's OneCycleLR
-                                     with its momentum, without --warmup)  Default: cosine.
-              --lr-floor=X           last learning rate of cosine and linear, as a share of the peak  Default: 0.1.
-              --optimizer=NAME       sgd, adamw, fused (AdamW in one kernel call) or fused-sgd  Default: adamw, on a GPU
-                                     fused.
-              --betas=X,Y            decays of AdamW's means of gradients and of their squares  Default: 0.9,0.999.
-              --eps=X                the number that AdamW adds to its denominator  Default: 1e-8.
-              --momentum=X           momentum of SGD  Default: 0.9.
-              --weight-decay=X       weight decay  Default: 0.01 for AdamW, 0 for SGD.
-              --decay-matrices       no weight decay for biases and norms, with fused or fused-sgd
-              --update-in-hook       update the parameters of a bucket when its gradients are reduced, with fused or
-                                     fused-sgd and --clip=0
-              --precision=TYPE       f32, bf16 or f16 (matrix products by autocast; f16 with a loss scale), or fp8
-                                     (rounds the operands of linear layers to 8 bits)  Default: f32.
-              --parameters=TYPE      f32, f64 (for exact comparisons), or bf16 or f16 with float32 master copies in the
-                                     optimizer: fused or fused-sgd  Default: f32.
-              --clip=X               largest global norm of the gradients, 0 for no limit  Default: 1.0.
-              --recompute=N          keep only the inputs of every Nth block and compute the block again in the backward
-                                     pass; 1 is every block, 0 is none  Default: 0.
-              --recompute-keep=NAMES also keep the outputs of these linear layers of a block, such as c_attn,c_fc
-              --recompute-check=NAME compare the outputs of both computations: none, form (types and shapes) or bits
-                                     Default: form.
-              --comm-hook=NAME       exchange of gradients: none (unchanged), fp16 or bf16 (half the bytes), powersgd
-                                     (rank 4, from the 11th pass)  Default: none.
-              --local-sgd=N          from the 11th pass N neighbouring ranks exchange gradients, and all ranks average
-                                     their parameters every 4 steps (post-local SGD)
-              --bucket-cap-mb=N,...  MiB of the first bucket of gradients, of the second and so on; all further
-                                     buckets have the last size  Default: 1,25.
-              --static-graph         each pass uses the same parameters: later passes do not visit the graph
-              --find-unused-parameters  passes may leave out parameters
-              --uneven=NAME          train once on all of the text instead of --steps steps; a rank with fewer batches
-                                     takes part in the steps of the others (join), or ends the training (stop)
-              --ddp-report           the end prints the counts and times of DDP, with the overlap of each bucket
-              --ema=DECAY            average the parameters with this decay; the end evaluates and writes the average
-              --on-nonfinite=POLICY  stop or skip the step when the loss or a gradient is NaN or infinite  Default:
-                                     no check.
-              --seed=N               decides the initial values and the order of the data  Default: 1.
-              --device=NAME          cpu, cuda (each rank uses its GPU), cuda:N, or auto (cuda if each rank can use a GPU,
-                                     else cpu)  Default: auto.
-              --tf32                 round the operands of float32 matrix products on a GPU to TF32  Default: float32.
-              --threads=N            threads per worker  Default: the number that jrun chose, else 1.
-              --tiny                 defaults for a smoke test of a few seconds; other options still apply
-            Sharing of the model (--pp x --dp x --shard x --cp x --tp is the number of ranks)
-              --tp=N                 ranks that share each layer (tensor parallelism)  Default: 1.
-              --sequence-parallel    the ranks of --tp also share the sequence between the layers
-              --cp=N                 ranks that share each sequence (context parallelism)  Default: 1.
-              --cp-exchange=NAME     exchange of keys for --cp: ring, all-gather or ulysses  Default: ring.
-              --pp=N                 ranks that share the layers as stages of a pipeline  Default: 1.
-              --schedule=NAME        order of the pipeline: gpipe, 1f1b, interleaved, zb1p or zbv  Default: 1f1b.
-              --virtual-stages=N     stages of a rank  Default: 2 for interleaved and zbv, else 1.
-              --stage-cut=NAME       count (stages of equally many layers) or cost (of equal time; the time of a layer is
-                                     measured first)  Default: count.
-              --shard=N              ranks that share the states of one copy of the model  Default: 1.
-              --zero=STAGE           shared states: 1 optimizer, 2 also gradients, 3 also parameters (FSDP); 1 and 2
-                                     need --optimizer=fused or fused-sgd  Default: 3 with --shard, else 0.
-              --dp=N                 copies of the model  Default: as many as the ranks make.
-              --ep=N                 ranks of --dp that share the experts (expert parallelism)  Default: 1.
-              --offload=FOLDER       with --zero=3 and --optimizer=fused: parameters, gradients and states lie in files
-                                     of FOLDER/rank-N, and a later job goes on from there
-              --deepspeed=FILE       take options from a configuration of DeepSpeed; other options override the file
-              --reshard-after-forward=WORD  with --zero=3: yes (free a layer after its forward pass), no, or N (keep a
-                                     part of 1/N)  Default: no with --pp, else yes.
-            Output
-              --log-every=N          steps between progress lines  Default: {log-every}.
-              --tensorboard=DIR      write TensorBoard event files to DIR
-              --peak-flops=X         floating point operations a second of one rank's device: reports MFU by PaLM's
-                                     formula  Default: the peak of a known GPU; without one there is no MFU.
-              --sample=N             print N tokens of generated text at the end  Default: 0.
-              --checkpoint=LOCATION  save the training there: a folder, or s3://BUCKET/PREFIX
-              --checkpoint-every=N   also save every N steps  Default: 0 (only at the end, and when jrun asks for it).
-              --checkpoint-async     train on while a checkpoint is written
-              --keep-last=N          checkpoints to keep  Default: 2.
-              --keep-every=N         also keep each checkpoint of a step that N divides  Default: 0 (none).
-              --resume[=STEP]        go on from the newest checkpoint at LOCATION, if there is one, or from the one of
-                                     STEP; a restarted job goes on from the newest that it has saved
-              --out=PATH             write the trained model there at the end; a file of safetensors, if the
-                                     program has no other form
-              --check-replicas=N     compare the ranks' copies of the parameters every N steps, and before each
-                                     checkpoint; 0 for never  Default: 100.
-              --help                 print this text
-            """;
+        Training
+          --steps=N              optimizer steps  Default: {steps}.
+          --micro-batch=N        sequences of one forward pass of a rank  Default: {micro-batch}.
+          --global-batch=N       sequences of one step on all ranks; sets --accumulate
+          --accumulate=N         micro-batches whose gradients make one step  Default: 1.
+          --lr=X                 peak learning rate  Default: {lr}.
+          --warmup=N             steps until the peak learning rate  Default: {warmup}.
+          --warmup-curve=NAME    linear, or log (DeepSpeed's warmup_type log)  Default: linear.
+          --lr-schedule=NAME     cosine or linear (down to the floor), constant, or one-cycle (torch's OneCycleLR
+                                 with its momentum, without --warmup)  Default: cosine.
+          --lr-floor=X           last learning rate of cosine and linear, as a share of the peak  Default: 0.1.
+          --optimizer=NAME       sgd, adamw, fused (AdamW in one kernel call) or fused-sgd  Default: adamw, on a GPU
+                                 fused.
+          --betas=X,Y            decays of AdamW's means of gradients and of their squares  Default: 0.9,0.999.
+          --eps=X                the number that AdamW adds to its denominator  Default: 1e-8.
+          --momentum=X           momentum of SGD  Default: 0.9.
+          --weight-decay=X       weight decay  Default: 0.01 for AdamW, 0 for SGD.
+          --decay-matrices       no weight decay for biases and norms, with fused or fused-sgd
+          --update-in-hook       update the parameters of a bucket when its gradients are reduced, with fused or
+                                 fused-sgd and --clip=0
+          --precision=TYPE       f32, bf16 or f16 (matrix products by autocast; f16 with a loss scale), or fp8
+                                 (rounds the operands of linear layers to 8 bits)  Default: f32.
+          --parameters=TYPE      f32, f64 (for exact comparisons), or bf16 or f16 with float32 master copies in the
+                                 optimizer: fused or fused-sgd  Default: f32.
+          --clip=X               largest global norm of the gradients, 0 for no limit  Default: 1.0.
+          --recompute=N          keep only the inputs of every Nth block and compute the block again in the backward
+                                 pass; 1 is every block, 0 is none  Default: 0.
+          --recompute-keep=NAMES also keep the outputs of these linear layers of a block, such as c_attn,c_fc
+          --recompute-check=NAME compare the outputs of both computations: none, form (types and shapes) or bits
+                                 Default: form.
+          --comm-hook=NAME       exchange of gradients: none (unchanged), fp16 or bf16 (half the bytes), powersgd
+                                 (rank 4, from the 11th pass)  Default: none.
+          --local-sgd=N          from the 11th pass N neighbouring ranks exchange gradients, and all ranks average
+                                 their parameters every 4 steps (post-local SGD)
+          --bucket-cap-mb=N,...  MiB of the first bucket of gradients, of the second and so on; all further
+                                 buckets have the last size  Default: 1,25.
+          --static-graph         each pass uses the same parameters: later passes do not visit the graph
+          --find-unused-parameters  passes may leave out parameters
+          --uneven=NAME          train once on all of the text instead of --steps steps; a rank with fewer batches
+                                 takes part in the steps of the others (join), or ends the training (stop)
+          --ddp-report           the end prints the counts and times of DDP, with the overlap of each bucket
+          --ema=DECAY            average the parameters with this decay; the end evaluates and writes the average
+          --on-nonfinite=POLICY  stop or skip the step when the loss or a gradient is NaN or infinite  Default:
+                                 no check.
+          --seed=N               decides the initial values and the order of the data  Default: 1.
+          --device=NAME          cpu, cuda (each rank uses its GPU), cuda:N, or auto (cuda if each rank can use a GPU,
+                                 else cpu)  Default: auto.
+          --tf32                 round the operands of float32 matrix products on a GPU to TF32  Default: float32.
+          --threads=N            threads per worker  Default: the number that jrun chose, else 1.
+          --tiny                 defaults for a smoke test of a few seconds; other options still apply
+        Sharing of the model (--pp x --dp x --shard x --cp x --tp is the number of ranks)
+          --tp=N                 ranks that share each layer (tensor parallelism)  Default: 1.
+          --sequence-parallel    the ranks of --tp also share the sequence between the layers
+          --cp=N                 ranks that share each sequence (context parallelism)  Default: 1.
+          --cp-exchange=NAME     exchange of keys for --cp: ring, all-gather or ulysses  Default: ring.
+          --pp=N                 ranks that share the layers as stages of a pipeline  Default: 1.
+          --schedule=NAME        order of the pipeline: gpipe, 1f1b, interleaved, zb1p or zbv  Default: 1f1b.
+          --virtual-stages=N     stages of a rank  Default: 2 for interleaved and zbv, else 1.
+          --stage-cut=NAME       count (stages of equally many layers) or cost (of equal time; the time of a layer is
+                                 measured first)  Default: count.
+          --shard=N              ranks that share the states of one copy of the model  Default: 1.
+          --zero=STAGE           shared states: 1 optimizer, 2 also gradients, 3 also parameters (FSDP); 1 and 2
+                                 need --optimizer=fused or fused-sgd  Default: 3 with --shard, else 0.
+          --dp=N                 copies of the model  Default: as many as the ranks make.
+          --ep=N                 ranks of --dp that share the experts (expert parallelism)  Default: 1.
+          --offload=FOLDER       with --zero=3 and --optimizer=fused: parameters, gradients and states lie in files
+                                 of FOLDER/rank-N, and a later job goes on from there
+          --deepspeed=FILE       take options from a configuration of DeepSpeed; other options override the file
+          --reshard-after-forward=WORD  with --zero=3: yes (free a layer after its forward pass), no, or N (keep a
+                                 part of 1/N)  Default: no with --pp, else yes.
+        Evaluation
+          --eval-every=N         compute the held-out loss every N steps  Default: 0 (only at the end).
+          --patience=N           end the training when N evaluations in a row had no lower loss  Default: 0 (never).
+          --keep-best            --out gets the parameters with the lowest held-out loss, not the last ones
+          --sample=N             print N tokens of generated text at the end  Default: 0.
+          --sample-every=N       print such a text also every N steps  Default: 0.
+          --prompt=TEXT          the begin of the generated text  Default: the begin of a comment.
+          --temperature=X        divides the logits of a token; 0 takes the most probable token  Default: 0.8.
+        Output
+          --log-every=N          steps between progress lines  Default: {log-every}.
+          --tensorboard=DIR      write TensorBoard event files to DIR
+          --peak-flops=X         floating point operations a second of one rank's device: reports MFU by PaLM's
+                                 formula  Default: the peak of a known GPU; without one there is no MFU.
+          --checkpoint=LOCATION  save the training there: a folder, or s3://BUCKET/PREFIX
+          --checkpoint-every=N   also save every N steps  Default: 0 (only at the end, and when jrun asks for it).
+          --checkpoint-async     train on while a checkpoint is written
+          --keep-last=N          checkpoints to keep  Default: 2.
+          --keep-every=N         also keep each checkpoint of a step that N divides  Default: 0 (none).
+          --resume[=STEP]        go on from the newest checkpoint at LOCATION, if there is one, or from the one of
+                                 STEP; a restarted job goes on from the newest that it has saved
+          --out=PATH             write the trained model there at the end; a file of safetensors, if the
+                                 program has no other form
+          --check-replicas=N     compare the ranks' copies of the parameters every N steps, and before each
+                                 checkpoint; 0 for never  Default: 100.
+          --help                 print this text
+        """;
 
-    private static final List<String> VALUED = List.of(
-            "--context", "--steps", "--micro-batch", "--ep", "--lr", "--seed", "--threads", "--log-every", "--sample");
+    private static final List<String> VALUED =
+            List.of("--context", "--steps", "--micro-batch", "--ep", "--lr", "--seed", "--threads", "--log-every");
     private static final List<String> FLAGS = List.of("--tiny", "--help");
 
     /** Far above all published models. A larger number is a mistake, and its products would exceed 64 bits. */
@@ -167,15 +185,19 @@ record TrainingArguments(
                                 ParallelOptions.VALUED,
                                 TrainingRecipe.VALUED,
                                 DataOptions.VALUED,
+                                EvaluationOptions.VALUED,
+                                SamplingOptions.VALUED,
                                 CheckpointOptions.VALUED)
                         .flatMap(List::stream)
                         .toList(),
                 Stream.of(
                                 FLAGS,
+                                DataOptions.FLAGS,
                                 model.flags(),
                                 DeviceOptions.FLAGS,
                                 TrainingRecipe.FLAGS,
                                 ParallelOptions.FLAGS,
+                                EvaluationOptions.FLAGS,
                                 CheckpointOptions.FLAGS)
                         .flatMap(List::stream)
                         .toList());
@@ -190,10 +212,16 @@ record TrainingArguments(
         ParallelChecks.refuse(
                 expertRanks > 1 && !factory.hasExperts(), "--ep needs a model with experts: the model has no experts");
         int seed = given.number("--seed", 1, 0);
-        int sample = given.number("--sample", 0, 0, 1 << 20);
+        EvaluationOptions evaluation = EvaluationOptions.of(given);
+        SamplingOptions sampling = SamplingOptions.of(given);
         CheckpointOptions checkpoints = CheckpointOptions.of(given);
         ParallelChecks.check(parallel, recipe, checkpoints);
         RecipeChecks.check(recipe, parallel, factory.hasExperts(), checkpoints);
+        ParallelChecks.refuse(
+                evaluation.every() > 0
+                        && (recipe.exchange().unevenEnd().isPresent()
+                                || recipe.precision() == TrainingRecipe.Precision.FP8),
+                "--eval-every works without --uneven and --precision=fp8: each forward pass changes the scales of fp8");
         if (recipe.exchange().unevenEnd().isPresent() && given.has("--steps")) {
             throw new InvalidArgumentException("--uneven trains once on all of the text: give no --steps");
         }
@@ -210,7 +238,8 @@ record TrainingArguments(
                 seed,
                 threads(given),
                 given.number("--log-every", defaults.logEvery(), 1),
-                sample,
+                evaluation,
+                sampling,
                 checkpoints));
     }
 
@@ -238,9 +267,13 @@ record TrainingArguments(
         return with(chosen, model, recipe.onDevice(chosen.device()), steps);
     }
 
-    /** The same for a model with another vocabulary. */
-    TrainingArguments withVocabulary(int vocabulary) {
-        return with(device, model.withVocabulary(vocabulary), recipe, steps);
+    /**
+     * The same for data of a form.
+     *
+     * @param length tokens of a sample
+     */
+    TrainingArguments withData(int vocabulary, int length) {
+        return with(device, model.withData(vocabulary, length), recipe, steps);
     }
 
     /**
@@ -277,7 +310,8 @@ record TrainingArguments(
                 seed,
                 threads,
                 logEvery,
-                sample,
+                evaluation,
+                sampling,
                 checkpoints);
     }
 

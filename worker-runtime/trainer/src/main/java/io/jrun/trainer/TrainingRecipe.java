@@ -1,6 +1,7 @@
 package io.jrun.trainer;
 
 import io.jrun.comm.Device;
+import io.jrun.train.data.Batch;
 import io.jrun.train.module.ModuleWrapper;
 import io.jrun.train.precision.Autocast;
 import io.jrun.train.precision.NonFinitePolicy;
@@ -100,6 +101,15 @@ record TrainingRecipe(
                         .filter(parameter -> parameter.scalar_type().intern() != type)
                         .forEach(parameter -> parameter.set_data(parameter.to(type)));
             }
+        }
+
+        /** A batch whose numbers with a fraction are of this type. */
+        Batch converted(Batch batch) {
+            return new Batch(converted(batch.inputs()), converted(batch.targets()));
+        }
+
+        private Tensor converted(Tensor tensor) {
+            return tensor.is_floating_point() && tensor.scalar_type().intern() != type ? tensor.to(type) : tensor;
         }
 
         /** Whether the optimizer keeps wider copies of the parameters. */

@@ -20,6 +20,7 @@ import org.jspecify.annotations.Nullable;
 
 /** Reports the metrics of the training: every rank to jrun, rank 0 also to TensorBoard. */
 final class TrainingReport implements AutoCloseable {
+    private final World world;
     private final StepMetrics metrics;
     private final double peakFlops;
     private final Optional<String> peakNote;
@@ -27,6 +28,7 @@ final class TrainingReport implements AutoCloseable {
     private final @Nullable TensorBoardWriter tensorBoard;
 
     TrainingReport(TrainingArguments options, long parameters, World world) {
+        this.world = world;
         ModelDefinition model = options.definition();
         metrics = new StepMetrics(options.steps(), world.metrics());
         PeakOfDevice peak = PeakOfDevice.of(options);
@@ -82,10 +84,20 @@ final class TrainingReport implements AutoCloseable {
             values.put("gradient_norm", gradientNorm);
         }
         values.put("learning_rate", learningRate);
-        Map<String, Double> all = new LinkedHashMap<>(metrics.report(values, this::withUtilisation));
+        writeEvents(step, metrics.report(values, this::withUtilisation));
+    }
+
+    /** Reports the loss of an evaluation after a step. */
+    void reportHeldOut(long step, double loss) {
+        Map<String, Double> values = Map.of("held_out_loss", loss);
+        world.metrics().report(step, values);
+        writeEvents(step, values);
+    }
+
+    private void writeEvents(long step, Map<String, Double> values) {
         if (tensorBoard != null) {
             try {
-                tensorBoard.write(step, all);
+                tensorBoard.write(step, new LinkedHashMap<>(values));
             } catch (IOException e) {
                 throw new InvalidArgumentException(
                         "cannot write " + tensorBoard.file() + ": " + FileError.reason(e, tensorBoard.file()));

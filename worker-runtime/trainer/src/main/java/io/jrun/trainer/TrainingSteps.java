@@ -18,7 +18,6 @@ import io.jrun.train.precision.FiniteParameters;
 import io.jrun.train.step.NoSync;
 import io.jrun.train.step.Step;
 import io.jrun.train.tensor.DeferredNumber;
-import io.jrun.train.token.TokenBatch;
 import java.util.Map;
 import java.util.Optional;
 import java.util.SplittableRandom;
@@ -39,6 +38,7 @@ final class TrainingSteps implements AutoCloseable {
     private final @Nullable ParameterAverage average;
     private final TrainingReport report;
     private final MeanLoss meanLoss;
+    private final HeldOutLosses heldOutLosses = new HeldOutLosses();
     /** The numbers of a model on a device; null on the CPU. */
     private final @Nullable DeviceNumbers numbers;
 
@@ -100,7 +100,7 @@ final class TrainingSteps implements AutoCloseable {
      *
      * @throws io.jrun.train.mesh.ReplicaException if copies of parameters differ
      */
-    void step(long number, Supplier<TokenBatch> batches) {
+    void step(long number, Supplier<StepBatch> batches) {
         StepMetrics metrics = report.metrics();
         metrics.begin(number);
         try (Step scope = model.step()) { // frees the native memory of this step at its end
@@ -110,7 +110,7 @@ final class TrainingSteps implements AutoCloseable {
             }
             model.optimizer().clear();
             model.optimizer().setRate(options.schedule(), number - 1);
-            Supplier<TokenBatch> timed = () -> read(batches);
+            Supplier<StepBatch> timed = () -> read(batches);
             if (model instanceof MeshModel pipeline) {
                 lastLoss = run(pipeline, timed);
             } else {
@@ -153,7 +153,7 @@ final class TrainingSteps implements AutoCloseable {
         update(number);
     }
 
-    private double run(MeshModel pipeline, Supplier<TokenBatch> batches) {
+    private double run(MeshModel pipeline, Supplier<StepBatch> batches) {
         double loss = pipeline.run(batches);
         if (pipeline.computesLoss()) {
             checks.check(loss);
@@ -162,7 +162,7 @@ final class TrainingSteps implements AutoCloseable {
     }
 
     /** All passes of a step. The gradients are then the means over all ranks. */
-    private void passes(Step scope, Supplier<TokenBatch> batches) {
+    private void passes(Step scope, Supplier<StepBatch> batches) {
         for (int i = 1; i < recipe.accumulate(); i++) {
             try (NoSync _ = model.noSync()) {
                 pass(scope, batches);
@@ -172,9 +172,9 @@ final class TrainingSteps implements AutoCloseable {
     }
 
     /** Forward and backward pass of one batch. Adds the batch's part to the loss of the step. */
-    private void pass(Step scope, Supplier<TokenBatch> batches) {
+    private void pass(Step scope, Supplier<StepBatch> batches) {
         StepMetrics metrics = report.metrics();
-        TokenBatch batch = batches.get();
+        StepBatch batch = batches.get();
         Tensor loss;
         try (var _ = metrics.phase(StepPhase.FORWARD)) {
             loss = loss(batch);
@@ -190,19 +190,22 @@ final class TrainingSteps implements AutoCloseable {
         }
     }
 
-    private TokenBatch read(Supplier<TokenBatch> batches) {
+    private StepBatch read(Supplier<StepBatch> batches) {
         try (var _ = report.metrics().phase(StepPhase.DATA)) {
-            return batches.get().copied(copies);
+            StepBatch next = batches.get();
+            return new StepBatch(recipe.parameters().converted(next.batch().copied(copies)), next.weight());
         }
     }
 
-    private Tensor loss(TokenBatch batch) {
+    /** The part of a batch in the mean loss of the step. */
+    private Tensor loss(StepBatch next) {
         TrainableModel module = model.module();
         Tensor loss;
         try (Autocast _ = recipe.precision().autocast(options.device().device())) {
-            loss = module.loss(batch.inputs(), batch.targets());
+            loss = module.loss(next.batch().inputs(), next.batch().targets());
         }
-        return recipe.accumulate() == 1 ? loss : loss.div(new Scalar((double) recipe.accumulate()));
+        double share = next.weight() / recipe.accumulate();
+        return share == 1 ? loss : loss.mul(new Scalar(share));
     }
 
     private void update(long number) {
@@ -298,6 +301,21 @@ final class TrainingSteps implements AutoCloseable {
         return checks;
     }
 
+    /** The losses of the evaluations so far. */
+    HeldOutLosses heldOutLosses() {
+        return heldOutLosses;
+    }
+
+    /** Runs an evaluation while the parameters are the averages of {@code --ema}, if there are any. */
+    void withAverage(Runnable evaluation) {
+        useAverage();
+        try {
+            evaluation.run();
+        } finally {
+            useAverage(); // A second exchange restores the parameters, also for the checkpoint of a job that stops.
+        }
+    }
+
     /** Ends the training. The parameters of the model are then the averages of {@code --ema}, if there are any. */
     void useAverage() {
         if (average != null && average.average().updates() > 0) {
@@ -308,6 +326,7 @@ final class TrainingSteps implements AutoCloseable {
     /** Adds the state beside model and optimizer to a checkpoint. */
     void put(StateDict state) {
         checks.put(state);
+        heldOutLosses.put(state);
         if (average != null) {
             average.put(state, model.optimizer());
         }
@@ -316,6 +335,7 @@ final class TrainingSteps implements AutoCloseable {
     /** Loads the state beside model and optimizer from a checkpoint. */
     void load(SavedCheckpoint saved) {
         checks.load(saved);
+        heldOutLosses.load(saved);
         if (average != null) {
             average.load(saved);
         }

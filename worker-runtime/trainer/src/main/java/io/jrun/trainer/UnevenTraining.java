@@ -2,26 +2,26 @@ package io.jrun.trainer;
 
 import io.jrun.train.data.DataLoader;
 import io.jrun.train.ddp.EarlyTerminationException;
-import io.jrun.trainer.data.TokenCorpus;
+import io.jrun.trainer.data.TrainingData;
 import java.util.Locale;
 
 /** Trains once on all windows, with {@code --uneven}. The ranks may have unequal numbers of batches. */
-final class UnevenTraining {
+final class UnevenTraining<S> {
     private final TrainingArguments options;
-    private final TokenCorpus corpus;
+    private final TrainingData<S> data;
     private final TrainingSteps trainer;
-    private final DataLoader<long[]> loader;
+    private final DataLoader<S> loader;
     private final Progress progress;
     private long step;
 
     UnevenTraining(
             TrainingArguments options,
-            TokenCorpus corpus,
+            TrainingData<S> data,
             TrainingSteps trainer,
-            DataLoader<long[]> loader,
+            DataLoader<S> loader,
             Progress progress) {
         this.options = options;
-        this.corpus = corpus;
+        this.data = data;
         this.trainer = trainer;
         this.loader = loader;
         this.progress = progress;
@@ -47,7 +47,7 @@ final class UnevenTraining {
 
     private void ownSteps() {
         loader.epoch().forEach(batch -> {
-            trainer.step(step + 1, () -> options.model().factory().batch(batch, step + 1, corpus));
+            trainer.step(step + 1, () -> StepBatch.of(data.batch(batch, step + 1)));
             step++;
             if (step % options.logEvery() == 0) {
                 progress.report(step, trainer.lastLoss()); // The loss of this rank: other ranks may have no batch left.

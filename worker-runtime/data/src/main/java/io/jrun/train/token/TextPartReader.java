@@ -1,14 +1,9 @@
 package io.jrun.train.token;
 
-import io.jrun.comm.file.UserFile;
 import io.jrun.train.data.DataException;
 import io.jrun.train.json.JsonObject;
-import java.io.BufferedInputStream;
-import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.io.InputStream;
-import java.nio.ByteBuffer;
-import java.nio.charset.CharacterCodingException;
 import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
 import java.util.Locale;
@@ -21,8 +16,6 @@ final class TextPartReader {
 
     /** A part is encoded at once: large enough for the speed of a tokenizer, small enough for memory. */
     private static final int PART_BYTES = 1 << 20;
-    /** A record is in memory as a whole. A longer line is no record, as a rule: the file is no JSON Lines. */
-    private static final int MAX_RECORD_BYTES = 64 << 20;
 
     private final long maxBytes;
     private final String jsonField;
@@ -46,7 +39,7 @@ final class TextPartReader {
     /** Reads a file. {@code name} stands in errors. */
     void read(String name, InputStream in) throws IOException {
         if (name.toLowerCase(Locale.ROOT).endsWith(JSON_LINES)) {
-            readJsonLines(name, new BufferedInputStream(in));
+            readJsonLines(name, in);
         } else {
             readText(name, in);
         }
@@ -73,26 +66,12 @@ final class TextPartReader {
     }
 
     private void readJsonLines(String name, InputStream in) throws IOException {
-        ByteArrayOutputStream line = new ByteArrayOutputStream();
-        long number = 0;
-        int next = 0;
-        while (next >= 0 && !isFull()) {
-            number++;
-            line.reset();
-            for (next = in.read(); next >= 0 && next != '\n'; next = in.read()) {
-                if (line.size() == MAX_RECORD_BYTES) {
-                    throw new DataException(name + ", line " + number + " has more than " + MAX_RECORD_BYTES
-                            + " bytes. Each line must be one JSON object.");
-                }
-                line.write(next);
-            }
-            String location = name + ", line " + number;
-            String decoded = decode(location, line.toByteArray());
-            String record = number == 1 ? UserFile.withoutByteOrderMark(decoded) : decoded;
-            if (!record.isBlank()) {
-                give(location, text(name, number, record).getBytes(StandardCharsets.UTF_8), true);
-            }
-        }
+        JsonLines.read(
+                name,
+                in,
+                this::isFull,
+                (number, record) -> give(
+                        name + ", line " + number, text(name, number, record).getBytes(StandardCharsets.UTF_8), true));
     }
 
     private String text(String name, long line, String record) {
@@ -102,17 +81,6 @@ final class TextPartReader {
                     .orElseThrow(() -> new DataException(name + ", line " + line + " lacks '" + jsonField + "'"));
         } catch (IllegalArgumentException e) {
             throw new DataException(String.valueOf(e.getMessage()), e);
-        }
-    }
-
-    private static String decode(String location, byte[] bytes) {
-        try {
-            return StandardCharsets.UTF_8
-                    .newDecoder()
-                    .decode(ByteBuffer.wrap(bytes))
-                    .toString();
-        } catch (CharacterCodingException e) {
-            throw new DataException(location + " is not UTF-8", e);
         }
     }
 

@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.jrun.train.Libtorch;
+import io.jrun.train.data.Batch;
 import io.jrun.train.data.DataException;
 import java.io.IOException;
 import java.nio.channels.FileChannel;
@@ -77,7 +78,7 @@ class TokenFileTest {
             assertThat(dataset.location(3)).isEqualTo(first + ", tokens 5 to 8");
             assertThat(TokenDataset.of(a, 10).size()).isZero();
             Libtorch.load();
-            TokenBatch batch = TokenBatch.of(List.of(dataset.get(3), dataset.get(0)));
+            Batch batch = TokenBatch.of(List.of(dataset.get(3), dataset.get(0)));
             assertThat(values(batch.inputs())).containsExactly(5, 6, 7, 0, 1, 2);
             assertThat(values(batch.targets())).containsExactly(6, 7, 8, 1, 2, 3);
             assertThatThrownBy(() -> new TokenDataset.TokenRange(a, 3, 8)).hasMessageContaining("has 10 tokens, not 8");
@@ -91,9 +92,12 @@ class TokenFileTest {
                 "0  | 4b               | it does not begin with the 64 bytes of a header",
                 "8  | 02               | it has version 2, expected 1",
                 "12 | 03000000         | a token has 3 bytes, expected 2 or 4",
-                "12 | 04000000         | the header says 5 tokens of 4 bytes, but 10 bytes follow it. The file is not complete",
-                "16 | 0600000000000000 | the header says 6 tokens of 2 bytes, but 10 bytes follow it. The file is not complete",
-                "16 | ffffffffffffffff | the header says -1 tokens of 2 bytes, but 10 bytes follow it. The file is not complete",
+                "12 | 04000000         | the header says 5 tokens of 4 bytes, but 10 bytes follow it. The file is not"
+                        + " complete",
+                "16 | 0600000000000000 | the header says 6 tokens of 2 bytes, but 10 bytes follow it. The file is not"
+                        + " complete",
+                "16 | ffffffffffffffff | the header says -1 tokens of 2 bytes, but 10 bytes follow it. The file is not"
+                        + " complete",
                 "24 | 0000000000000000 | the vocabulary has 0 tokens, expected 1 to 2147483648",
                 "24 | 0000000001000000 | the vocabulary has 4294967296 tokens, expected 1 to 2147483648"
             })

@@ -13,22 +13,25 @@ final class FinetuneModelOptions implements ModelOptions {
             new TrainingDefaults(100, 4, 1e-4, 0, LONGEST_DEFAULT_CONTEXT, Long.MAX_VALUE, 10);
 
     private static final String HELP = """
-              --model=PATH           Hugging Face folder, or a file of weights (.safetensors, .pth, .bin) with
-                                     config.json beside the file
-              --read=WHO             ranks that read the files: every-rank, one-per-node or rank-0  Default:
-                                     one-per-node.
-              --lora=RANK            freeze the model and train adapters of this rank
-              --lora-alpha=X         the adapters' outputs are multiplied by X / RANK  Default: twice the rank.
-              --lora-targets=A,B     names of the projections  Default: q_proj,v_proj for a Llama, c_attn for a GPT-2,
-                                     query,value for a BERT.
-              --adapters=DIR         adapters of --lora, or of PEFT, to train on
-              --merge                add the adapters to the weights, and save the model in place of the adapters;
-                                     without --data the program merges and ends
-              --mask-token=N         the token that a BERT sees in place of a hidden token  Default: [MASK] of the
-                                     tokenizer.
-              --print-logits=T,T,... print the logits for these tokens as a JSON array, and end: of the last position;
-                                     for a BERT one array for each position. With --model, --adapters and --device only
-            """;
+          --model=PATH           Hugging Face folder, or a file of weights (.safetensors, .pth, .bin) with
+                                 config.json beside the file
+          --read=WHO             ranks that read the files: every-rank, one-per-node or rank-0  Default:
+                                 one-per-node.
+          --lora=RANK            freeze the model and train adapters of this rank
+          --lora-alpha=X         the adapters' outputs are multiplied by X / RANK  Default: twice the rank.
+          --lora-targets=A,B     names of the projections  Default: q_proj,v_proj for a Llama, c_attn for a GPT-2,
+                                 query,value for a BERT.
+          --adapters=DIR         adapters of --lora, or of PEFT, to train on
+          --merge                add the adapters to the weights, and save the model in place of the adapters;
+                                 without --data the program merges and ends
+          --mask-token=N         the token that a BERT sees in place of a hidden token  Default: [MASK] of the
+                                 tokenizer.
+          --print-logits=T,T,... print the logits for these tokens as a JSON array, and end: of the last position;
+                                 for a BERT one array for each position. With --model, --adapters and --device only
+          --generate=TEXT        print the text that follows, and end; with --chat TEXT is a question. With --model,
+                                 --adapters, --tokenizer, --chat-template, --temperature, --seed and --device only
+          --max-new-tokens=N     tokens of --generate  Default: 128.
+        """;
 
     @Override
     public List<String> valued() {
@@ -57,6 +60,9 @@ final class FinetuneModelOptions implements ModelOptions {
         FinetuneOptions.refuse(
                 !given.has("--data"), "give --data=PATH to train, or --print-logits=T,T,... to print logits");
         PretrainedModel model = PretrainedModel.describe(options, _ -> {});
+        FinetuneOptions.refuse(
+                !model.description().isCausal() && given.has("--chat"),
+                "--chat is for a GPT-2 or a Llama: a BERT answers no questions");
         FinetuneOptions.refuse(
                 model.description().isCausal() && given.has("--mask-token"),
                 "--mask-token is for a BERT: a GPT-2 and a Llama learn to predict the next token");

@@ -1,9 +1,9 @@
 package io.jrun.examples.finetune;
 
 import io.jrun.comm.Device;
+import io.jrun.train.data.Batch;
 import io.jrun.train.layer.TokenLoss;
 import io.jrun.train.tensor.DeviceTensors;
-import io.jrun.train.token.TokenBatch;
 import java.util.Arrays;
 import java.util.List;
 import java.util.SplittableRandom;
@@ -27,7 +27,7 @@ final class MaskedTexts {
      * @param windows texts of S + 1 tokens; the last token is not used
      * @param vocabulary random tokens are below this number
      */
-    static TokenBatch of(List<long[]> windows, long maskToken, long vocabulary, long seed, long step) {
+    static Batch of(List<long[]> windows, long maskToken, long vocabulary, long seed, long step) {
         int length = windows.getFirst().length - 1;
         int count = Math.max(1, (int) Math.round(HIDDEN * length));
         long[] inputs = new long[windows.size() * length];
@@ -49,7 +49,7 @@ final class MaskedTexts {
                 }
             }
         }
-        return new TokenBatch(
+        return new Batch(
                 DeviceTensors.of(Device.CPU, inputs, windows.size(), length),
                 DeviceTensors.of(Device.CPU, targets, windows.size(), length));
     }

@@ -16,7 +16,6 @@ import io.jrun.train.model.ModelSetup;
 import io.jrun.train.model.TrainableModel;
 import io.jrun.train.module.ModuleWrapper;
 import io.jrun.train.tensorparallel.ParallelStyle;
-import io.jrun.train.token.TokenBatch;
 import io.jrun.train.token.TokenFile;
 import io.jrun.train.token.Tokenizer;
 import io.jrun.train.token.Tokenizers;
@@ -25,6 +24,8 @@ import io.jrun.trainer.ModelFactory;
 import io.jrun.trainer.arguments.InvalidArgumentException;
 import io.jrun.trainer.data.DataOptions;
 import io.jrun.trainer.data.TokenCorpus;
+import io.jrun.trainer.data.TokenWindows;
+import io.jrun.trainer.data.TrainingData;
 import java.io.IOException;
 import java.io.InputStream;
 import java.nio.file.Files;
@@ -106,7 +107,8 @@ record PretrainedModel(
 
     /** Token files need no tokenizer. The tokenizer of the model must fit, if there is one. */
     @Override
-    public DataOptions data(DataOptions given) {
+    public DataOptions data(DataOptions asked) {
+        DataOptions given = asked.withModelFolder(options.folder());
         boolean isText = given.data()
                 .filter(path -> path.toString().endsWith(TokenFile.SUFFIX))
                 .isEmpty();
@@ -116,10 +118,15 @@ record PretrainedModel(
     }
 
     @Override
-    public TokenBatch batch(List<long[]> windows, long step, TokenCorpus corpus) {
+    public TrainingData<?> open(DataOptions data, int context, World world) {
         return description.isCausal()
-                ? TokenBatch.of(windows)
-                : MaskedTexts.of(windows, maskToken(corpus), corpus.vocabulary(), options.seed(), step);
+                ? ModelFactory.super.open(data, context, world)
+                : TokenWindows.open(
+                        data,
+                        context,
+                        world,
+                        (windows, step, corpus) ->
+                                MaskedTexts.of(windows, maskToken(corpus), corpus.vocabulary(), options.seed(), step));
     }
 
     private int maskToken(TokenCorpus corpus) {

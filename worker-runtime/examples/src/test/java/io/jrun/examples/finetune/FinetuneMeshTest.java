@@ -12,11 +12,14 @@ import io.jrun.models.transformer.LanguageModel;
 import io.jrun.train.Libtorch;
 import io.jrun.train.weights.WeightLoader;
 import io.jrun.trainer.Trainer;
+import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.io.OutputStream;
 import java.io.PrintStream;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.Arrays;
 import java.util.List;
 import java.util.stream.Stream;
 import org.bytedeco.pytorch.NoGradGuard;
@@ -87,6 +90,50 @@ class FinetuneMeshTest {
                 .isLessThan(2e-5);
     }
 
+    /** Each token of a text without a temperature is the one with the largest logit. */
+    @Test
+    void theGeneratedTextHasTheLargestLogits() throws IOException {
+        Path base = base("gpt2");
+        train(base, "2 --dp=2", "");
+        Path tuned = folder.resolve("out");
+        LanguageModel model = ModelFolder.build(tuned);
+        WeightLoader.load(model, tuned, model.mapping());
+        byte[] text = Arrays.copyOf("abc".getBytes(StandardCharsets.UTF_8), 9);
+        for (int end = 3; end < text.length; end++) {
+            long[] seen = new long[end];
+            for (int i = 0; i < end; i++) {
+                seen[i] = text[i] & 0xff;
+            }
+            try (NoGradGuard _ = new NoGradGuard()) {
+                Tensor logits = model.forward(Tensor.create(seen, 1, end)).select(1, end - 1L);
+                text[end] = (byte) logits.argmax().item_long();
+            }
+        }
+        String expected = new String(text, 3, 6, StandardCharsets.UTF_8);
+        String[] args = {"--model=" + tuned, "--tokenizer=bytes", "--generate=abc", "--max-new-tokens=6"};
+        assertThat(printed(args)).isEqualTo(expected + System.lineSeparator());
+        assertThatThrownBy(() -> printed("--model=" + tuned, "--tokenizer=bytes", "--generate=abc", "--chat"))
+                .hasStackTraceContaining("has no chat_template, and there is no chat_template.jinja beside it");
+        Files.writeString(
+                tuned.resolve("tokenizer_config.json"),
+                "{\"chat_template\": \"{{ messages[0].content }}{% if add_generation_prompt %}bc{% endif %}\"}");
+        assertThat(printed("--model=" + tuned, "--tokenizer=bytes", "--generate=a", "--chat", "--max-new-tokens=6"))
+                .isEqualTo(expected + System.lineSeparator());
+    }
+
+    /** What the generation prints. */
+    private static String printed(String... args) {
+        PrintStream before = System.out;
+        ByteArrayOutputStream bytes = new ByteArrayOutputStream();
+        System.setOut(new PrintStream(bytes, true, StandardCharsets.UTF_8));
+        try {
+            LocalWorld.run(1, world -> Finetune.generate(args, world));
+        } finally {
+            System.setOut(before);
+        }
+        return bytes.toString(StandardCharsets.UTF_8);
+    }
+
     @Test
     void aBertNeedsWholeSequences() throws IOException {
         Path base = base("bert");
@@ -100,15 +147,18 @@ class FinetuneMeshTest {
                 described.resolve("config.json"),
                 switch (type) {
                     case "bert" -> """
-                    {"model_type": "bert", "vocab_size": 256, "max_position_embeddings": 32, "hidden_size": 32,
-                     "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 64}""";
+                        {"model_type": "bert", "vocab_size": 256, "max_position_embeddings": 32, "hidden_size": 32,
+                         "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 64}\
+                        """;
                     case "gpt2" -> """
-                    {"model_type": "gpt2", "vocab_size": 256, "n_positions": 32, "n_embd": 32, "n_layer": 2,
-                     "n_head": 4}""";
+                        {"model_type": "gpt2", "vocab_size": 256, "n_positions": 32, "n_embd": 32, "n_layer": 2,
+                         "n_head": 4}\
+                        """;
                     default -> """
-                    {"model_type": "llama", "vocab_size": 256, "max_position_embeddings": 32, "hidden_size": 32,
-                     "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2,
-                     "intermediate_size": 64, "tie_word_embeddings": false}""";
+                        {"model_type": "llama", "vocab_size": 256, "max_position_embeddings": 32, "hidden_size": 32,
+                         "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2,
+                         "intermediate_size": 64, "tie_word_embeddings": false}\
+                        """;
                 });
         LanguageModel model = ModelFolder.build(described);
         model.initialize(1);

@@ -9,9 +9,9 @@ import io.jrun.models.ModelFolder;
 import io.jrun.models.lora.Lora;
 import io.jrun.models.transformer.LanguageModel;
 import io.jrun.train.Libtorch;
+import io.jrun.train.data.Batch;
 import io.jrun.train.json.JsonObject;
 import io.jrun.train.layer.TokenLoss;
-import io.jrun.train.token.TokenBatch;
 import io.jrun.train.weights.WeightLoader;
 import io.jrun.trainer.Trainer;
 import io.jrun.trainer.arguments.InvalidArgumentException;
@@ -97,8 +97,9 @@ class FinetuneTest {
     void aBertLearnsToPredictHiddenTokens(String option) throws IOException {
         Path described = Files.createDirectories(folder.resolve("described"));
         Files.writeString(described.resolve("config.json"), """
-                {"model_type": "bert", "vocab_size": 256, "max_position_embeddings": 32, "hidden_size": 32,
-                 "num_hidden_layers": 1, "num_attention_heads": 4, "intermediate_size": 64}""");
+            {"model_type": "bert", "vocab_size": 256, "max_position_embeddings": 32, "hidden_size": 32,
+             "num_hidden_layers": 1, "num_attention_heads": 4, "intermediate_size": 64}\
+            """);
         LanguageModel fresh = ModelFolder.build(described);
         fresh.initialize(1);
         Path model = folder.resolve("bert");
@@ -119,7 +120,7 @@ class FinetuneTest {
     private static double hiddenLoss(LanguageModel model) {
         try (NoGradGuard _ = new NoGradGuard()) {
             long[] tokens = TEXT.substring(0, 33).chars().asLongStream().toArray();
-            TokenBatch batch = MaskedTexts.of(List.of(tokens), 0, 256, 1, 0);
+            Batch batch = MaskedTexts.of(List.of(tokens), 0, 256, 1, 0);
             return model.loss(batch.inputs(), batch.targets()).item_double();
         }
     }
@@ -135,7 +136,7 @@ class FinetuneTest {
         int kept = 0;
         Set<String> choices = new HashSet<>();
         for (int step = 1; step <= steps; step++) {
-            TokenBatch batch = MaskedTexts.of(List.of(tokens, tokens), 7, 256, 3, step);
+            Batch batch = MaskedTexts.of(List.of(tokens, tokens), 7, 256, 3, step);
             long[] inputs = new long[40];
             long[] targets = new long[40];
             batch.inputs().data_ptr_long().get(inputs);
@@ -224,12 +225,14 @@ class FinetuneTest {
             delimiter = '|',
             value = {
                 "--steps=3                       | --model=PATH is missing. See --help.",
-                "--model=x                       | give --data=PATH to train, or --print-logits=T,T,... to print logits",
+                "--model=x                       | give --data=PATH to train, or --print-logits=T,T,... to print"
+                        + " logits",
                 "--modle=x                       | unknown option '--modle=x'. Did you mean '--model'?",
                 "--model                         | --model needs a value",
                 "--model=x --data=y --lora=0     | --lora is '0', expected a whole number from 1 to 65536",
                 "--model=x --print-logits=1,a    | --print-logits is '1,a', expected whole numbers with commas between",
-                "--model=x --print-logits=1 --data=y | --print-logits trains nothing: leave --data, --out and --lora out",
+                "--model=x --print-logits=1 --data=y | --print-logits trains nothing: leave --data, --out and --lora"
+                        + " out",
                 "--model=x --data=y --merge --out=z  | --merge needs --out=DIR, and --lora=RANK or --adapters=DIR",
                 "--model=x --data=y --lora-targets=a | --lora-targets needs --lora=RANK",
                 "--model=x --data=y --lora=4 --adapters=z"
@@ -277,8 +280,9 @@ class FinetuneTest {
     private Path model(int vocabulary) throws IOException {
         Path described = Files.createDirectories(folder.resolve("described"));
         Files.writeString(described.resolve("config.json"), """
-                {"model_type": "llama", "vocab_size": %d, "max_position_embeddings": 32, "hidden_size": 32,
-                 "num_hidden_layers": 1, "num_attention_heads": 4, "num_key_value_heads": 2, "intermediate_size": 64}""".formatted(vocabulary));
+            {"model_type": "llama", "vocab_size": %d, "max_position_embeddings": 32, "hidden_size": 32,
+             "num_hidden_layers": 1, "num_attention_heads": 4, "num_key_value_heads": 2, "intermediate_size": 64}\
+            """.formatted(vocabulary));
         LanguageModel model = ModelFolder.build(described);
         model.initialize(1);
         Path saved = folder.resolve("model-" + vocabulary);

@@ -16,6 +16,7 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
+import java.util.OptionalDouble;
 import java.util.stream.Stream;
 
 /**
@@ -32,11 +33,13 @@ public final class TokenCorpus implements AutoCloseable {
     private final Path data;
     private final List<TokenFile> files;
     private final Optional<Tokenizer> tokenizer;
+    private final OptionalDouble heldOutShare;
 
-    private TokenCorpus(Path data, List<TokenFile> files, Optional<Tokenizer> tokenizer) {
+    private TokenCorpus(Path data, List<TokenFile> files, Optional<Tokenizer> tokenizer, OptionalDouble heldOutShare) {
         this.data = data;
         this.files = files;
         this.tokenizer = tokenizer;
+        this.heldOutShare = heldOutShare;
     }
 
     /**
@@ -53,7 +56,7 @@ public final class TokenCorpus implements AutoCloseable {
                 ? List.of(TemporaryTokenFile.encode(
                         new TextSource(data, options.maxBytes(), options.textField()), tokenizer.orElseThrow(), world))
                 : tokenFiles.stream().map(TokenFile::open).toList();
-        TokenCorpus corpus = new TokenCorpus(data, files, tokenizer);
+        TokenCorpus corpus = new TokenCorpus(data, files, tokenizer, options.heldOut());
         corpus.checkTokenizer();
         if (!tokenFiles.isEmpty()) {
             corpus.checkTokens();
@@ -160,9 +163,11 @@ public final class TokenCorpus implements AutoCloseable {
         return windows(trainingTokens(), size(), context);
     }
 
-    /** The tokens to train on: all but the last tenth, or the last 131,072 tokens if these are less. */
+    /** The tokens to train on: all but the share of --held-out; else the last tenth, at most 131,072 tokens. */
     public long trainingTokens() {
-        return size() - Math.min(MAX_HELD_OUT_TOKENS, size() / 10);
+        return heldOutShare.isPresent()
+                ? size() - (long) (size() * heldOutShare.getAsDouble())
+                : size() - Math.min(MAX_HELD_OUT_TOKENS, size() / 10);
     }
 
     private TokenDataset windows(long begin, long end, int context) {

@@ -1,4 +1,4 @@
-package io.jrun.trainer;
+package io.jrun.trainer.data;
 
 import io.jrun.comm.file.FileError;
 import io.jrun.train.data.DataException;

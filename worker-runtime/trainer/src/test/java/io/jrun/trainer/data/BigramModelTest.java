@@ -1,4 +1,4 @@
-package io.jrun.trainer;
+package io.jrun.trainer.data;
 
 import static org.assertj.core.api.Assertions.assertThat;
 

@@ -1,0 +1,8 @@
+/**
+ * The part of Jinja that chat templates use, with limits of steps and output. Entry class: {@code Template}. A template
+ * cannot read files, reach classes or change its variables.
+ */
+@NullMarked
+package io.jrun.train.jinja;
+
+import org.jspecify.annotations.NullMarked;
