@@ -29,7 +29,7 @@ public record ParsedCommand(
     }
 
     /** The last value of {@code option}. */
-    Optional<String> value(CommandLineOption option) {
+    public Optional<String> value(CommandLineOption option) {
         return Optional.ofNullable(options.get(option)).map(List::getLast);
     }
 
