@@ -57,10 +57,14 @@ public final class JobTop {
     }
 
     private void print(List<String> lines) throws IOException {
-        StringBuilder text = new StringBuilder(isTerminal ? HOME : "");
-        lines.forEach(
-                line -> text.append(line).append(isTerminal ? CLEAR_LINE : "").append('\n'));
-        text.append(isTerminal ? CLEAR_REST : "");
+        StringBuilder text = new StringBuilder();
+        if (isTerminal) {
+            text.append(HOME);
+            TerminalSize.read().fitted(lines).forEach(line -> text.append(line).append(CLEAR_LINE + "\n"));
+            text.append(CLEAR_REST);
+        } else {
+            lines.forEach(line -> text.append(line).append('\n'));
+        }
         out.write(text.toString().getBytes(StandardCharsets.UTF_8));
         out.flush();
     }

@@ -26,8 +26,8 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Sends the metrics of a job to an MLflow server as one run, over MLflow's REST API 2.0. A thread of the tracker sends
- * once a second, so a slow server delays nothing. When the server takes less than the workers report, the oldest values
- * are dropped. Thread-safe.
+ * once a second, so a slow server delays nothing. A batch that the server does not take is sent again. When the server
+ * takes less than the workers report, the oldest values are dropped. Thread-safe.
  */
 public final class MlflowTracker implements JobEventListener, AutoCloseable {
     private static final String API = "/api/2.0/mlflow/";
@@ -48,6 +48,14 @@ public final class MlflowTracker implements JobEventListener, AutoCloseable {
     private static final Duration CLOSE_TIMEOUT = Duration.ofSeconds(15);
 
     private static final int MOST_PARAM_CHARS = 500;
+
+    /** The answers of MLflow have some hundred bytes. */
+    private static final long MOST_ANSWER_BYTES = 1 << 20;
+
+    private static final HttpResponse.BodyHandler<String> ANSWER =
+            HttpResponse.BodyHandlers.limiting(HttpResponse.BodyHandlers.ofString(), MOST_ANSWER_BYTES);
+
+    private static final String NO_MLFLOW = "the answer is not the answer of MLflow's REST API";
 
     private final URI server;
     private final Consumer<String> notices;
@@ -119,11 +127,20 @@ public final class MlflowTracker implements JobEventListener, AutoCloseable {
     private void run() {
         try {
             String run = create(awaitJob());
-            boolean isOver;
-            do {
-                isOver = awaitPeriod();
-                send(run);
-            } while (!isOver);
+            boolean isAnswered = true;
+            while (!awaitPeriod()) {
+                try {
+                    send(run);
+                    isAnswered = true;
+                } catch (IOException e) {
+                    if (isAnswered) {
+                        notices.accept("--track: the MLflow server at " + server + " does not take the metrics: "
+                                + FileError.reason(e) + ". jrun tries again once a second.");
+                    }
+                    isAnswered = false;
+                }
+            }
+            send(run);
             finish(run);
         } catch (IOException e) {
             notices.accept(
@@ -188,10 +205,9 @@ public final class MlflowTracker implements JobEventListener, AutoCloseable {
     private String experiment() throws IOException, InterruptedException {
         String query =
                 "experiments/get-by-name?experiment_name=" + URLEncoder.encode(EXPERIMENT, StandardCharsets.UTF_8);
-        HttpResponse<String> found = http.send(request(query).GET().build(), HttpResponse.BodyHandlers.ofString());
+        HttpResponse<String> found = http.send(request(query).GET().build(), ANSWER);
         if (found.statusCode() == 200) {
-            return String.valueOf(
-                    object(JsonLine.read(found.body()).get("experiment")).get("experiment_id"));
+            return String.valueOf(object(json(found).get("experiment")).get("experiment_id"));
         }
         return String.valueOf(
                 post("experiments/create", Map.of("name", EXPERIMENT)).get("experiment_id"));
@@ -202,7 +218,12 @@ public final class MlflowTracker implements JobEventListener, AutoCloseable {
             Map<String, Object> body = new LinkedHashMap<>();
             body.put("run_id", run);
             body.put("metrics", batch);
-            post("runs/log-batch", body);
+            try {
+                post("runs/log-batch", body);
+            } catch (IOException e) {
+                putBack(batch);
+                throw e;
+            }
         }
     }
 
@@ -212,6 +233,13 @@ public final class MlflowTracker implements JobEventListener, AutoCloseable {
             batch.add(queue.remove());
         }
         return batch;
+    }
+
+    private synchronized void putBack(List<Map<String, Object>> batch) {
+        List<Map<String, Object>> fitting =
+                batch.subList(Math.max(0, batch.size() + queue.size() - MOST_QUEUED), batch.size());
+        dropped += batch.size() - fitting.size();
+        fitting.reversed().forEach(queue::addFirst);
     }
 
     private void finish(String run) throws IOException, InterruptedException {
@@ -234,13 +262,21 @@ public final class MlflowTracker implements JobEventListener, AutoCloseable {
                 .header("Content-Type", "application/json")
                 .POST(HttpRequest.BodyPublishers.ofString(JsonLine.of(body)))
                 .build();
-        HttpResponse<String> answer = http.send(request, HttpResponse.BodyHandlers.ofString());
+        HttpResponse<String> answer = http.send(request, ANSWER);
         if (answer.statusCode() != 200) {
             String text = answer.body().strip().lines().findFirst().orElse("");
             throw new IOException(path + " was answered with status " + answer.statusCode() + " "
                     + text.substring(0, Math.min(text.length(), MOST_PARAM_CHARS)));
         }
-        return answer.body().isBlank() ? Map.of() : JsonLine.read(answer.body());
+        return answer.body().isBlank() ? Map.of() : json(answer);
+    }
+
+    private static Map<String, Object> json(HttpResponse<String> answer) throws IOException {
+        try {
+            return JsonLine.read(answer.body());
+        } catch (IOException e) {
+            throw new IOException(NO_MLFLOW, e);
+        }
     }
 
     private HttpRequest.Builder request(String path) {
@@ -252,7 +288,7 @@ public final class MlflowTracker implements JobEventListener, AutoCloseable {
         if (json instanceof Map<?, ?> map) {
             return map;
         }
-        throw new IOException("the answer is not the answer of MLflow's REST API");
+        throw new IOException(NO_MLFLOW);
     }
 
     /** Sends the remaining values, for 15 s at most. */

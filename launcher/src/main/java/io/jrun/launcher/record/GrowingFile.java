@@ -9,10 +9,13 @@ import java.nio.file.Path;
 
 /**
  * Reads the lines of a file that grows, each line once. A line without its newline waits for the rest: its writer may
- * be writing it, or may have been killed. Confined to one thread.
+ * be writing it, or may have been killed. A line of more than 16 MiB is cut. Confined to one thread.
  */
 final class GrowingFile {
     private static final int BUFFER_BYTES = 1 << 16;
+
+    /** The longest event, the loads of ten thousand workers, has about 1 MiB. */
+    private static final int MOST_LINE_BYTES = 1 << 24;
 
     private final Path file;
     private final ByteArrayOutputStream line = new ByteArrayOutputStream();
@@ -39,7 +42,7 @@ final class GrowingFile {
         try (FileChannel channel = FileChannel.open(file)) {
             while (channel.read(buffer.clear(), position) > 0) {
                 position += buffer.position();
-                split(buffer.flip(), reader);
+                split(buffer.array(), buffer.position(), reader);
             }
         }
     }
@@ -51,16 +54,21 @@ final class GrowingFile {
         }
     }
 
-    private void split(ByteBuffer bytes, LineReader reader) throws IOException {
-        while (bytes.hasRemaining()) {
-            byte next = bytes.get();
-            if (next == '\n') {
+    private void split(byte[] bytes, int length, LineReader reader) throws IOException {
+        int begin = 0;
+        for (int at = 0; at < length; at++) {
+            if (bytes[at] == '\n') {
+                add(bytes, begin, at);
                 String text = line.toString(StandardCharsets.UTF_8);
                 line.reset();
+                begin = at + 1;
                 reader.read(text);
-            } else {
-                line.write(next);
             }
         }
+        add(bytes, begin, length);
+    }
+
+    private void add(byte[] bytes, int begin, int end) {
+        line.write(bytes, begin, Math.min(end - begin, MOST_LINE_BYTES - line.size()));
     }
 }

@@ -6,6 +6,7 @@ import io.jrun.launcher.record.JobRecord.RecordedState;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.attribute.BasicFileAttributes;
 import java.util.Optional;
 import java.util.function.Predicate;
 
@@ -72,9 +73,13 @@ public final class JobRecordReader {
     }
 
     private JobRecord recorded() throws IOException {
-        if (Files.size(file) > MOST_BYTES) {
-            throw new IOException(file + " has " + (Files.size(file) >> 20) + " MiB, and jrun reads records of at most "
-                    + (MOST_BYTES >> 20) + " MiB");
+        BasicFileAttributes attributes = Files.readAttributes(file, BasicFileAttributes.class);
+        if (!attributes.isRegularFile()) {
+            throw new IOException(file + " is no file"); // the read of a named pipe would wait for a writer
+        }
+        if (attributes.size() > MOST_BYTES) {
+            throw new IOException(file + " has " + (attributes.size() >> 20)
+                    + " MiB, and jrun reads records of at most " + (MOST_BYTES >> 20) + " MiB");
         }
         events.read((timeMillis, event) -> {
             builder.on(timeMillis, event);

@@ -1,6 +1,7 @@
 package io.jrun.launcher.view;
 
 import io.jrun.comm.file.ControlCharacters;
+import io.jrun.launcher.event.GpuLoad;
 import io.jrun.launcher.event.JobEvent.MetricReported;
 import io.jrun.launcher.event.JobEvent.WorkerEnded;
 import io.jrun.launcher.event.Straggler;
@@ -16,7 +17,10 @@ import org.jspecify.annotations.Nullable;
 /** The ranks of jobs as text. Stateless. */
 public final class TopText {
     private static final int MOST_RANKS = 64;
-    private static final String ROW = "%5s  %-16s %8s  %-10s %8s %10s %10s %9s %6s %8s";
+    private static final int MOST_HOST_CHARS = 16;
+
+    /** With a host of six letters a row fits into a terminal of 80 columns. */
+    private static final String ROW = "%4s  %s  %-9s %7s %9s %9s %8s %6s %9s";
 
     private TopText() {}
 
@@ -52,11 +56,19 @@ public final class TopText {
         job.facts()
                 .failure()
                 .ifPresent(failure -> lines.add("failure: " + failure.failure().text()));
-        lines.add(ROW.formatted(
-                "RANK", "HOST", "PID", "STATE", "STEP", "STEP TIME", "WAITS", "TOKENS/S", "CPU", "MEMORY"));
+        boolean hasGpus = !job.facts().gpus().isEmpty();
+        int hostChars = record.workers().stream()
+                .mapToInt(worker -> worker.host().length())
+                .max()
+                .orElse(0);
+        String hostColumn = "%-" + Math.clamp(hostChars, 4, MOST_HOST_CHARS) + "s";
+        String host = hostColumn.formatted("HOST");
+        lines.add(ROW.formatted("RANK", host, "STATE", "STEP", "STEP TIME", "WAITS", "TOKENS/S", "CPU", "MEMORY")
+                + (hasGpus ? "  GPU" : ""));
         record.workers().stream()
                 .limit(MOST_RANKS)
-                .forEach(worker -> lines.add(row(worker, record, job, latest.get(worker.rank()))));
+                .forEach(worker -> lines.add(row(worker, hostColumn, record, job, latest.get(worker.rank()))
+                        + (hasGpus ? "  " + gpu(worker, job.facts()) : "")));
         if (record.workers().size() > MOST_RANKS) {
             lines.add("... and " + (record.workers().size() - MOST_RANKS) + " more ranks; see 'jrun dashboard'");
         }
@@ -75,13 +87,13 @@ public final class TopText {
                 .orElse("no metrics");
     }
 
-    private static String row(RecordedWorker worker, JobRecord record, JobView job, @Nullable MetricReported latest) {
+    private static String row(
+            RecordedWorker worker, String hostColumn, JobRecord record, JobView job, @Nullable MetricReported latest) {
         WorkerEnded end = job.facts().ends().get(worker.rank());
         WorkerLoad load = job.facts().loads().get(worker.rank());
         return ROW.formatted(
                 worker.rank(),
-                cut(worker.host(), 16),
-                worker.pid() == 0 ? "-" : Long.toString(worker.pid()),
+                hostColumn.formatted(cut(worker.host(), MOST_HOST_CHARS)),
                 end == null ? (record.isOver() ? "unknown" : "running") : worker.end(),
                 latest == null ? "-" : Long.toString(latest.step()),
                 millis(latest, "step_seconds"),
@@ -91,6 +103,28 @@ public final class TopText {
                         : Long.toString(Math.round(latest.values().get("tokens_per_second"))),
                 load == null ? "-" : Math.round(load.cpuPercent()) + " %",
                 load == null ? "-" : (load.residentBytes() >> 20) + " MiB");
+    }
+
+    /** The GPU of a rank with its utilization and memory: {@code 0 97 % 61440 MiB}. */
+    private static String gpu(RecordedWorker worker, JobFacts facts) {
+        String load = facts.nodes().values().stream()
+                .filter(node -> node.host().equals(worker.host()))
+                .flatMap(node -> facts.gpus().getOrDefault(node.node(), List.of()).stream())
+                .filter(gpu -> gpu.device().equals(worker.gpu()))
+                .findFirst()
+                .map(gpu -> percent(gpu.values()) + mebibytes(gpu.values()))
+                .orElse("");
+        return worker.gpu().isEmpty() ? "-" : worker.gpu() + load;
+    }
+
+    private static String percent(Map<String, Double> values) {
+        Double percent = values.get(GpuLoad.UTILIZATION_PERCENT);
+        return percent == null ? "" : " " + Math.round(percent) + " %";
+    }
+
+    private static String mebibytes(Map<String, Double> values) {
+        Double bytes = values.get(GpuLoad.MEMORY_USED_BYTES);
+        return bytes == null ? "" : " " + (Math.round(bytes) >> 20) + " MiB";
     }
 
     private static String millis(@Nullable MetricReported latest, String name) {

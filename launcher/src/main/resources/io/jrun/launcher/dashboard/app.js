@@ -11,6 +11,8 @@ const SUMMARY_MILLIS = 2000;
 
 let leave = () => {};
 let page = null;
+/** Counts the pages. A page that the user has left before its first answer is not shown. */
+let visit = 0;
 
 function connected(isConnected, problem) {
   link.textContent = isConnected ? "" : problem;
@@ -18,17 +20,21 @@ function connected(isConnected, problem) {
 }
 
 async function showList() {
+  const own = visit;
   const list = new JobList();
   main.replaceChildren(list.root);
   crumbs.replaceChildren();
   document.title = "jrun";
   list.put(await listJobs());
+  if (own !== visit) return;
   leave = follow("", async () => list.put(await listJobs()), connected);
 }
 
 async function showJob(name) {
+  const own = visit;
   const source = new LiveSource(name);
-  page = new JobPage(source);
+  const shown = new JobPage(source);
+  page = shown;
   crumbs.replaceChildren(el("span", {}, "/ "), el("span", {}, name));
   document.title = name + " – jrun";
   const known = { job: -1, metrics: 0, heat: 0, summaryTime: 0 };
@@ -36,27 +42,27 @@ async function showJob(name) {
     if (changes.problem) throw new Error(changes.problem);
     const work = [];
     if (changes.metrics !== known.shown) {
-      work.push(source.metrics(known.metrics).then((answer) => { known.metrics = answer.revision; page.putMetrics(answer); }));
-      work.push(source.heat(known.heat).then((answer) => { known.heat = answer.revision; page.putHeat(answer); }));
+      work.push(source.metrics(known.metrics).then((answer) => { known.metrics = answer.revision; shown.putMetrics(answer); }));
+      work.push(source.heat(known.heat).then((answer) => { known.heat = answer.revision; shown.putHeat(answer); }));
     }
     // The facts of a thousand ranks are long. Without an event only their steps and loads change.
     if (changes.job !== known.job || performance.now() - known.summaryTime > SUMMARY_MILLIS) {
       known.job = changes.job;
       known.summaryTime = performance.now();
-      work.push(source.summary().then((answer) => page.putSummary(answer)));
+      work.push(source.summary().then((answer) => shown.putSummary(answer)));
     }
     await Promise.all(work);
     known.shown = changes.metrics;
   };
   try {
-    page.putSummary(await source.summary());
+    shown.putSummary(await source.summary());
   } catch (error) {
-    main.replaceChildren(el("p", { class: "warn" }, name + ": " + error.message));
+    if (own === visit) main.replaceChildren(el("p", { class: "warn" }, name + ": " + error.message));
     return;
   }
-  main.replaceChildren(page.root);
-  page.offerComparison();
-  const shown = page;
+  if (own !== visit) return;
+  main.replaceChildren(shown.root);
+  shown.offerComparison();
   const stop = follow(name, update, connected);
   let left = false;
   const slow = async () => {
@@ -73,12 +79,18 @@ async function showJob(name) {
   leave = () => { left = true; clearInterval(clockwork); stop(); };
 }
 
+/** A name from an address; text that encodes nothing stays as it is, and there is no such job. */
+function decoded(text) {
+  try { return decodeURIComponent(text); } catch { return text; }
+}
+
 function route() {
   leave();
   leave = () => {};
   page = null;
+  visit++;
   const match = /^#\/job\/(.+)$/.exec(location.hash);
-  (match ? showJob(decodeURIComponent(match[1])) : showList()).catch((error) => connected(false, error.message));
+  (match ? showJob(decoded(match[1])) : showList()).catch((error) => connected(false, error.message));
 }
 
 installTheme(document.getElementById("theme"), () => { if (page) page.redraw(); });

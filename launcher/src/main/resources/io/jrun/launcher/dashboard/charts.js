@@ -176,7 +176,7 @@ export class Charts {
       cursor: { points: { size: 6 }, y: false },
       padding: [8, 22, 0, 0],
       axes: [axis({ size: 26, values: (_, splits) => splits.map((value) => Number.isInteger(value) ? value.toLocaleString("en-US") : "") }),
-        axis({ size: (_, labels) => 14 + 6.5 * Math.max(3, ...(labels || []).map((label) => label.length)), gap: 4, values: (_, splits) => splits.map((value) => options.text(value).replace(" tokens/s", "")) })],
+        axis({ size: (_, labels) => 14 + 6.5 * Math.max(3, ...(labels || []).map((label) => label.length)), gap: 4, values: (_, splits) => axisTexts(splits, options.text) })],
       series: options.series,
       bands: options.bands,
       plugins: [hoverText(holder, options.text)],
@@ -188,6 +188,12 @@ export class Charts {
       if (holder.clientWidth > 0 && plot.width !== holder.clientWidth) plot.setSize({ width: holder.clientWidth, height: 170 });
     }
   }
+}
+
+/** The texts of the marks of an axis. Marks that would have the same text have all their digits. */
+function axisTexts(splits, text) {
+  const short = splits.map((value) => text(value).replace(" tokens/s", ""));
+  return new Set(short).size === short.length ? short : splits.map((value) => String(Number(value.toPrecision(12))));
 }
 
 /** The values under the cursor, in a small box. */

@@ -36,6 +36,7 @@ export class HeatMap {
       Object.entries(HEAT_MODES).map(([value, mode]) => el("option", { value }, mode.label)));
     this.canvas.addEventListener("pointermove", (event) => this.pointAt(event));
     this.canvas.addEventListener("pointerleave", () => { this.tip.hidden = true; });
+    this.canvas.addEventListener("blur", () => { this.tip.hidden = true; });
     this.canvas.addEventListener("keydown", (event) => this.move(event));
     this.cursor = [0, 0];
   }

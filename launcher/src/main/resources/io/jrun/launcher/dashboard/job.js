@@ -45,7 +45,18 @@ export class JobPage {
   addTools() {
     this.stop = el("button", { type: "button", class: "danger", onclick: () => this.askCancel() }, "Cancel job");
     this.stacks = el("button", { type: "button", onclick: () => this.showStacks() }, "Stacks");
-    this.tools.append(this.stacks, el("a", { class: "button", href: this.source.traceUrl, download: this.source.name + ".trace.json" }, "Trace"), el("a", { class: "button", href: this.source.reportUrl, download: this.source.name + ".report.html" }, "Report"), this.stop);
+    this.tools.append(this.stacks, this.saving("Trace", this.source.traceUrl, ".trace.json"), this.saving("Report", this.source.reportUrl, ".report.html"), this.stop);
+  }
+
+  /** A button that saves a file of the server, or shows why there is none. */
+  saving(title, url, ending) {
+    return el("button", { type: "button", onclick: async () => {
+      const file = await this.source.file(url);
+      if (file.problem) return this.openDialog(title, el("p", {}, file.problem));
+      const link = el("a", { href: URL.createObjectURL(file.content), download: this.source.name + ending });
+      link.click();
+      setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
+    } }, title);
   }
 
   putSummary(summary) {
@@ -74,12 +85,12 @@ export class JobPage {
   /** The numbers that people look for first. */
   putFigures() {
     const summary = this.summary;
-    const over = summary.endTime != null;
-    const seconds = (over ? summary.endTime : this.source.now()) - summary.startTime;
+    const over = summary.state === "ended" || summary.state === "lost";
+    const seconds = summary.state === "lost" ? null : (summary.endTime ?? this.source.now()) - summary.startTime;
     const step = Math.max(0, ...(summary.latest || []).map((report) => report.step));
     const planned = this.table.last("planned_steps");
     const stepTime = this.table.last("step_seconds");
-    const rows = [[over ? "Duration" : "Running for", duration(Math.max(0, seconds)) ],
+    const rows = [[over ? "Duration" : "Running for", duration(seconds && Math.max(0, seconds))],
       ["Ranks", summary.workerCount + " on " + (summary.hosts || []).length + ((summary.hosts || []).length === 1 ? " node" : " nodes")]];
     if (!this.table.isEmpty()) {
       rows.push(["Step", step.toLocaleString("en-US") + (planned ? " of " + planned.toLocaleString("en-US") : "")]);

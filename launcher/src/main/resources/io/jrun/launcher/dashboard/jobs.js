@@ -1,9 +1,9 @@
 import { el, duration, clock, stateLabel } from "./dom.js";
 import { failureTitle } from "./panels.js";
 
-/** A command without folders, and without java and its class path: TrainGpt --steps 100. */
+/** A command without the folders of its files, and without java and its class path: TrainGpt --steps 100. */
 function programText(command) {
-  const words = command.map((word) => word.split("/").at(-1));
+  const words = command.map((word, index) => index === 0 || /^\/\S+$/.test(word) ? word.split("/").at(-1) : word);
   return words[0] === "java" && words[1] === "-cp" && words.length > 3
     ? [words[3].split(".").at(-1), ...words.slice(4)].join(" ") : words.join(" ");
 }
@@ -50,6 +50,6 @@ export class JobList {
 
   damaged(job) {
     return el("tr", { class: "failed" }, el("td", {}, el("span", { class: "state none" }, "unreadable")), el("td", { class: "name" }, job.runId),
-      el("td", { class: "why", colspan: "6" }, job.problem));
+      el("td", { class: "why", colspan: "6", title: job.problem }, job.problem));
   }
 }

@@ -21,6 +21,16 @@ async function order(path, parameters) {
   }
 }
 
+/** A file, or why there is none. */
+async function content(url) {
+  try {
+    const answer = await fetch(url);
+    return answer.ok ? { content: await answer.blob() } : { problem: (await answer.text()).trim() };
+  } catch (error) {
+    return { problem: error.message };
+  }
+}
+
 export async function listJobs() {
   return (await request("jobs", {})).jobs;
 }
@@ -41,7 +51,9 @@ export class LiveSource {
   heat(since) { return request("heat", { job: this.name, since }); }
   ledger() { return request("ledger", { job: this.name }); }
   logs(since) { return request("logs", { job: this.name, since }); }
-  search(text) { return request("search", { job: this.name, text }); }
+  /** A search in the files of one rank, or of all ranks if {@code rank} is empty. */
+  search(text, rank) { return request("search", { job: this.name, text, rank }); }
+  file(url) { return content(url); }
   stacks() { return order("stacks", { job: this.name }); }
   cancel() { return order("cancel", { job: this.name }); }
   jobs() { return listJobs(); }

@@ -12,6 +12,8 @@ export class LogPanel {
     this.source = source;
     this.lines = [];
     this.last = 0;
+    /** Whether the result of a search in the whole files is shown. */
+    this.showsSearch = false;
     this.find = el("input", { type: "search", placeholder: "Search", "aria-label": "Search in the logs",
       oninput: () => this.show(), onkeydown: (event) => { if (event.key === "Enter") this.search(); } });
     this.rank = el("input", { class: "short", placeholder: "Ranks: 0,2-5", "aria-label": "Only these ranks", oninput: () => this.show() });
@@ -33,10 +35,11 @@ export class LogPanel {
     }
     this.lines.push(...page.lines);
     if (this.lines.length > 5000) this.lines.splice(0, this.lines.length - 5000);
-    this.show();
+    if (!this.showsSearch) this.show();
   }
 
   show() {
+    this.showsSearch = false;
     const wanted = this.find.value.toLowerCase();
     const ranks = rankFilter(this.rank.value);
     const found = this.lines.filter((line) => ranks(line.rank) && (!this.errors.checked || line.stream === "stderr")
@@ -47,8 +50,10 @@ export class LogPanel {
   async search() {
     if (this.find.value === "" || !this.source.live) return this.show();
     const ranks = rankFilter(this.rank.value);
-    const page = await this.source.search(this.find.value);
-    const found = page.lines.filter((line) => ranks(line.rank));
+    const one = /^\s*(\d*)\s*$/.exec(this.rank.value); // the server searches one rank or all
+    const page = await this.source.search(this.find.value, one ? one[1] : "");
+    const found = page.lines.filter((line) => ranks(line.rank) && (!this.errors.checked || line.stream === "stderr"));
+    this.showsSearch = true;
     this.render(found, found.length + " matches in the whole files" + (page.cut ? ", and there may be more" : ""));
   }
 

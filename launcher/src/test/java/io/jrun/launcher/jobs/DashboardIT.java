@@ -45,6 +45,7 @@ class DashboardIT extends RealJobs {
                             world.metrics().span("step", step, begin, end, 0);
                             world.metrics().report(step, Map.of("loss", 5.0 / step, "step_seconds", (end - begin) / 1e9,
                                     "exposed_communication_seconds", (end - computed) / 1e9));
+                            if (step % 20 == 0) System.out.println("step " + step + " has ended");
                             stop.set(ValueLayout.JAVA_INT, 0, Files.exists(Path.of("stop")) ? 1 : 0);
                             world.group().allReduce(stop, DataType.I32, 1, ReduceOp.MAX);
                         }
@@ -85,6 +86,8 @@ class DashboardIT extends RealJobs {
             assertThat(browser.value("document.title")).isEqualTo(job.runId() + " – jrun");
             browser.assertNoErrors();
             reportOf(job, browser);
+            browser.open(jobPage(dashboard, "%E0%A4"));
+            browser.await("main", "there is no job of this name");
         }
         dashboard.signal("TERM");
         dashboard.awaitExit();
@@ -111,6 +114,9 @@ class DashboardIT extends RealJobs {
                 .hasSize(2);
         browser.type("#logs input[type=search]", "<script>");
         browser.await("#logs .log", "<script>document.title = 'attacked'</script>");
+        browser.type("#logs input[type=search]", "has begun");
+        browser.click("#logs .head button");
+        browser.await("#logs .body p", "2 matches in the whole files");
         browser.click("#theme");
         assertThat(browser.value("getComputedStyle(document.body).backgroundColor"))
                 .isEqualTo("rgb(15, 17, 21)");
@@ -123,6 +129,9 @@ class DashboardIT extends RealJobs {
         browser.resize(420, 900);
         assertThat(browser.number("document.documentElement.scrollWidth")).isLessThanOrEqualTo(420);
         browser.resize(1280, 1000);
+        assertThat(browser.text("#logs .body p"))
+                .as("new lines leave the matches")
+                .contains("2 matches");
         assertThat(browser.text(".jobhead .state")).isEqualTo("running");
     }
 

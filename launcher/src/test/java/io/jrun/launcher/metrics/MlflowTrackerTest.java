@@ -21,6 +21,9 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.OptionalInt;
 import java.util.TreeMap;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -33,6 +36,9 @@ class MlflowTrackerTest {
     private final List<String> problems = Collections.synchronizedList(new ArrayList<>());
     private final Map<String, Double> metrics = Collections.synchronizedMap(new TreeMap<>());
     private final Map<String, Object> run = Collections.synchronizedMap(new TreeMap<>());
+    private final AtomicInteger refused = new AtomicInteger();
+    private final CountDownLatch logged = new CountDownLatch(1);
+    private volatile boolean isEndless;
     private HttpServer server;
 
     @BeforeEach
@@ -56,6 +62,18 @@ class MlflowTrackerTest {
             String path = exchange.getRequestURI().getPath().replaceFirst("/api/2.0/mlflow/", "");
             String text = new String(exchange.getRequestBody().readAllBytes(), StandardCharsets.UTF_8);
             Map<String, Object> body = text.isEmpty() ? Map.of() : JsonLine.read(text);
+            if (isEndless) {
+                exchange.sendResponseHeaders(200, 0);
+                byte[] piece = new byte[1 << 16];
+                while (true) {
+                    exchange.getResponseBody().write(piece);
+                }
+            }
+            if (body.containsKey("metrics") && refused.getAndDecrement() > 0) {
+                exchange.sendResponseHeaders(503, 4);
+                exchange.getResponseBody().write("busy".getBytes(StandardCharsets.UTF_8));
+                return;
+            }
             String reply = reply(path, body);
             exchange.sendResponseHeaders(reply.startsWith("{\"error_code\"") ? 404 : 200, reply.length());
             exchange.getResponseBody().write(reply.getBytes(StandardCharsets.UTF_8));
@@ -98,6 +116,7 @@ class MlflowTrackerTest {
             metrics.put(
                     metric.get("key") + " " + metric.get("step"),
                     Double.parseDouble(String.valueOf(metric.get("value"))));
+            logged.countDown();
         }
     }
 
@@ -156,6 +175,34 @@ class MlflowTrackerTest {
             tracker.on(9000, ended(143));
         }
         assertThat(run).containsEntry("status", "KILLED");
+    }
+
+    @Test
+    void aBatchThatTheServerRefusesIsSentAgain() throws InterruptedException {
+        refused.set(2);
+        try (MlflowTracker tracker = MlflowTracker.begin(url(), notices::add)) {
+            tracker.on(1000, started());
+            tracker.on(2000, new JobEvent.MetricReported(1, 0, 1, Map.of("loss", 3.0)));
+            assertThat(logged.await(30, TimeUnit.SECONDS)).isTrue();
+            tracker.on(2000, new JobEvent.MetricReported(1, 0, 2, Map.of("loss", 2.0)));
+            tracker.on(9000, ended(0));
+        }
+        assertThat(metrics).containsEntry("loss 1", 3.0).containsEntry("loss 2", 2.0);
+        assertThat(run).containsEntry("status", "FINISHED");
+        assertThat(notices)
+                .singleElement()
+                .asString()
+                .contains("does not take the metrics: runs/log-batch was answered with status 503 busy");
+    }
+
+    @Test
+    void anAnswerWithoutEndIsRefused() {
+        isEndless = true;
+        try (MlflowTracker tracker = MlflowTracker.begin(url(), notices::add)) {
+            tracker.on(1000, started());
+            tracker.on(9000, ended(0));
+        }
+        assertThat(notices).singleElement().asString().contains("does not take this job: ");
     }
 
     @Test

@@ -7,10 +7,12 @@ import static org.assertj.core.api.Assertions.tuple;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.json.JsonMapper;
 import com.fasterxml.jackson.databind.node.TextNode;
+import io.jrun.launcher.event.GpuLoad;
 import io.jrun.launcher.event.JobEvent;
 import io.jrun.launcher.event.JobFailure;
 import io.jrun.launcher.event.WorkerLoad;
 import io.jrun.launcher.json.JsonLine;
+import io.jrun.launcher.layout.Placement;
 import java.io.IOException;
 import java.io.RandomAccessFile;
 import java.nio.charset.StandardCharsets;
@@ -23,6 +25,7 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.OptionalInt;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
 class JobViewTest {
@@ -139,6 +142,45 @@ class JobViewTest {
         Files.writeString(
                 job.logs().resolve("events.jsonl"), "{\"type\":\"jobEnd\u0000\n{}\n", StandardOpenOption.APPEND);
         assertThat(json(view(job).summary()).path("problems").toString()).contains("events.jsonl is damaged in line");
+    }
+
+    @Test
+    void aLineWithoutEndIsDamage() throws IOException {
+        RecordedJob job = new RecordedJob(state, "nightly", List.of("a"));
+        job.close();
+        String line = "{\"type\":\"notice\",\"time\":1.0,\"text\":\"" + "x".repeat(1 << 24) + "\"}\n";
+        Files.writeString(job.logs().resolve("events.jsonl"), line, StandardOpenOption.APPEND);
+        assertThat(json(view(job).summary()).path("problems").toString()).contains("events.jsonl is damaged in line");
+    }
+
+    @Test
+    @Timeout(60)
+    void aNamedPipeIsNoRecord() throws Exception {
+        RecordedJob job = new RecordedJob(state, "nightly", List.of("a"));
+        job.close();
+        Path events = job.logs().resolve("events.jsonl");
+        Files.delete(events);
+        assertThat(new ProcessBuilder("mkfifo", events.toString()).start().waitFor())
+                .isZero();
+        assertThatThrownBy(() -> view(job)).hasMessage(events + " is no file");
+    }
+
+    @Test
+    void topShowsTheGpuOfEachRank() throws IOException {
+        RecordedJob job = new RecordedJob(state, "nightly", List.of("a"));
+        try (job) {
+            job.publish(new JobEvent.RoundStarted(
+                    2, 1, List.of(new Placement(0, 0, 0, "a", "3"), new Placement(1, 0, 1, "a", ""))));
+            Map<String, Double> values = Map.of("utilizationPercent", 96.6, "memoryUsedBytes", 3.0 * (1 << 30));
+            job.publish(new JobEvent.GpusReported(0, "a", List.of(new GpuLoad("3", "H100", values))));
+        }
+        List<String> lines = TopText.lines(List.of(view(job)), 0);
+        assertThat(lines.get(1)).endsWith("MEMORY  GPU");
+        assertThat(lines.get(2)).endsWith("  3 97 % 3072 MiB");
+        assertThat(lines.get(3)).endsWith("  -");
+        RecordedJob cpus = new RecordedJob(state, "cpus", List.of("a"));
+        cpus.close();
+        assertThat(TopText.lines(List.of(view(cpus)), 0).get(1)).endsWith("MEMORY");
     }
 
     @Test
