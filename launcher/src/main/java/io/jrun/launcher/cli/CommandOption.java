@@ -123,10 +123,10 @@ public enum CommandOption implements CommandLineOption {
     /** The scheduler. */
     TO(
             "--to",
-            "slurm|kubernetes",
-            "Scheduler. kubernetes: print an Indexed Job for 'kubectl apply -f -'. Default: slurm."),
+            "slurm|kubernetes|jobset",
+            "Scheduler. kubernetes: print an Indexed Job for 'kubectl apply -f -'; jobset: a JobSet. Default: slurm."),
     /** The image of pods. */
-    POD_IMAGE("--image", "IMAGE", "With --to=kubernetes: the image of the pods, with jrun and the program."),
+    POD_IMAGE("--image", "IMAGE", "With --to=kubernetes or jobset: the image of the pods, with jrun and the program."),
     /** Shows a batch script. */
     PRINT("--print", "", "Print the batch script and submit nothing. --dry-run does the same.");
 

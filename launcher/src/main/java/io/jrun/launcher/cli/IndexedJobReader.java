@@ -14,7 +14,7 @@ import java.util.OptionalLong;
 import java.util.Set;
 import java.util.TreeMap;
 
-/** Reads the command line of {@code jrun submit --to=kubernetes}. Stateless. */
+/** Reads the command line of {@code jrun submit} with {@code --to=kubernetes} or {@code --to=jobset}. Stateless. */
 final class IndexedJobReader {
     /** The options of sbatch that have a field of the Job. */
     private static final Set<String> KNOWN = Set.of("--job-name", "--gpus-per-node", "--mem", "--time");
@@ -29,10 +29,10 @@ final class IndexedJobReader {
     private IndexedJobReader() {}
 
     /** @throws UsageException if an option has no meaning for Kubernetes, or the image is missing */
-    static IndexedJob read(ParsedCommand line) {
+    static IndexedJob read(ParsedCommand line, IndexedJob.Controller controller) {
         Map<String, String> requested = requested(line);
         String image = line.value(CommandOption.POD_IMAGE)
-                .orElseThrow(() -> new UsageException("submit: --to=kubernetes needs "
+                .orElseThrow(() -> new UsageException("submit: " + to(line) + " needs "
                         + CommandOption.POD_IMAGE.longName() + "=IMAGE, an image with jrun and the program."));
         if (line.word("").isEmpty()) {
             throw new UsageException("PROGRAM is missing; usage: " + SubCommand.SUBMIT.usage() + ".");
@@ -44,6 +44,7 @@ final class IndexedJobReader {
         byte[] secret = new byte[SECRET_BYTES];
         new SecureRandom().nextBytes(secret);
         return new IndexedJob(
+                controller,
                 name(requested.getOrDefault("--job-name", line.word(""))),
                 image,
                 pods,
@@ -78,13 +79,17 @@ final class IndexedJobReader {
         for (String option : line.texts(SbatchOption.class)) {
             String name = option.replaceFirst("(?s)=.*", "");
             if (!KNOWN.contains(name)) {
-                throw new UsageException(name + " is an option of Slurm, and --to=kubernetes knows only "
+                throw new UsageException(name + " is an option of Slurm, and " + to(line) + " knows only "
                         + String.join(", ", KNOWN.stream().sorted().toList())
                         + ". Leave it out, and edit the manifest.");
             }
             values.put(name, option.substring(name.length() + 1));
         }
         return values;
+    }
+
+    private static String to(ParsedCommand line) {
+        return CommandOption.TO.longName() + "=" + line.value(CommandOption.TO).orElse("");
     }
 
     private static int count(String text, String name, int most) {

@@ -28,13 +28,16 @@ public sealed interface SubmitRequest {
         var _ = ResolvedOptions.ofCommandLine(line); // refuse now the settings that the job would refuse hours later
         String scheduler = line.value(CommandOption.TO).orElse("slurm");
         if (scheduler.equals("kubernetes")) {
-            return new ToKubernetes(IndexedJobReader.read(line));
+            return new ToKubernetes(IndexedJobReader.read(line, IndexedJob.Controller.JOB));
+        }
+        if (scheduler.equals("jobset")) {
+            return new ToKubernetes(IndexedJobReader.read(line, IndexedJob.Controller.JOB_SET));
         }
         if (!scheduler.equals("slurm") || line.has(CommandOption.POD_IMAGE)) {
             throw scheduler.equals("slurm")
                     ? new UsageException(CommandOption.POD_IMAGE.longName() + " is for --to=kubernetes; with Slurm use"
                             + " --container-image.")
-                    : OptionValues.refused(CommandOption.TO.longName(), scheduler, "slurm or kubernetes");
+                    : OptionValues.refused(CommandOption.TO.longName(), scheduler, "slurm, kubernetes or jobset");
         }
         List<String> command = new ArrayList<>(List.of(commandContext.command().toString()));
         command.addAll(line.texts(LaunchOption.class));

@@ -12,9 +12,11 @@ import java.util.OptionalLong;
 
 /**
  * A job of Kubernetes with one pod for each node: an Indexed Job, the headless Service that names its pods, and the
- * Secret that the jruns of the pods share. The jruns meet at the pod with index 0.
+ * Secret that the jruns of the pods share. The jruns meet at the pod with index 0. A JobSet of one Indexed Job makes
+ * the Service itself. Source: https://jobset.sigs.k8s.io/docs/reference/jobset.v1alpha2.
  *
- * @param name of the Job, the Service and the Secret: a DNS label
+ * @param controller the controller that gets the job
+ * @param name of the Job or the JobSet, the Service and the Secret: a DNS label
  * @param image the image of the pods, with jrun and the program
  * @param pods the number of nodes
  * @param gpus the GPUs of each pod, 0 for none
@@ -25,6 +27,7 @@ import java.util.OptionalLong;
  * @param command the jrun command line
  */
 public record IndexedJob(
+        Controller controller,
         String name,
         String image,
         int pods,
@@ -34,7 +37,19 @@ public record IndexedJob(
         long graceSeconds,
         String secret,
         List<String> command) {
+    /** What makes the pods. */
+    public enum Controller {
+        /** The Job of Kubernetes. */
+        JOB,
+        /** The JobSet of sigs.k8s.io, which queues such as Kueue admit as a whole. */
+        JOB_SET
+    }
+
     private static final int PORT = 29400;
+
+    /** The name of the Indexed Job in its JobSet. */
+    private static final String NODES = "node";
+
     private static final String SECRET_FOLDER = "/etc/jrun";
     private static final int OWNER_READS = 0400;
 
@@ -48,7 +63,7 @@ public record IndexedJob(
         command = List.copyOf(command);
     }
 
-    /** The three objects in YAML, for {@code kubectl apply -f -}. */
+    /** The objects in YAML, for {@code kubectl apply -f -}. */
     public String manifest() {
         YAMLMapper yaml = new YAMLMapper(YAMLFactory.builder()
                 .enable(YAMLGenerator.Feature.MINIMIZE_QUOTES)
@@ -57,13 +72,39 @@ public record IndexedJob(
                 .build());
         StringBuilder text = new StringBuilder();
         try {
-            for (Map<String, Object> object : List.of(sharedSecret(), service(), job())) {
+            for (Map<String, Object> object : objects()) {
                 text.append(yaml.writeValueAsString(object));
             }
         } catch (JsonProcessingException e) {
             throw new IllegalStateException(e); // maps, lists, texts and numbers can always be written
         }
         return text.toString();
+    }
+
+    private List<Map<String, Object>> objects() {
+        return switch (controller) {
+            case JOB -> List.of(sharedSecret(), service(), job());
+            case JOB_SET -> List.of(sharedSecret(), jobSet());
+        };
+    }
+
+    private Map<String, Object> jobSet() {
+        Map<String, Object> object = object("jobset.x-k8s.io/v1alpha2", "JobSet");
+        Map<String, Object> spec = new LinkedHashMap<>();
+        spec.put("network", ordered("enableDNSHostnames", true, "subdomain", name, "publishNotReadyAddresses", true));
+        spec.put(
+                "replicatedJobs",
+                List.of(ordered("name", NODES, "replicas", 1, "template", Map.of("spec", jobSpec()))));
+        object.put("spec", spec);
+        return object;
+    }
+
+    /** The name of the pod with index 0. */
+    private String firstPod() {
+        return switch (controller) {
+            case JOB -> name + "-0." + name;
+            case JOB_SET -> name + "-" + NODES + "-0-0." + name;
+        };
     }
 
     private Map<String, Object> sharedSecret() {
@@ -85,6 +126,11 @@ public record IndexedJob(
 
     private Map<String, Object> job() {
         Map<String, Object> object = object("batch/v1", "Job");
+        object.put("spec", jobSpec());
+        return object;
+    }
+
+    private Map<String, Object> jobSpec() {
         Map<String, Object> spec = new LinkedHashMap<>();
         spec.put("completionMode", "Indexed");
         spec.put("completions", pods);
@@ -107,8 +153,7 @@ public record IndexedJob(
                                         "onPodConditions",
                                         List.of(ordered("type", "DisruptionTarget", "status", "True"))))));
         spec.put("template", Map.of("spec", pod()));
-        object.put("spec", spec);
-        return object;
+        return spec;
     }
 
     private Map<String, Object> pod() {
@@ -137,7 +182,7 @@ public record IndexedJob(
                 "env",
                 List.of(
                         ordered("name", "JRUN_NNODES", "value", Integer.toString(pods)),
-                        ordered("name", "JRUN_RDZV_ENDPOINT", "value", name + "-0." + name + ":" + PORT),
+                        ordered("name", "JRUN_RDZV_ENDPOINT", "value", firstPod() + ":" + PORT),
                         ordered("name", "JRUN_SECRET_FILE", "value", SECRET_FOLDER + "/secret")));
         Map<String, Object> limits = new LinkedHashMap<>();
         if (gpus > 0) {

@@ -14,6 +14,7 @@ import io.fabric8.kubernetes.api.model.Container;
 import io.fabric8.kubernetes.api.model.Secret;
 import io.fabric8.kubernetes.api.model.Service;
 import io.fabric8.kubernetes.api.model.batch.v1.Job;
+import io.fabric8.kubernetes.api.model.batch.v1.JobTemplateSpec;
 import io.jrun.launcher.job.UsageException;
 import java.io.IOException;
 import java.nio.file.Path;
@@ -40,7 +41,11 @@ class IndexedJobReaderTest {
     private Path folder;
 
     private String manifest(String... words) throws IOException {
-        List<String> line = new ArrayList<>(List.of("submit", "--to=kubernetes"));
+        return manifest("kubernetes", words);
+    }
+
+    private String manifest(String to, String[] words) throws IOException {
+        List<String> line = new ArrayList<>(List.of("submit", "--to=" + to));
         line.addAll(List.of(words));
         SubmitRequest request = SubmitRequest.of(ParsedCommand.of(line), new Requests(folder).context());
         return ((SubmitRequest.ToKubernetes) request).job().manifest();
@@ -67,11 +72,7 @@ class IndexedJobReaderTest {
                 "--nproc-per-node=8",
                 "train.jar",
                 "--name=$(HOME)");
-        List<JsonNode> objects;
-        try (MappingIterator<JsonNode> documents =
-                YAML.readerFor(JsonNode.class).readValues(text)) {
-            objects = documents.readAll();
-        }
+        List<JsonNode> objects = objects(text);
         assertThat(objects).hasSize(3);
         Secret secret = read(objects.get(0), Secret.class);
         assertThat(secret.getStringData().get("secret")).matches("[0-9a-f]{64}");
@@ -88,6 +89,41 @@ class IndexedJobReaderTest {
         assertThat(container.getCommand())
                 .containsExactly("jrun", "--shutdown-timeout=60", "--nproc-per-node=8", "train.jar", "--name=$$(HOME)");
         assertThat(container.getResources().getLimits()).containsOnlyKeys("nvidia.com/gpu", "memory");
+    }
+
+    /** The fields of a JobSet that jrun sets, by the custom resource definition of jobset.x-k8s.io. */
+    private record JobSetSpec(Network network, List<ReplicatedJob> replicatedJobs) {}
+
+    private record Network(boolean enableDNSHostnames, String subdomain, boolean publishNotReadyAddresses) {}
+
+    private record ReplicatedJob(String name, int replicas, JobTemplateSpec template) {}
+
+    @Test
+    void aJobSetHasTheSameJob() throws IOException {
+        String[] words = {"--image=r.example/train:1", "--nnodes=3", "train.jar"};
+        List<JsonNode> objects = objects(manifest("jobset", words));
+        assertThat(objects).hasSize(2);
+        read(objects.get(0), Secret.class);
+        JsonNode set = objects.get(1);
+        assertThat(set.path("apiVersion").asText()).isEqualTo("jobset.x-k8s.io/v1alpha2");
+        assertThat(set.path("kind").asText()).isEqualTo("JobSet");
+        JobSetSpec spec = YAML.treeToValue(set.path("spec"), JobSetSpec.class);
+        assertThat(spec.network()).isEqualTo(new Network(true, "train", true));
+        ReplicatedJob job = spec.replicatedJobs().getFirst();
+        assertThat(job.replicas()).isOne();
+        Job alone = read(objects(manifest(words)).get(2), Job.class);
+        Container container =
+                job.template().getSpec().getTemplate().getSpec().getContainers().getFirst();
+        assertThat(container.getEnv().get(1).getValue()).isEqualTo("train-" + job.name() + "-0-0.train:29400");
+        container.getEnv().get(1).setValue("train-0.train:29400");
+        assertThat(job.template().getSpec()).isEqualTo(alone.getSpec());
+    }
+
+    private static List<JsonNode> objects(String text) throws IOException {
+        try (MappingIterator<JsonNode> documents =
+                YAML.readerFor(JsonNode.class).readValues(text)) {
+            return documents.readAll();
+        }
     }
 
     @ParameterizedTest
