@@ -109,9 +109,21 @@ final class JobSpecBuilder {
                 settings.get(LaunchOption.METRICS_PORT).map(_ -> metricsAddress()),
                 settings.get(LaunchOption.TRACK)
                         .map(track -> OptionForm.mlflow(settings.text(LaunchOption.TRACK, ""), track.name())),
-                settings.get(LaunchOption.REPORT)
-                        .map(_ -> commandContext.resolve(settings.text(LaunchOption.REPORT, ""))),
+                settings.get(LaunchOption.REPORT).map(_ -> reportFile()),
                 settings.isOn(LaunchOption.TRACE));
+    }
+
+    /** Refuses a file without a folder at the begin of the job, because the file is written at the end. */
+    private Path reportFile() {
+        String text = settings.text(LaunchOption.REPORT, "");
+        Path file = commandContext.resolve(text);
+        Path parent = file.getParent();
+        if (Files.isDirectory(file) || parent == null || !Files.isDirectory(parent)) {
+            throw new UsageException(settings.name(LaunchOption.REPORT) + ": cannot write " + text + ": "
+                    + (Files.isDirectory(file) ? "a folder, not a file" : MissingPath.words(file, "no such folder"))
+                    + ".");
+        }
+        return file;
     }
 
     private InetSocketAddress metricsAddress() {

@@ -258,7 +258,7 @@ public enum LaunchOption implements CommandLineOption {
     JAVA(
             "--java",
             "PATH",
-            "jrun's own JDK",
+            "the JDK that runs jrun; in an installed package the JDK of JAVA_HOME, if it is new enough",
             Kind.OWN,
             OptionGroup.PROGRAM,
             "JDK, or its bin/java, that runs the workers. jrun needs Java 25 or newer."),

@@ -51,6 +51,7 @@ class UsageErrorTest {
         --r=3 train.jar                  | unknown option '--r'; 'jrun --help' lists the options.
         -m --no-python app               | --module and --no-python exclude each other: one runs PROGRAM with Python, one without. Leave one of them out.
         --run-path train.jar             | --run-path is for Python programs, but 'train.jar' is a jar. Leave it out.
+        --report=none/a.html train.jar   | --report: cannot write none/a.html: the folder FOLDER/none does not exist.
         --run-path no.py                 | no.py: no such file.
         --no-python train.py             | train.py: not executable; run it with 'python3 train.py'.
         --logs-specs=mine train.jar      | --logs-specs: 'mine' is Python code, which jrun does not run; leave it out: files go to --log-dir.

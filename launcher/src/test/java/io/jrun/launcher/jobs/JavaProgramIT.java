@@ -7,6 +7,7 @@ import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.attribute.PosixFilePermissions;
 import java.util.Map;
 import java.util.regex.Pattern;
 import org.junit.jupiter.api.Tag;
@@ -35,6 +36,32 @@ class JavaProgramIT extends RealJobs {
         assertThat(result.sortedOut())
                 .hasSize(2)
                 .allSatisfy(line -> assertThat(line).endsWith("total 3 of 2"));
+    }
+
+    /** The runtime of an installed package has few modules. */
+    @Test
+    void workersOfAPackageRunOnTheJdkOfJavaHome() throws IOException {
+        Jars.program(folder.resolve("java.jar"), "Java", """
+                public class Java {
+                    public static void main(String[] args) {
+                        System.out.println("java of " + System.getProperty("chosen", "the package"));
+                    }
+                }
+                """);
+        Path jdk = Path.of(System.getProperty("java.home"));
+        Path home = Homes.copy(folder.resolve("home"));
+        Files.createSymbolicLink(home.resolve("jre"), jdk);
+        Path chosen = folder.resolve("jdk");
+        Files.createDirectories(chosen.resolve("bin"));
+        Files.copy(jdk.resolve("release"), chosen.resolve("release"));
+        Path java = Files.writeString(
+                chosen.resolve("bin/java"), "#!/bin/sh\nexec " + jdk + "/bin/java -Dchosen=JAVA_HOME \"$@\"\n");
+        Files.setPosixFilePermissions(java, PosixFilePermissions.fromString("rwx------"));
+        jrun.with("JRUN_HOME", home.toString()).with("JRUN_JAVA_HOME", "");
+        assertThat(jrun.with("JAVA_HOME", chosen.toString()).run("java.jar").out())
+                .contains("java of JAVA_HOME");
+        Files.writeString(chosen.resolve("release"), "JAVA_VERSION=\"21.0.1\"\n");
+        assertThat(jrun.run("java.jar").out()).contains("java of the package");
     }
 
     @Test
