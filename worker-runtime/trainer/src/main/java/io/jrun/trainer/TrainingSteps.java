@@ -59,6 +59,8 @@ final class TrainingSteps implements AutoCloseable {
         copies = DeviceCopies.to(device);
         checks = new FiniteSteps(recipe, options.parallel().sharesLayers() ? world.group() : group);
         model = TrainedModel.of(options, mesh, checks);
+        // Ranks that are threads share libtorch's generator: none may seed it while another takes first values from it.
+        world.group().barrier();
         // The masks of libtorch's dropout layers differ between the data ranks.
         torch.manual_seed(new SplittableRandom(((long) options.seed() << Integer.SIZE)
                         + ParallelOptions.dataGroup(mesh).groupRank())
