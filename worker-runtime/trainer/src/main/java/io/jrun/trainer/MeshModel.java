@@ -34,6 +34,7 @@ import java.util.Optional;
 import java.util.function.Supplier;
 import org.bytedeco.pytorch.Scalar;
 import org.bytedeco.pytorch.Tensor;
+import org.bytedeco.pytorch.global.torch;
 
 /**
  * The ranks along the axis pp share the layers as stages of a pipeline, the ranks along tp share each layer, and the
@@ -112,7 +113,7 @@ final class MeshModel implements TrainedModel {
         PipelineOptions cut =
                 order.withCut(StageCosts.cut(options, order.schedule().stages(), mesh.world()));
         return options.recipe().precision() == TrainingRecipe.Precision.BF16
-                ? cut.withAutocast(Autocast::cpuBfloat16)
+                ? cut.withAutocast(() -> Autocast.on(options.device().device(), torch.ScalarType.BFloat16))
                 : cut;
     }
 

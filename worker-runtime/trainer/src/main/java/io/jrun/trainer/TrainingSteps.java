@@ -39,7 +39,7 @@ final class TrainingSteps implements AutoCloseable {
     private final TrainingReport report;
     private final MeanLoss meanLoss;
     private final HeldOutLosses heldOutLosses = new HeldOutLosses();
-    /** The numbers of a model on a device; null on the CPU. */
+    /** The numbers of a model on a device; null on the CPU, and for a pipeline, which knows its loss after each step. */
     private final @Nullable DeviceNumbers numbers;
 
     private final World world;
@@ -65,15 +65,15 @@ final class TrainingSteps implements AutoCloseable {
         torch.manual_seed(new SplittableRandom(((long) options.seed() << Integer.SIZE)
                         + ParallelOptions.dataGroup(mesh).groupRank())
                 .nextLong());
-        if (model instanceof MeshModel pipeline) {
-            checks.watchAfterPasses(pipeline.parameters());
+        if (model instanceof MeshModel || !device.isCpu()) {
+            checks.watchAfterPasses(model.parameters());
         }
         average = recipe.update().averageDecay() > 0
                 ? ParameterAverage.of(model, recipe.update().averageDecay())
                 : null;
         report = new TrainingReport(options, model.activeParameterCount(), world);
         meanLoss = new MeanLoss(group);
-        numbers = device.isCpu() ? null : new DeviceNumbers(group, device);
+        numbers = device.isCpu() || model instanceof MeshModel ? null : new DeviceNumbers(group, device);
         replicas = hasReplicas(options) ? ReplicaCheck.of(mesh, model.state().parameters()) : null;
     }
 

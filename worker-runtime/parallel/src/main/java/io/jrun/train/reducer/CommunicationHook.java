@@ -4,7 +4,7 @@ import io.jrun.comm.ProcessGroup;
 
 /**
  * Exchanges the gradients of a bucket: torch's communication hook. One object serves one
- * {@link DistributedDataParallel} on one rank, and may keep state between passes. DDP calls the hook on one thread at a
+ * {@code DistributedDataParallel} on one rank, and may keep state between passes. DDP calls the hook on one thread at a
  * time: the thread of the backward pass, or libtorch's thread for the device of the parameters. Tensors that the hook
  * makes are freed when the hook returns, except those that it keeps by {@code TensorMemory.own}.
  */
