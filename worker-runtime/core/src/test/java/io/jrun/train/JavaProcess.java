@@ -61,10 +61,13 @@ public final class JavaProcess {
 
     /** Returns the output of a process that has ended with 0. A loaded machine needs a minute to start libtorch. */
     public String join() throws IOException, InterruptedException {
-        boolean ended = process.waitFor(END_SECONDS, TimeUnit.SECONDS);
-        if (!ended) {
-            process.destroyForcibly().waitFor();
+        boolean ended;
+        try {
+            ended = process.waitFor(END_SECONDS, TimeUnit.SECONDS);
+        } finally {
+            process.destroyForcibly(); // also if the time of the test is over
         }
+        process.waitFor();
         String printed = Files.readString(output);
         if (!ended || process.exitValue() != 0) {
             throw new AssertionError(

@@ -17,7 +17,8 @@ import org.junit.platform.launcher.listeners.TestExecutionSummary;
 
 /**
  * Tests whose ranks are threads, run in a JVM in which the tensors of each rank are in the memory of a simulated GPU. To
- * read the memory by its address ends the JVM.
+ * read the memory by its address ends the JVM. The module has jrun-backends on its class path: the ranks use NCCL,
+ * because jrun's own plane for devices needs streams, and here libtorch computes without streams.
  */
 public final class TestsOnDevices {
     private TestsOnDevices() {}
