@@ -55,7 +55,7 @@ public interface ModelFactory {
                 : TokenWindows.open(options, context, world);
     }
 
-    /** What the program does after steps, evaluations and checkpoints. By default nothing. Called once. */
+    /** The callbacks of the program after steps, evaluations and checkpoints; none by default. Called once. */
     default List<TrainingCallback> callbacks() {
         return List.of();
     }

@@ -1,7 +1,7 @@
 package io.jrun.trainer;
 
 /**
- * What a program does at moments of its training. A program gives its callbacks by {@link ModelFactory#callbacks}. All
+ * Code of a program that runs at moments of its training. A program gives its callbacks by {@link ModelFactory#callbacks}. All
  * ranks call the same methods at the same steps, so a method may make collective calls of the world. An exception ends
  * the job.
  */

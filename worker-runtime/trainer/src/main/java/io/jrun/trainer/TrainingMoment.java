@@ -5,7 +5,7 @@ import io.jrun.train.model.TrainableModel;
 import java.util.Optional;
 import java.util.function.DoubleSupplier;
 
-/** What a {@link TrainingCallback} sees of the training. Confined to the training thread. */
+/** The view that a {@link TrainingCallback} has of the training. Confined to the training thread. */
 public final class TrainingMoment {
     private final World world;
     private final TrainableModel model;

@@ -121,7 +121,7 @@ class FinetuneMeshTest {
                 .isEqualTo(expected + System.lineSeparator());
     }
 
-    /** What the generation prints. */
+    /** The text that the generation prints. */
     private static String printed(String... args) {
         PrintStream before = System.out;
         ByteArrayOutputStream bytes = new ByteArrayOutputStream();

@@ -1,6 +1,5 @@
 package io.jrun.train.fsdp;
 
-import io.jrun.comm.Buffer;
 import io.jrun.comm.DataType;
 import io.jrun.comm.ProcessGroup;
 import io.jrun.comm.Work;
@@ -124,8 +123,8 @@ final class UnitGather {
 
     private Work start(MemorySegment mine, MemorySegment whole, long[] counts) {
         return Arrays.stream(counts).distinct().count() == 1
-                ? group.allGatherAsync(buffer(mine), buffer(whole))
-                : group.allGatherVAsync(buffer(mine), buffer(whole), counts);
+                ? group.allGatherAsync(memory.buffer(mine, type), memory.buffer(whole, type))
+                : group.allGatherVAsync(memory.buffer(mine, type), memory.buffer(whole, type), counts);
     }
 
     /** Waits until the whole parameters are in their places. */
@@ -145,10 +144,6 @@ final class UnitGather {
             packed = null;
         }
         running = null;
-    }
-
-    private Buffer buffer(MemorySegment elements) {
-        return new Buffer(elements, type, elements.byteSize() / type.sizeBytes(), memory.device());
     }
 
     private int rank() {

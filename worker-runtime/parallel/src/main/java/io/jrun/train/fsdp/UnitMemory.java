@@ -1,6 +1,9 @@
 package io.jrun.train.fsdp;
 
+import io.jrun.comm.Buffer;
+import io.jrun.comm.DataType;
 import io.jrun.comm.Device;
+import java.lang.foreign.MemorySegment;
 import org.bytedeco.pytorch.Tensor;
 
 /** Memory of one device that units take and give back. Confined to the training thread. */
@@ -16,4 +19,9 @@ interface UnitMemory {
      * and no other work.
      */
     void give(Tensor memory);
+
+    /** All elements of a part of the memory, for a collective. */
+    default Buffer buffer(MemorySegment part, DataType type) {
+        return new Buffer(part, type, part.byteSize() / type.sizeBytes(), device());
+    }
 }

@@ -1,6 +1,5 @@
 package io.jrun.train.fsdp;
 
-import io.jrun.comm.Buffer;
 import io.jrun.comm.DataType;
 import io.jrun.comm.Device;
 import io.jrun.comm.ProcessGroup;
@@ -109,17 +108,13 @@ final class UnitReduction implements BucketReduction {
 
     private Work reduce() {
         if (groups.addsInRankOrder()) {
-            return groups.all().allReduceAsync(buffer(all), ReduceOp.AVG);
+            return groups.all().allReduceAsync(memory.buffer(all, type), ReduceOp.AVG);
         }
         ReduceOp op = groups.addsInTwoStages() ? ReduceOp.SUM : ReduceOp.AVG;
         long[] parts = layout.partElements();
         return Arrays.stream(parts).distinct().count() == 1
-                ? groups.shards().reduceScatterAsync(buffer(all), buffer(part), op)
-                : groups.shards().reduceScatterVAsync(buffer(all), buffer(part), op, parts);
-    }
-
-    private Buffer buffer(MemorySegment elements) {
-        return new Buffer(elements, type, elements.byteSize() / type.sizeBytes(), device);
+                ? groups.shards().reduceScatterAsync(memory.buffer(all, type), memory.buffer(part, type), op)
+                : groups.shards().reduceScatterVAsync(memory.buffer(all, type), memory.buffer(part, type), op, parts);
     }
 
     /** Waits for the sum over the shard group, and begins the sum over the replicas. */
@@ -131,7 +126,7 @@ final class UnitReduction implements BucketReduction {
         }
         running.await();
         long launched = System.nanoTime();
-        Work sum = replicas.allReduceAsync(buffer(part), ReduceOp.SUM);
+        Work sum = replicas.allReduceAsync(memory.buffer(part, type), ReduceOp.SUM);
         running = new UnitTransfer(
                 unit, CommunicationSpan.Kind.REPLICATE, part.byteSize(), launched, List.of(sum), device, spans);
         isScattered = true;

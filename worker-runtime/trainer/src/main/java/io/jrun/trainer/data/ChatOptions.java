@@ -20,7 +20,7 @@ public record ChatOptions(Optional<Path> template, Optional<Path> folder, Learne
 
     /** The tokens that the model learns to predict. */
     public enum Learned {
-        /** Those of the messages of the role assistant. */
+        /** The tokens of the messages of the role assistant. */
         ANSWERS,
         /** All but the first. */
         ALL

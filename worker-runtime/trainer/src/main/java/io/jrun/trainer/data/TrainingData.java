@@ -53,7 +53,7 @@ public interface TrainingData<S> extends AutoCloseable {
         return 1;
     }
 
-    /** What a sample consists of, for reports: {@code token}, {@code byte} or {@code sample}. */
+    /** The unit of a sample, for reports: {@code token}, {@code byte} or {@code sample}. */
     default String unit() {
         return SAMPLE;
     }
