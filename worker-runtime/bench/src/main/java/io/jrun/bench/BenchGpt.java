@@ -9,7 +9,7 @@ import io.jrun.train.layer.SequencePositions;
 import io.jrun.train.layer.TokenEmbedding;
 import io.jrun.train.mesh.MeshAxis;
 import io.jrun.train.module.BlockModel;
-import io.jrun.train.module.ModuleWrapper;
+import io.jrun.train.module.ModelBlock;
 import io.jrun.train.module.PipelineLayer;
 import io.jrun.train.tensor.ModuleTensors;
 import io.jrun.train.tensorparallel.ParallelStyle;
@@ -18,7 +18,6 @@ import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.function.UnaryOperator;
 import org.bytedeco.pytorch.Tensor;
 import org.bytedeco.pytorch.global.torch;
 
@@ -37,28 +36,23 @@ final class BenchGpt extends CompositeModule implements BlockModel {
 
     private final TokenEmbedding tokens = add("tok", new TokenEmbedding(V, D));
     private final TokenEmbedding positions = add("pos", new TokenEmbedding(S, D));
-    private final List<Block> blocks = new ArrayList<>();
-    private List<UnaryOperator<Tensor>> forwards = List.of();
+    private final List<ModelBlock> blocks = new ArrayList<>();
     private final Norm norm;
     private final LinearLayer head;
     private final SequencePositions places = add("places", new SequencePositions());
 
     BenchGpt() {
         for (int layer = 0; layer < LAYERS; layer++) {
-            blocks.add(add("block" + layer, new Block()));
+            Block block = add("block" + layer, new Block());
+            blocks.add(new ModelBlock("block" + layer, layer, block, block::forward));
         }
         norm = add("ln", Norm.layer(D, EPSILON));
         head = add("head", new LinearLayer(D, V, true));
-        wrapBlocks(ModuleWrapper.NONE);
     }
 
     @Override
-    public void wrapBlocks(ModuleWrapper wrapper) {
-        List<UnaryOperator<Tensor>> wrapped = new ArrayList<>();
-        for (Block block : blocks) {
-            wrapped.add(wrapper.wrap("block" + wrapped.size(), block, block::forward));
-        }
-        forwards = wrapped;
+    public List<ModelBlock> blocks() {
+        return blocks;
     }
 
     /** Makes the ranks of a group share the blocks; each rank keeps the embeddings and the head. */
@@ -77,8 +71,8 @@ final class BenchGpt extends CompositeModule implements BlockModel {
     /** Logits [B, S, V] of token ids [B, S]. */
     Tensor forward(Tensor ids_BS) {
         Tensor x_BSD = embed(ids_BS);
-        for (UnaryOperator<Tensor> block : forwards) {
-            x_BSD = block.apply(x_BSD);
+        for (ModelBlock block : blocks) {
+            x_BSD = block.forward(x_BSD);
         }
         return head.forward(norm.forward(x_BSD));
     }
@@ -94,10 +88,7 @@ final class BenchGpt extends CompositeModule implements BlockModel {
         embedding.put("tok.weight", tokens.weight());
         embedding.put("pos.weight", positions.weight());
         layers.add(new PipelineLayer("embedding", embedding, this::embed));
-        for (int layer = 0; layer < LAYERS; layer++) {
-            Block block = blocks.get(layer);
-            layers.add(PipelineLayer.of("block" + layer, block, block::forward));
-        }
+        blocks.forEach(block -> layers.add(block.layer()));
         Map<String, Tensor> last = new LinkedHashMap<>();
         ModuleTensors.parameters(norm).forEach((name, tensor) -> last.put("ln." + name, tensor));
         ModuleTensors.parameters(head).forEach((name, tensor) -> last.put("head." + name, tensor));

@@ -1,9 +1,9 @@
 package io.jrun.train;
 
-import io.jrun.train.module.ModuleWrapper;
+import io.jrun.train.module.ModelBlock;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.function.UnaryOperator;
+import java.util.function.Consumer;
 import org.bytedeco.pytorch.Generator;
 import org.bytedeco.pytorch.GeneratorOptional;
 import org.bytedeco.pytorch.LinearImpl;
@@ -16,9 +16,14 @@ import org.bytedeco.pytorch.global.torch;
 /** Equal square layers without biases; each is a unit. */
 public final class LinearStack extends Module {
     private final long width;
-    private final List<UnaryOperator<Tensor>> layers = new ArrayList<>();
+    private final List<ModelBlock> layers = new ArrayList<>();
 
-    public LinearStack(int count, long width, ModuleWrapper wrapper) {
+    public LinearStack(int count, long width) {
+        this(count, width, _ -> {});
+    }
+
+    /** Each layer goes to {@code built} before the next layer is built. */
+    public LinearStack(int count, long width, Consumer<ModelBlock> built) {
         this.width = width;
         for (int i = 0; i < count; i++) {
             LinearOptions options = new LinearOptions(width, width);
@@ -28,15 +33,17 @@ public final class LinearStack extends Module {
                     Generator generator = torch.createCPUGenerator(i)) {
                 layer.weight().normal_(0, 0.05, new GeneratorOptional(generator));
             }
-            layers.add(wrapper.wrap("layer" + i, layer, layer::forward));
+            ModelBlock block = new ModelBlock("layer" + i, i, layer, layer::forward);
+            layers.add(block);
+            built.accept(block);
         }
     }
 
     /** The sum of the outputs for one sample of ones. */
     public Tensor loss() {
         Tensor x = torch.ones(1, width);
-        for (UnaryOperator<Tensor> layer : layers) {
-            x = layer.apply(x);
+        for (ModelBlock layer : layers) {
+            x = layer.forward(x);
         }
         return x.sum();
     }

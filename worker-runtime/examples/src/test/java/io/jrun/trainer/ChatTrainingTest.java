@@ -9,7 +9,6 @@ import io.jrun.examples.CasesOfSeed;
 import io.jrun.examples.own.OwnModel;
 import io.jrun.train.Libtorch;
 import io.jrun.train.model.TrainableModel;
-import io.jrun.train.module.ModuleWrapper;
 import io.jrun.train.tensor.DeviceTensors;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
@@ -198,7 +197,7 @@ class ChatTrainingTest {
                             RecordedTraining.arguments(), ModelOptions.none(OwnModel::new))
                     .orElseThrow()
                     .withData(256, 32);
-            TrainableModel model = TrainedModel.build(arguments, world, ModuleWrapper.NONE);
+            TrainableModel model = TrainedModel.build(arguments, world, _ -> {});
             try (NoGradGuard _ = new NoGradGuard();
                     PointerScope _ = new PointerScope()) {
                 Tensor logits = model.forward(DeviceTensors.of(Device.CPU, tokens, 1, tokens.length));

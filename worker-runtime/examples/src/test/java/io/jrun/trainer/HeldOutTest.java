@@ -10,7 +10,6 @@ import io.jrun.train.Libtorch;
 import io.jrun.train.data.Batch;
 import io.jrun.train.data.Dataset;
 import io.jrun.train.model.TrainableModel;
-import io.jrun.train.module.ModuleWrapper;
 import io.jrun.train.token.TokenBatch;
 import io.jrun.trainer.data.TokenWindows;
 import java.io.IOException;
@@ -83,8 +82,8 @@ class HeldOutTest {
         LocalWorld.run(1, world -> {
             try (TokenWindows data = TokenWindows.open(options.data(), 16, world);
                     NoGradGuard _ = new NoGradGuard()) {
-                TrainableModel model = TrainedModel.build(
-                        options.withData(data.vocabulary(), data.length()), world, ModuleWrapper.NONE);
+                TrainableModel model =
+                        TrainedModel.build(options.withData(data.vocabulary(), data.length()), world, _ -> {});
                 Dataset<long[]> windows = data.heldOut();
                 for (long i = 0; i < windows.size(); i++) {
                     try (PointerScope _ = new PointerScope()) {

@@ -14,7 +14,6 @@ import io.jrun.train.data.Dataset;
 import io.jrun.train.mesh.DeviceMesh;
 import io.jrun.train.mesh.ReplicaException;
 import io.jrun.train.model.TrainableModel;
-import io.jrun.train.module.ModuleWrapper;
 import io.jrun.train.tensor.ModuleTensors;
 import io.jrun.train.tensor.TensorMemory;
 import io.jrun.train.token.TokenBatch;
@@ -326,7 +325,7 @@ class TrainerTest {
             LocalWorld.run(size, world -> {
                 try (TokenWindows data =
                         TokenWindows.open(options.data(), options.model().context(), world)) {
-                    TrainableModel model = TrainedModel.build(options, world, ModuleWrapper.NONE);
+                    TrainableModel model = TrainedModel.build(options, world, _ -> {});
                     losses.set(
                             size,
                             Evaluation.heldOutLoss(

@@ -13,7 +13,6 @@ import io.jrun.train.data.Batch;
 import io.jrun.train.mesh.DeviceMesh;
 import io.jrun.train.metrics.StepMetrics;
 import io.jrun.train.metrics.StepPhase;
-import io.jrun.train.module.ModuleWrapper;
 import io.jrun.train.precision.NonFiniteException;
 import io.jrun.train.tensor.ModuleTensors;
 import io.jrun.train.tensor.TensorMemory;
@@ -125,7 +124,7 @@ class TrainingRecipeTest {
         LocalWorld.run(1, world -> {
             try (TokenCorpus corpus = corpus(options, world)) {
                 Batch batch = batch(corpus.training(options.model().context()), firstSample, firstSample + 1);
-                loss[0] = TrainedModel.build(options, world, ModuleWrapper.NONE)
+                loss[0] = TrainedModel.build(options, world, _ -> {})
                         .loss(batch.inputs(), batch.targets())
                         .item_double();
             }

@@ -9,14 +9,12 @@ import io.jrun.models.gpt2.Gpt2;
 import io.jrun.models.gpt2.Gpt2Config;
 import io.jrun.models.llama.Llama;
 import io.jrun.models.llama.LlamaConfig;
-import io.jrun.models.transformer.ExpertLayers;
 import io.jrun.models.transformer.LanguageModel;
 import io.jrun.models.transformer.Projection;
 import io.jrun.train.Libtorch;
 import io.jrun.train.checkpoint.CheckpointException;
 import io.jrun.train.checkpoint.SafetensorsFolder;
 import io.jrun.train.json.JsonObject;
-import io.jrun.train.module.ModuleWrapper;
 import io.jrun.train.storage.AtomicFile;
 import io.jrun.train.tensor.ModuleTensors;
 import io.jrun.train.weights.WeightFiles;
@@ -153,17 +151,18 @@ public final class ModelFolder {
             case "gpt2" -> {
                 Gpt2Config sizes = Gpt2Config.of(config);
                 need.accept(sizes.parameterBytes());
-                yield new Gpt2(sizes, ExpertLayers.NONE, ModuleWrapper.NONE, device);
+                yield new Gpt2(sizes, device);
             }
             case "llama" -> {
                 LlamaConfig sizes = LlamaConfig.of(config);
                 need.accept(sizes.parameterBytes());
-                yield new Llama(sizes, ExpertLayers.NONE, ModuleWrapper.NONE, device);
+                yield new Llama(sizes, device);
             }
             default ->
                 throw new IllegalArgumentException(
                         "config.json has the model_type '" + type + "'; jrun has bert, gpt2 and llama");
         };
+        model.build();
         model.addNotes(
                 switch (model) {
                     case Bert _ -> BertConfig.notes(config);
@@ -178,7 +177,8 @@ public final class ModelFolder {
             LlamaConfig sizes = LlamaConfig.ofMeta(
                     params, rows(files, "tok_embeddings.weight"), rows(files, "layers.0.feed_forward.w1.weight"));
             need.accept(sizes.parameterBytes());
-            Llama model = new Llama(sizes, ExpertLayers.NONE, ModuleWrapper.NONE, device);
+            Llama model = new Llama(sizes, device);
+            model.build();
             model.addNotes(LlamaConfig.notesOfMeta(params));
             return model;
         }

@@ -3,6 +3,7 @@ package io.jrun.models;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.jrun.comm.Device;
 import io.jrun.comm.local.LocalWorld;
 import io.jrun.models.llama.Llama;
 import io.jrun.models.llama.LlamaConfig;
@@ -187,7 +188,8 @@ class ModelFolderTest {
     @Test
     void rowsOfMetasHeadsAreSavedInTheOrderOfHuggingFace() {
         JsonObject meta = JsonObject.parse("params.json", "{\"dim\": 24, \"n_layers\": 1, \"n_heads\": 3}");
-        LanguageModel model = new Llama(LlamaConfig.ofMeta(meta, 10, 8));
+        LanguageModel model = new Llama(LlamaConfig.ofMeta(meta, 10, 8), Device.CPU);
+        model.build();
         String name = "model.layers.0.self_attn.q_proj.weight";
         Tensor rows = torch.arange(new Scalar(24L)).view(24, 1);
         Tensor inFile = model.toFileOrder(name, rows);

@@ -15,6 +15,7 @@ import io.jrun.train.ddp.DdpOptions;
 import io.jrun.train.ddp.DistributedDataParallel;
 import io.jrun.train.ddp.hook.PeriodicModelAverager;
 import io.jrun.train.fsdp.FsdpOptions;
+import io.jrun.train.fsdp.FullyShard;
 import io.jrun.train.fsdp.FullyShardedDataParallel;
 import io.jrun.train.mesh.DeviceMesh;
 import io.jrun.train.mesh.MeshAxis;
@@ -162,7 +163,7 @@ class CompositionTest {
                     .hasMessageContaining("'model.tokens.weight' is part ")
                     .hasMessageContaining(" of 2 along the axis 'tp'");
             var fsdp = new FullyShardedDataParallel(new MeshAxis("shard", world.group()), FsdpOptions.DEFAULT);
-            fsdp.shardRest(model);
+            FullyShard.apply(model, fsdp);
             assertThatThrownBy(fsdp::step).hasMessageStartingWith(part + "FullyShardedDataParallel " + all);
         });
     }
@@ -194,7 +195,7 @@ class CompositionTest {
                     .close();
             Gradients.clip(Parameters.of(parameters).values(), 1).value();
             var fsdp = new FullyShardedDataParallel(new MeshAxis("shard", world.group()), FsdpOptions.DEFAULT);
-            fsdp.shardRest(model);
+            FullyShard.apply(model, fsdp);
             assertThatThrownBy(() -> Gradients.norm(Parameters.of(model).values()))
                     .hasMessageContaining("Pass FullyShardedDataParallel.parameters()");
         });
@@ -228,8 +229,13 @@ class CompositionTest {
             tensorAxis =
                     new MeshAxis("tp", isContext ? world.group().newGroup(List.of(world.rank())) : mesh.group("tp"));
             TensorParallel tensor = new TensorParallel(tensorAxis, shared == Shared.SP, TinyTransformer.plan(2));
-            model = new TinyTransformer(OPTIONS, fsdp == null ? tensor : fsdp.around(tensor));
-            tensor.shareRest(model);
+            model = new TinyTransformer(OPTIONS, block -> {
+                tensor.apply(block);
+                if (fsdp != null) {
+                    FullyShard.apply(block, fsdp);
+                }
+            });
+            tensor.apply(model);
             places = Parameters.of(model);
             ownTokens = isContext
                     ? ContextParallel.apply(
@@ -318,7 +324,7 @@ class CompositionTest {
         }
 
         private List<Double> fullySharded(FullyShardedDataParallel wrapped) {
-            wrapped.shardRest(model);
+            FullyShard.apply(model, wrapped);
             try (FlatOptimizer optimizer = flat(wrapped.parameters(), wrapped.gradientMemory())) {
                 List<Double> norms = new ArrayList<>();
                 for (int step = 0; step < MAXIMA.size(); step++) {

@@ -6,17 +6,18 @@ import io.jrun.comm.local.LocalWorldOptions;
 import io.jrun.train.ddp.DdpOptions;
 import io.jrun.train.ddp.DistributedDataParallel;
 import io.jrun.train.fsdp.FsdpOptions;
+import io.jrun.train.fsdp.FullyShard;
 import io.jrun.train.fsdp.FullyShardedDataParallel;
 import io.jrun.train.mesh.MeshAxis;
 import io.jrun.train.mesh.Parameters;
 import io.jrun.train.mesh.ShardedTensor;
-import io.jrun.train.module.ModuleWrapper;
+import io.jrun.train.module.ModelBlock;
 import io.jrun.train.offload.OffloadedOptimizer;
 import io.jrun.train.optim.FlatOptimizer;
 import io.jrun.train.optim.FusedAdamW;
 import io.jrun.train.optim.LearningRateSchedule;
 import io.jrun.train.optim.ParameterGroup;
-import io.jrun.train.recompute.RecomputedSegment;
+import io.jrun.train.recompute.Recompute;
 import io.jrun.train.reducer.GradientPlacement;
 import io.jrun.train.tensor.DeviceWaits;
 import io.jrun.train.tensor.ModuleTensors;
@@ -29,6 +30,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 import java.util.concurrent.atomic.AtomicReferenceArray;
+import java.util.function.Consumer;
 import java.util.stream.IntStream;
 import org.bytedeco.pytorch.Tensor;
 
@@ -40,16 +42,14 @@ public final class ShardedTraining {
     /** Several buckets even in this small net. */
     public static final DdpOptions BUCKETS = DdpOptions.DEFAULT.withBuckets(64, 200);
 
-    public static final ModuleWrapper RECOMPUTED =
-            (name, part, forward) -> RecomputedSegment.of(name, part, forward)::forward;
+    public static final Consumer<ModelBlock> RECOMPUTED = Recompute::apply;
 
-    /** Freezes the weight of each part. */
-    public static final ModuleWrapper FROZEN_WEIGHT = (_, part, forward) -> {
-        Tensor weight = ModuleTensors.parameters(part).get("weight");
+    /** Freezes the weight of each block. */
+    public static final Consumer<ModelBlock> FROZEN_WEIGHT = block -> {
+        Tensor weight = ModuleTensors.parameters(block.module()).get("weight");
         if (weight != null) {
             weight.set_requires_grad(false);
         }
-        return forward;
     };
 
     private ShardedTraining() {}
@@ -99,7 +99,7 @@ public final class ShardedTraining {
     }
 
     public static Map<String, float[]> ddp(World world, int passes) {
-        UnevenNet net = new UnevenNet(ModuleWrapper.NONE);
+        UnevenNet net = new UnevenNet();
         try (var model = new DistributedDataParallel<>(net, world.group(), BUCKETS);
                 FlatOptimizer optimizer = optimizer(Parameters.of(net), model.gradientMemory())) {
             for (int step = 0; step < STEPS; step++) {
@@ -118,14 +118,14 @@ public final class ShardedTraining {
         }
     }
 
-    public static Map<String, float[]> fsdp(World world, FsdpOptions options, ModuleWrapper inner, int passes) {
+    public static Map<String, float[]> fsdp(World world, FsdpOptions options, Consumer<ModelBlock> inner, int passes) {
         return fsdp(world, new FullyShardedDataParallel(new MeshAxis("shard", world.group()), options), inner, passes);
     }
 
     public static Map<String, float[]> fsdp(
-            World world, FullyShardedDataParallel fsdp, ModuleWrapper inner, int passes) {
-        UnevenNet net = new UnevenNet(fsdp.around(inner));
-        fsdp.shardRest(net);
+            World world, FullyShardedDataParallel fsdp, Consumer<ModelBlock> inner, int passes) {
+        UnevenNet net = new UnevenNet(inner.andThen(block -> FullyShard.apply(block, fsdp)));
+        FullyShard.apply(net, fsdp);
         try (FlatOptimizer optimizer = optimizer(fsdp.parameters(), fsdp.gradientMemory())) {
             for (int step = 0; step < STEPS; step++) {
                 try (var scope = fsdp.step()) {
@@ -144,15 +144,15 @@ public final class ShardedTraining {
     }
 
     /**
-     * As {@link #fsdp(World, FsdpOptions, ModuleWrapper, int)}, with states in files below {@code folder}, up to step
+     * As {@link #fsdp(World, FsdpOptions, Consumer, int)}, with states in files below {@code folder}, up to step
      * {@code steps}.
      */
     public static Map<String, float[]> offloaded(World world, Path folder, int steps) {
-        return offloaded(world, folder, steps, ModuleWrapper.NONE);
+        return offloaded(world, folder, steps, _ -> {});
     }
 
-    /** As {@link #offloaded(World, Path, int)}, with a wrapper inside of the units. */
-    public static Map<String, float[]> offloaded(World world, Path folder, int steps, ModuleWrapper inner) {
+    /** As {@link #offloaded(World, Path, int)}, with code inside of the units. */
+    public static Map<String, float[]> offloaded(World world, Path folder, int steps, Consumer<ModelBlock> inner) {
         try (OffloadedOptimizer optimizer = new OffloadedOptimizer(
                 folder.resolve("rank-" + world.rank()),
                 world.group(),
@@ -161,8 +161,8 @@ public final class ShardedTraining {
                 LearningRateSchedule.constant(0.05))) {
             var fsdp =
                     new FullyShardedDataParallel(new MeshAxis("shard", world.group()), FsdpOptions.DEFAULT, optimizer);
-            UnevenNet net = new UnevenNet(fsdp.around(inner));
-            fsdp.shardRest(net);
+            UnevenNet net = new UnevenNet(inner.andThen(block -> FullyShard.apply(block, fsdp)));
+            FullyShard.apply(net, fsdp);
             for (int step = (int) optimizer.steps(); step < steps; step++) {
                 try (var scope = fsdp.step()) {
                     scope.backward(net.loss(seed(world, step, 0), 3));
@@ -175,7 +175,7 @@ public final class ShardedTraining {
     }
 
     public static Map<String, float[]> zeroOne(World world) {
-        UnevenNet net = new UnevenNet(ModuleWrapper.NONE);
+        UnevenNet net = new UnevenNet();
         try (var model = new DistributedDataParallel<>(
                         net, world.group(), BUCKETS.withPlacement(GradientPlacement.SHARDED_STATES));
                 ZeroOptimizer optimizer = ZeroOptimizer.of(
@@ -195,7 +195,7 @@ public final class ShardedTraining {
     }
 
     public static Map<String, float[]> zeroTwo(World world) {
-        UnevenNet net = new UnevenNet(ModuleWrapper.NONE);
+        UnevenNet net = new UnevenNet();
         try (var model = new DistributedDataParallel<>(
                         net, world.group(), BUCKETS.withPlacement(GradientPlacement.SHARDED_GRADIENTS));
                 ZeroOptimizer optimizer = ZeroOptimizer.of(

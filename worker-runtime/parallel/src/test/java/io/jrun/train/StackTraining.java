@@ -4,11 +4,11 @@ import io.jrun.comm.World;
 import io.jrun.train.ddp.DdpOptions;
 import io.jrun.train.ddp.DistributedDataParallel;
 import io.jrun.train.fsdp.FsdpOptions;
+import io.jrun.train.fsdp.FullyShard;
 import io.jrun.train.fsdp.FullyShardedDataParallel;
 import io.jrun.train.mesh.DeviceMesh;
 import io.jrun.train.mesh.MeshAxis;
 import io.jrun.train.mesh.Parameters;
-import io.jrun.train.module.ModuleWrapper;
 import io.jrun.train.module.PipelineLayer;
 import io.jrun.train.optim.FlatOptimizer;
 import io.jrun.train.optim.FusedAdamW;
@@ -31,7 +31,7 @@ public enum StackTraining {
     DDP {
         @Override
         public void train(World world, int layers, long width, int steps, Runnable measure) {
-            LinearStack stack = new LinearStack(layers, width, ModuleWrapper.NONE);
+            LinearStack stack = new LinearStack(layers, width);
             try (var model = new DistributedDataParallel<>(stack, world.group());
                     FlatOptimizer optimizer = new FlatOptimizer(
                             Parameters.of(stack),
@@ -56,7 +56,7 @@ public enum StackTraining {
     ZERO_1 {
         @Override
         public void train(World world, int layers, long width, int steps, Runnable measure) {
-            LinearStack stack = new LinearStack(layers, width, ModuleWrapper.NONE);
+            LinearStack stack = new LinearStack(layers, width);
             try (var model = new DistributedDataParallel<>(
                             stack, world.group(), DdpOptions.DEFAULT.withPlacement(GradientPlacement.SHARDED_STATES));
                     ZeroOptimizer optimizer = ZeroOptimizer.of(
@@ -81,7 +81,7 @@ public enum StackTraining {
     ZERO_2 {
         @Override
         public void train(World world, int layers, long width, int steps, Runnable measure) {
-            LinearStack stack = new LinearStack(layers, width, ModuleWrapper.NONE);
+            LinearStack stack = new LinearStack(layers, width);
             try (var model = new DistributedDataParallel<>(
                             stack,
                             world.group(),
@@ -121,7 +121,7 @@ public enum StackTraining {
         @Override
         public void train(World world, int layers, long width, int steps, Runnable measure) {
             var fsdp = new FullyShardedDataParallel(new MeshAxis("shard", world.group()), FsdpOptions.DEFAULT);
-            LinearStack stack = new LinearStack(layers, width, fsdp);
+            LinearStack stack = new LinearStack(layers, width, block -> FullyShard.apply(block, fsdp));
             try (FlatOptimizer optimizer = new FlatOptimizer(
                     fsdp.parameters(),
                     FusedAdamW.DEFAULT,
@@ -147,10 +147,7 @@ public enum StackTraining {
     private static void trainStages(
             World world, GradientPlacement placement, int count, long width, int steps, Runnable measure) {
         List<PipelineLayer> layers = new ArrayList<>();
-        LinearStack _ = new LinearStack(count, width, (name, part, forward) -> {
-            layers.add(PipelineLayer.of(name, part, forward));
-            return forward;
-        });
+        LinearStack _ = new LinearStack(count, width, block -> layers.add(block.layer()));
         List<Tensor> batch = List.of(TensorMemory.own(torch.ones(1, width)));
         try (DeviceMesh mesh = DeviceMesh.of(world, "pp", 1, "shard", world.size());
                 StageReducer stages = new StageReducer(mesh.axis("shard"), placement);

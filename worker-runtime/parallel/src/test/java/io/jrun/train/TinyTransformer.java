@@ -10,14 +10,14 @@ import io.jrun.train.layer.Norm;
 import io.jrun.train.layer.SequencePositions;
 import io.jrun.train.layer.TokenEmbedding;
 import io.jrun.train.layer.TokenLoss;
-import io.jrun.train.module.ModuleWrapper;
-import io.jrun.train.recompute.RecomputedSegment;
+import io.jrun.train.module.ModelBlock;
+import io.jrun.train.recompute.Recompute;
 import io.jrun.train.tensor.ModuleTensors;
 import io.jrun.train.tensorparallel.ParallelStyle;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.function.UnaryOperator;
+import java.util.function.Consumer;
 import org.bytedeco.pytorch.NoGradGuard;
 import org.bytedeco.pytorch.Tensor;
 import org.bytedeco.pytorch.global.torch;
@@ -40,8 +40,8 @@ public final class TinyTransformer extends CompositeModule {
     private final GroupedBlock grouped;
     private final Norm norm = add("norm", Norm.layer(WIDTH, 1e-5));
     private final TokenLoss loss = add("loss", new TokenLoss());
-    private final UnaryOperator<Tensor> first;
-    private final UnaryOperator<Tensor> second;
+    private final ModelBlock first;
+    private final ModelBlock second;
 
     /** The settings of a model. */
     public record Options(torch.ScalarType type, long keyHeads, double dropout, boolean isRecomputed) {
@@ -51,21 +51,24 @@ public final class TinyTransformer extends CompositeModule {
     }
 
     public TinyTransformer(Options options) {
-        this(options, ModuleWrapper.NONE);
+        this(options, _ -> {});
     }
 
-    /** Wraps each block when all parameters have their values. */
-    public TinyTransformer(Options options, ModuleWrapper wrapper) {
+    /** Each block goes to {@code built} when all parameters have their values. */
+    public TinyTransformer(Options options, Consumer<ModelBlock> built) {
         joint = add("joint", new JointBlock(options.dropout()));
         grouped = add("grouped", new GroupedBlock(options.keyHeads()));
         to(options.type(), false);
         try (NoGradGuard _ = new NoGradGuard()) {
             TinyGpt.fill(ModuleTensors.parameters(this), 7);
         }
-        UnaryOperator<Tensor> forward =
-                options.isRecomputed() ? RecomputedSegment.of("joint", joint, joint::forward)::forward : joint::forward;
-        first = wrapper.wrap("joint", joint, forward);
-        second = wrapper.wrap("grouped", grouped, grouped::forward);
+        first = new ModelBlock("joint", 0, joint, joint::forward);
+        second = new ModelBlock("grouped", 1, grouped, grouped::forward);
+        if (options.isRecomputed()) {
+            Recompute.apply(first);
+        }
+        built.accept(first);
+        built.accept(second);
     }
 
     /** The plan by which tensor parallel ranks share this model. */
@@ -91,7 +94,7 @@ public final class TinyTransformer extends CompositeModule {
     /** Mean cross entropy. */
     public Tensor loss(Tensor tokens_BS, Tensor next_BS) {
         Tensor x = tokens.forward(tokens_BS).add(places.forward(positions.of(tokens_BS.size(1), tokens_BS)));
-        return loss.mean(tokens.logits(norm.forward(second.apply(first.apply(x)))), next_BS);
+        return loss.mean(tokens.logits(norm.forward(second.forward(first.forward(x)))), next_BS);
     }
 
     private static final class JointBlock extends CompositeModule {

@@ -11,7 +11,6 @@ import io.jrun.train.mesh.DeviceMesh;
 import io.jrun.train.mesh.Parameters;
 import io.jrun.train.metrics.StepMetrics;
 import io.jrun.train.model.TrainableModel;
-import io.jrun.train.module.ModuleWrapper;
 import io.jrun.train.reducer.CommunicationHook;
 import io.jrun.train.reducer.GradientPlacement;
 import io.jrun.train.reducer.ReductionClock;
@@ -42,7 +41,7 @@ final class DdpModel implements TrainedModel {
 
     DdpModel(TrainingArguments options, DeviceMesh mesh, FiniteSteps checks) {
         ProcessGroup group = ParallelOptions.dataGroup(mesh);
-        TrainableModel module = TrainedModel.build(options, mesh.world(), ModuleWrapper.NONE);
+        TrainableModel module = TrainedModel.build(options, mesh.world(), _ -> {});
         TrainingRecipe recipe = options.recipe();
         float8 = recipe.precision() == TrainingRecipe.Precision.FP8 ? new Float8Layers(module) : null;
         checks.watch(module);

@@ -44,7 +44,7 @@ final class ExpertModel implements TrainedModel {
         mesh = DeviceMesh.of(whole.world(), "dp", data.size() / ranks, "ep", ranks);
         axis = mesh.axis("ep");
         ExpertParallel experts = new ExpertParallel(axis);
-        TrainableModel module = TrainedModel.build(options, whole.world(), experts);
+        TrainableModel module = TrainedModel.build(options, whole.world(), experts::apply);
         built.accept(module);
         layers(module)
                 .forEach(layer -> layer.setLossScale(1.0 / options.recipe().accumulate()));

@@ -3,6 +3,7 @@ package io.jrun.trainer;
 import io.jrun.train.checkpoint.sharded.ShardedState;
 import io.jrun.train.fsdp.CommunicationSpan;
 import io.jrun.train.fsdp.FsdpOptions;
+import io.jrun.train.fsdp.FullyShard;
 import io.jrun.train.fsdp.FullyShardedDataParallel;
 import io.jrun.train.mesh.DeviceMesh;
 import io.jrun.train.mesh.MeshAxis;
@@ -47,9 +48,9 @@ final class FsdpModel implements TrainedModel {
                         FsdpOptions.DEFAULT.withReshardAfterForward(
                                 options.parallel().reshardAfterForward()),
                         files.optimizer());
-        module = TrainedModel.build(options, mesh.world(), parallel);
+        module = TrainedModel.build(options, mesh.world(), block -> FullyShard.apply(block, parallel));
         ParallelChecks.checkBuffers(module);
-        parallel.shardRest(module);
+        FullyShard.apply(module, parallel);
         built.accept(module);
         optimizer = files == null
                 ? TrainingOptimizer.of(options.recipe().update(), parallel.parameters(), parallel.gradientMemory())

@@ -6,13 +6,13 @@ import io.jrun.train.checkpoint.ModelState;
 import io.jrun.train.checkpoint.sharded.ShardedState;
 import io.jrun.train.context.ContextParallel;
 import io.jrun.train.data.Batch;
+import io.jrun.train.fsdp.FullyShard;
 import io.jrun.train.fsdp.FullyShardedDataParallel;
 import io.jrun.train.mesh.DeviceMesh;
 import io.jrun.train.mesh.MeshAxis;
 import io.jrun.train.mesh.ShardedTensor;
 import io.jrun.train.metrics.StepMetrics;
 import io.jrun.train.model.TrainableModel;
-import io.jrun.train.module.ModuleWrapper;
 import io.jrun.train.pipeline.PipelineException;
 import io.jrun.train.pipeline.PipelineOptions;
 import io.jrun.train.pipeline.PipelineParallel;
@@ -76,15 +76,21 @@ final class MeshModel implements TrainedModel {
             PipelineOptions how = pipelineOptions(options, mesh);
             lossRank = how.schedule().rankOf(how.schedule().stages() - 1);
             // Each block is built, gets its values and is shared before the next block is built.
-            ModuleWrapper ofStage = new StageLayers(
-                    how.cut().orElseThrow(), how.schedule(), stages, 1, sharded == null ? ModuleWrapper.NONE : sharded);
-            module = TrainedModel.build(options, mesh.world(), tensor == null ? ofStage : ofStage.around(tensor));
+            StageLayers ofStage = new StageLayers(how.cut().orElseThrow(), how.schedule(), stages, 1);
+            module = TrainedModel.build(options, mesh.world(), block -> {
+                if (tensor != null) {
+                    tensor.apply(block);
+                }
+                if (ofStage.keeps(block) && sharded != null) {
+                    FullyShard.apply(block, sharded);
+                }
+            });
             ParallelChecks.checkBuffers(module);
             context = ContextParallel.apply(module, contextAxis, contextAxis, parallel.contextExchange());
             ParallelChecks.checkLength(
                     options, context.split().localLength(options.model().context()));
             if (tensor != null) {
-                tensor.shareRest(module);
+                tensor.apply(module);
             }
             states = MeshStates.of(parallel, mesh, sharded);
             pipeline = new PipelineParallel(module.pipelineLayers(), this::weightedLoss, stages, states.addTo(how));
@@ -180,7 +186,7 @@ final class MeshModel implements TrainedModel {
         if (whole.isEmpty()) {
             return Optional.empty();
         }
-        TrainableModel alone = options.definition().build(ModuleWrapper.NONE);
+        TrainableModel alone = options.definition().build(_ -> {});
         options.recipe().parameters().convert(alone);
         ModelState.load(alone, whole);
         whole.values().forEach(Tensor::close);

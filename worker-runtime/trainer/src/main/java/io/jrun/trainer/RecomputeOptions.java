@@ -2,16 +2,14 @@ package io.jrun.trainer;
 
 import io.jrun.train.layer.CompositeModule;
 import io.jrun.train.layer.LinearLayer;
-import io.jrun.train.module.ModuleWrapper;
+import io.jrun.train.module.ModelBlock;
 import io.jrun.train.recompute.DeterminismCheck;
-import io.jrun.train.recompute.RecomputePolicy;
 import io.jrun.train.recompute.RecomputedSegment;
 import io.jrun.trainer.arguments.CommandLineArguments;
 import io.jrun.trainer.arguments.InvalidArgumentException;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
-import org.bytedeco.pytorch.Module;
 
 /**
  * The options of activation checkpointing.
@@ -37,33 +35,34 @@ record RecomputeOptions(int interval, List<String> kept, DeterminismCheck check)
         return options;
     }
 
-    /** Makes the chosen blocks of one model segments. Blocks count from 0 in their order. */
-    ModuleWrapper wrapper() {
-        RecomputePolicy policy = interval == 0 ? RecomputePolicy.NONE : RecomputePolicy.oneIn(interval);
-        return policy.wrapper((name, part, forward) -> {
-            RecomputedSegment segment = kept.isEmpty()
-                    ? RecomputedSegment.of(name, part, forward)
-                    : RecomputedSegment.keeping(name, block(name, part), forward, this::keeps);
-            return segment.withCheck(check)::forward;
-        });
+    /** Makes a block a segment if it is the last of an interval. */
+    void apply(ModelBlock block) {
+        if (interval > 0 && block.number() % interval == interval - 1) {
+            block.surround(forward -> {
+                RecomputedSegment segment = kept.isEmpty()
+                        ? RecomputedSegment.of(block.name(), block.module(), forward)
+                        : RecomputedSegment.keeping(block.name(), ofLinearLayers(block), forward, this::keeps);
+                return segment.withCheck(check)::forward;
+            });
+        }
     }
 
     private boolean keeps(String layer) {
         return kept.contains(layer.substring(layer.lastIndexOf('.') + 1)) || kept.contains(layer);
     }
 
-    private CompositeModule block(String name, Module part) {
-        CompositeModule block = (CompositeModule) part;
+    private CompositeModule ofLinearLayers(ModelBlock block) {
+        CompositeModule module = (CompositeModule) block.module();
         Set<String> unknown = new HashSet<>(kept);
-        Set<String> layers = block.descendants(LinearLayer.class).keySet();
+        Set<String> layers = module.descendants(LinearLayer.class).keySet();
         layers.forEach(layer -> {
             unknown.remove(layer);
             unknown.remove(layer.substring(layer.lastIndexOf('.') + 1));
         });
         if (!unknown.isEmpty()) {
-            throw new InvalidArgumentException("--recompute-keep names " + String.join(", ", unknown) + ", but " + name
-                    + " has the linear layers " + String.join(", ", layers));
+            throw new InvalidArgumentException("--recompute-keep names " + String.join(", ", unknown) + ", but "
+                    + block.name() + " has the linear layers " + String.join(", ", layers));
         }
-        return block;
+        return module;
     }
 }

@@ -2,7 +2,6 @@ package io.jrun.trainer;
 
 import io.jrun.comm.World;
 import io.jrun.train.model.TrainableModel;
-import io.jrun.train.module.ModuleWrapper;
 import io.jrun.train.module.PipelineLayer;
 import io.jrun.train.pipeline.LayerCosts;
 import io.jrun.train.pipeline.StageCut;
@@ -20,7 +19,7 @@ final class StageCosts {
 
     /** The cut, the same on all ranks. Collective on the world if costs are measured. */
     static StageCut cut(TrainingArguments options, int stages, World world) {
-        int blocks = options.definition().blocks();
+        int blocks = options.definition().blockCount();
         return options.parallel().stageCut() == ParallelOptions.CutMeasure.COUNT
                 ? StageCut.byCount(blocks + 2, stages)
                 : StageCut.byCost(costs(options, blocks, world), stages);
@@ -29,7 +28,7 @@ final class StageCosts {
     /** The costs of the embedding, of each block, and of the output layer with the loss. All blocks cost the same. */
     private static double[] costs(TrainingArguments options, int blocks, World world) {
         try (PointerScope _ = new PointerScope()) {
-            TrainableModel one = options.definition().withOneBlock().build(ModuleWrapper.NONE);
+            TrainableModel one = options.definition().withOneBlock().build(_ -> {});
             options.recipe().parameters().convert(one);
             Tensor tokens = torch.zeros(
                     new long[] {options.microBatch(), options.model().context()},

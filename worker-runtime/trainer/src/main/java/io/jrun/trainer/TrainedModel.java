@@ -11,13 +11,14 @@ import io.jrun.train.metrics.StepMetrics;
 import io.jrun.train.model.InitialValues;
 import io.jrun.train.model.ModelDefinition;
 import io.jrun.train.model.TrainableModel;
-import io.jrun.train.module.ModuleWrapper;
+import io.jrun.train.module.ModelBlock;
 import io.jrun.train.step.NoSync;
 import io.jrun.train.step.Step;
 import io.jrun.trainer.TrainingRecipe.ParameterType;
 import java.time.Duration;
 import java.util.Map;
 import java.util.Optional;
+import java.util.function.Consumer;
 import org.bytedeco.pytorch.Tensor;
 
 /** The model and its optimizer, as the ranks share them. Confined to the training thread. */
@@ -141,18 +142,24 @@ interface TrainedModel extends AutoCloseable {
     }
 
     /**
-     * Builds the module with its first values, in the type of the parameters. Each layer gets its values and its type,
-     * and goes to {@code wrapper} by itself.
+     * Builds the module with its first values, in the type of the parameters. A block has its values and its type when
+     * it goes to {@code sharing}; later blocks take no memory yet, unless the values are those of files. Collective.
      */
-    static TrainableModel build(TrainingArguments options, World world, ModuleWrapper wrapper) {
+    static TrainableModel build(TrainingArguments options, World world, Consumer<ModelBlock> sharing) {
         ModelDefinition definition = options.definition();
         ParameterType type = options.recipe().parameters();
-        ModuleWrapper outer = wrapper.around(options.recipe().recompute().wrapper());
-        Optional<TrainableModel> pretrained = definition.load(outer.around(type), world);
+        Consumer<ModelBlock> ofValues = block -> {
+            type.convert(block.module());
+            options.recipe().recompute().apply(block);
+            sharing.accept(block);
+        };
+        Optional<TrainableModel> pretrained = definition.load(world);
+        pretrained.ifPresent(model -> model.blocks().forEach(ofValues));
         TrainableModel model = pretrained.orElseGet(() -> {
-            InitialValues values = new InitialValues(options.seed(), definition.blocks());
-            TrainableModel built = definition.build(outer.around(type.around(values)));
-            values.fillRest(built);
+            InitialValues values = new InitialValues(options.seed(), definition.blockCount());
+            Consumer<ModelBlock> fill = values::fill;
+            TrainableModel built = definition.build(fill.andThen(ofValues));
+            values.fill(built);
             return built;
         });
         type.convert(model);

@@ -2,7 +2,6 @@ package io.jrun.trainer;
 
 import io.jrun.comm.Device;
 import io.jrun.train.data.Batch;
-import io.jrun.train.module.ModuleWrapper;
 import io.jrun.train.precision.Autocast;
 import io.jrun.train.precision.NonFinitePolicy;
 import io.jrun.train.tensor.ModuleTensors;
@@ -11,7 +10,6 @@ import java.nio.file.Path;
 import java.util.List;
 import java.util.Locale;
 import java.util.Optional;
-import java.util.function.UnaryOperator;
 import java.util.stream.Stream;
 import org.bytedeco.javacpp.PointerScope;
 import org.bytedeco.pytorch.Module;
@@ -71,11 +69,8 @@ record TrainingRecipe(
         }
     }
 
-    /**
-     * The type of the parameters and of the whole computation. As a wrapper the type converts each part of a model that
-     * has its first values. The values are those of float32 in this type.
-     */
-    enum ParameterType implements ModuleWrapper {
+    /** The type of the parameters and of the whole computation. First values are those of float32 in this type. */
+    enum ParameterType {
         F32(torch.ScalarType.Float),
         F64(torch.ScalarType.Double),
         BF16(torch.ScalarType.BFloat16),
@@ -85,12 +80,6 @@ record TrainingRecipe(
 
         ParameterType(torch.ScalarType type) {
             this.type = type;
-        }
-
-        @Override
-        public UnaryOperator<Tensor> wrap(String name, Module part, UnaryOperator<Tensor> forward) {
-            convert(part);
-            return forward;
         }
 
         /** Converts those parameters of a module that have another type. They stay the same objects. */

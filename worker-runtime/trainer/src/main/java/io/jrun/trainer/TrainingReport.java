@@ -36,7 +36,7 @@ final class TrainingReport implements AutoCloseable {
         peakNote = peak.note();
         flops = ModelFlops.palm(
                 parameters,
-                model.blocks(),
+                model.blockCount(),
                 Math.toIntExact(model.width()),
                 options.model().context());
         tensorBoard = world.rank() == 0

@@ -65,7 +65,7 @@ public final class Train {
         try (World world = Distributed.init();
                 var mesh = DeviceMesh.of(world, "shard", world.size() / tp, "tp", tp)) {
             TensorParallel.apply(model, mesh.axis("tp"), model.tensorParallelPlan());
-            new InitialValues(1, model.blocks()).fillRest(model);
+            new InitialValues(1, model.blockCount()).fill(model);
             var sharded = FullyShard.apply(model, mesh.axis("shard"));
             try (var optimizer = new FlatOptimizer(
                             sharded.parameters(), FusedAdamW.DEFAULT, ParameterGroup.all(0), _ -> 0.003);

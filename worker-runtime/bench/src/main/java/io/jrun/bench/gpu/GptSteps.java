@@ -68,7 +68,9 @@ final class GptSteps {
     Result measure(Setting setting) {
         torch.globalContext().setFloat32MatmulPrecision(setting.precision() == Precision.TF32 ? "high" : "highest");
         Device device = new Device("cuda:0");
-        Gpt2 model = new Gpt2(new Gpt2Config(VOCABULARY, CONTEXT, 768, 12, 12, 3072, 1e-5, true));
+        Gpt2 model =
+                new Gpt2(new Gpt2Config(VOCABULARY, CONTEXT, 768, 12, 12, 3072, 1e-5, true), io.jrun.comm.Device.CPU);
+        model.build();
         model.initialize(1);
         model.to(device, false);
         try (PointerScope _ = new PointerScope()) {

@@ -16,7 +16,6 @@ import io.jrun.train.fsdp.FullyShard;
 import io.jrun.train.fsdp.FullyShardedDataParallel;
 import io.jrun.train.mesh.MeshAxis;
 import io.jrun.train.mesh.Parameters;
-import io.jrun.train.module.ModuleWrapper;
 import io.jrun.train.optim.FlatOptimizer;
 import io.jrun.train.optim.FusedSgd;
 import io.jrun.train.optim.LearningRateSchedule;
@@ -166,7 +165,7 @@ final class SharedLayers {
         Map<String, Tensor> expected = serial(layers);
         Gpt2 model = model(device, layers);
         ExpertParallel experts = new ExpertParallel(new MeshAxis("ep", group));
-        experts.share(model);
+        experts.apply(model);
         Map<String, Tensor> found = new LinkedHashMap<>();
         try (ExpertDataParallel<Gpt2> ddp = new ExpertDataParallel<>(
                 model, experts, new MeshAxis("dp", group.newGroup(List.of(group.groupRank()))))) {
@@ -197,7 +196,8 @@ final class SharedLayers {
     }
 
     private static Gpt2 model(Device device, ExpertLayers experts) {
-        Gpt2 model = new Gpt2(CONFIG, experts, ModuleWrapper.NONE, device);
+        Gpt2 model = new Gpt2(CONFIG, experts, device);
+        model.build();
         model.initialize(1);
         return model;
     }

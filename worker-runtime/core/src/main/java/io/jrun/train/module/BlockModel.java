@@ -1,13 +1,9 @@
 package io.jrun.train.module;
 
-/**
- * A model of blocks. Code can be put around the forward pass of each block when the model is built: recomputation, or
- * the gather of the parameters of a block.
- */
+import java.util.List;
+
+/** A model of blocks, whose forward pass calls {@link ModelBlock#forward} of each block. */
 public interface BlockModel {
-    /**
-     * Puts code around each block, in their order. Call it before the first forward pass. The code of a later call is
-     * outside of the code of an earlier call.
-     */
-    void wrapBlocks(ModuleWrapper wrapper);
+    /** The built blocks in their order, each the same object in all calls. */
+    List<ModelBlock> blocks();
 }

@@ -1,4 +1,4 @@
-/** Wraps parts of a model without a change to the model. Entry interface: {@code ModuleWrapper}. */
+/** Parts of models, to which parallelisms are applied. Entry classes: {@code ModelBlock}, {@code BlockModel}. */
 @NullMarked
 package io.jrun.train.module;
 

@@ -1,21 +1,19 @@
 package io.jrun.train.recompute;
 
 import io.jrun.train.module.BlockModel;
+import io.jrun.train.module.ModelBlock;
 
-/** Recomputation of the blocks of a built model. */
+/** Recomputation of built blocks. Call it before a block is fully sharded: a block is gathered before it is recomputed. */
 public final class Recompute {
     private Recompute() {}
 
-    /** Each block keeps its input, and computes its activations again in the backward pass. */
-    public static void apply(BlockModel model) {
-        apply(model, RecomputePolicy.ALL);
+    /** The block keeps its input, and computes its activations again in the backward pass. */
+    public static void apply(ModelBlock block) {
+        block.surround(forward -> RecomputedSegment.of(block.name(), block.module(), forward)::forward);
     }
 
-    /**
-     * The blocks that a policy chooses are recomputed. Call it before the model is fully sharded: a block is gathered
-     * before its recomputation.
-     */
-    public static void apply(BlockModel model, RecomputePolicy policy) {
-        model.wrapBlocks(policy.wrapper());
+    /** Each block of a model is recomputed. */
+    public static void apply(BlockModel model) {
+        model.blocks().forEach(Recompute::apply);
     }
 }

@@ -4,6 +4,7 @@ import io.jrun.train.TinyGpt;
 import io.jrun.train.tensor.ModuleTensors;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.function.IntPredicate;
 import org.bytedeco.pytorch.LinearImpl;
 import org.bytedeco.pytorch.Module;
 import org.bytedeco.pytorch.Tensor;
@@ -13,10 +14,10 @@ import org.bytedeco.pytorch.global.torch;
 final class FeedForwardStack extends Module {
     private final List<FeedForwardBlock> blocks = new ArrayList<>();
     private final List<RecomputedSegment> segments = new ArrayList<>();
-    private final RecomputePolicy policy;
+    private final IntPredicate recomputes;
 
-    FeedForwardStack(int layers, int width, double dropout, RecomputePolicy policy) {
-        this.policy = policy;
+    FeedForwardStack(int layers, int width, double dropout, IntPredicate recomputes) {
+        this.recomputes = recomputes;
         for (int layer = 0; layer < layers; layer++) {
             FeedForwardBlock block = register_module("block" + layer, new FeedForwardBlock(width, dropout));
             blocks.add(block);
@@ -33,7 +34,7 @@ final class FeedForwardStack extends Module {
     Tensor forward(Tensor x) {
         Tensor y = x;
         for (int layer = 0; layer < blocks.size(); layer++) {
-            y = policy.recomputes(layer)
+            y = recomputes.test(layer)
                     ? segments.get(layer).forward(y)
                     : blocks.get(layer).forward(y);
         }

@@ -11,7 +11,7 @@ import io.jrun.train.checkpoint.sharded.PeerSnapshots;
 import io.jrun.train.checkpoint.sharded.ShardedState;
 import io.jrun.train.checkpoint.sharded.StateDict;
 import io.jrun.train.elastic.ElasticSampler;
-import io.jrun.train.fsdp.FsdpOptions;
+import io.jrun.train.fsdp.FullyShard;
 import io.jrun.train.fsdp.FullyShardedDataParallel;
 import io.jrun.train.mesh.MeshAxis;
 import io.jrun.train.mesh.Parameters;
@@ -75,9 +75,8 @@ public final class TrainSharded {
 
     private void train(ElasticRound round) throws InterruptedException {
         World world = round.world();
-        FullyShardedDataParallel parallel =
-                new FullyShardedDataParallel(new MeshAxis("shard", round.group()), FsdpOptions.DEFAULT);
-        SpiralNet net = new SpiralNet(1, parallel);
+        SpiralNet net = new SpiralNet(1);
+        FullyShardedDataParallel parallel = FullyShard.apply(net, new MeshAxis("shard", round.group()));
         try (FlatOptimizer optimizer = new FlatOptimizer(
                 parallel.parameters(),
                 FusedAdamW.DEFAULT,

@@ -14,7 +14,7 @@ import io.jrun.train.checkpoint.ModelState;
 import io.jrun.train.model.ModelDefinition;
 import io.jrun.train.model.ModelSetup;
 import io.jrun.train.model.TrainableModel;
-import io.jrun.train.module.ModuleWrapper;
+import io.jrun.train.module.ModelBlock;
 import io.jrun.train.tensorparallel.ParallelStyle;
 import io.jrun.train.token.TokenFile;
 import io.jrun.train.token.Tokenizer;
@@ -36,6 +36,7 @@ import java.util.Locale;
 import java.util.Map;
 import java.util.Optional;
 import java.util.OptionalInt;
+import java.util.function.Consumer;
 import java.util.function.DoubleConsumer;
 import org.bytedeco.pytorch.Tensor;
 
@@ -90,7 +91,7 @@ record PretrainedModel(
                 ? ", adapters of rank " + options.loraRank() + " and alpha " + options.loraAlpha() + " on "
                         + String.join(", ", options.loraTargets().orElseGet(description::adapterTargets))
                 : options.adapters().map(_ -> ", adapters of a folder").orElse("");
-        return description.getClass().getSimpleName().toLowerCase(Locale.ROOT) + ", " + description.layers()
+        return description.getClass().getSimpleName().toLowerCase(Locale.ROOT) + ", " + description.blockCount()
                 + " layers, configuration "
                 + Integer.toHexString(description.configJson().hashCode()) + adapters;
     }
@@ -223,20 +224,20 @@ record PretrainedModel(
         }
 
         @Override
-        public int blocks() {
-            return Math.toIntExact(model.description.layers());
+        public int blockCount() {
+            return model.description.blockCount();
         }
 
         @Override
-        public TrainableModel build(ModuleWrapper blocks) {
+        public TrainableModel build(Consumer<ModelBlock> built) {
             LanguageModel whole = model.build(setup.device());
             Optional<Lora> _ = model.attach(whole);
-            whole.wrapBlocks(blocks);
+            whole.blocks().forEach(built);
             return whole;
         }
 
         @Override
-        public Optional<TrainableModel> load(ModuleWrapper blocks, World world) {
+        public Optional<TrainableModel> load(World world) {
             if (setup.vocabulary() > model.description.vocabulary()) {
                 throw new InvalidArgumentException("the tokenizer of the data has " + setup.vocabulary()
                         + " tokens, the model has " + model.description.vocabulary()
@@ -251,7 +252,6 @@ record PretrainedModel(
                     System.out.println("rank 0 has read " + bytes + " bytes of weights");
                     lora.ifPresent(PretrainedModel::printNotes);
                 }
-                whole.wrapBlocks(blocks);
                 return Optional.of(whole);
             } catch (CheckpointException | IllegalArgumentException e) {
                 throw new InvalidArgumentException(String.valueOf(e.getMessage()));

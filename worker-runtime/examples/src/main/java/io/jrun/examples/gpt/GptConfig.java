@@ -9,7 +9,6 @@ import io.jrun.models.transformer.Activation;
 import io.jrun.models.transformer.ExpertLayers;
 import io.jrun.models.transformer.LanguageModel;
 import io.jrun.models.transformer.RotaryEmbedding.Pairs;
-import io.jrun.train.module.ModuleWrapper;
 import io.jrun.train.tensorparallel.ParallelStyle;
 import io.jrun.trainer.arguments.CommandLineArguments;
 import io.jrun.trainer.arguments.InvalidArgumentException;
@@ -111,11 +110,11 @@ public record GptConfig(
         return new GptConfig(kind, layers, width, heads, keyHeads, context, isTied, newVocabulary, experts);
     }
 
-    /** The model on a device, whose layers go to {@code wrapper} one at a time. */
-    LanguageModel build(ModuleWrapper wrapper, Device device) {
+    /** The model on a device, whose blocks are built later. */
+    LanguageModel model(Device device) {
         return switch (kind) {
-            case GPT -> new Gpt2(gpt(), experts, wrapper, device);
-            case LLAMA -> new Llama(llama(), experts, wrapper, device);
+            case GPT -> new Gpt2(gpt(), experts, device);
+            case LLAMA -> new Llama(llama(), experts, device);
         };
     }
 

@@ -3,10 +3,11 @@ package io.jrun.examples.gpt;
 import io.jrun.comm.Device;
 import io.jrun.train.model.ModelDefinition;
 import io.jrun.train.model.TrainableModel;
-import io.jrun.train.module.ModuleWrapper;
+import io.jrun.train.module.ModelBlock;
 import io.jrun.train.tensorparallel.ParallelStyle;
 import java.util.Map;
 import java.util.OptionalLong;
+import java.util.function.Consumer;
 
 /** A GPT-2 or a Llama before it is built. */
 record GptDefinition(GptConfig config, Device device) implements ModelDefinition {
@@ -16,13 +17,13 @@ record GptDefinition(GptConfig config, Device device) implements ModelDefinition
     }
 
     @Override
-    public int blocks() {
+    public int blockCount() {
         return config.layers();
     }
 
     @Override
-    public TrainableModel build(ModuleWrapper blocks) {
-        return config.build(blocks, device);
+    public TrainableModel build(Consumer<ModelBlock> built) {
+        return config.model(device).build(built);
     }
 
     @Override

@@ -33,7 +33,7 @@ public final class MeshLoop {
         var model = new OwnModel(new ModelSetup(64, 16, Device.CPU, 1)).build();
         var mesh = DeviceMesh.of(world, "shard", world.size() / tp, "tp", tp);
         TensorParallel.apply(model, mesh.axis("tp"), model.tensorParallelPlan());
-        new InitialValues(1, model.blocks()).fillRest(model);
+        new InitialValues(1, model.blockCount()).fill(model);
         var sharded = FullyShard.apply(model, mesh.axis("shard"));
         long share = 4L * tp / world.size(); // texts of a step on this rank
         try (mesh;

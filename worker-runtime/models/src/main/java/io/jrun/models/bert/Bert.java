@@ -5,10 +5,9 @@ import io.jrun.models.transformer.LanguageModel;
 import io.jrun.models.transformer.Projection;
 import io.jrun.train.layer.CompositeModule;
 import io.jrun.train.layer.LinearLayer.Layout;
-import io.jrun.train.layer.ModuleSequence;
 import io.jrun.train.layer.Norm;
 import io.jrun.train.layer.TokenEmbedding;
-import io.jrun.train.module.ModuleWrapper;
+import io.jrun.train.module.ModelBlock;
 import io.jrun.train.module.PipelineLayer;
 import io.jrun.train.tensor.DeviceTensors;
 import io.jrun.train.tensor.TensorMemory;
@@ -18,7 +17,6 @@ import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.function.UnaryOperator;
 import org.bytedeco.pytorch.Tensor;
 import org.bytedeco.pytorch.global.torch;
 import org.jspecify.annotations.Nullable;
@@ -38,18 +36,12 @@ public final class Bert extends LanguageModel {
     private final TokenEmbedding positions;
     private final TokenEmbedding segments;
     private final Norm embeddingNorm;
-    private final ModuleSequence<BertLayer> layers;
+    private final CompositeModule layers;
     private final Projection headProjection;
     private final Norm headNorm;
     private final Tensor headBias;
     private final CompositeModule predictions;
-    private final List<UnaryOperator<Tensor>> blocks = new ArrayList<>();
     private @Nullable Projection decoder;
-
-    /** A model on the CPU whose parameters are zero. */
-    public Bert(BertConfig config) {
-        this(config, Device.CPU);
-    }
 
     /** A model on a device whose parameters are zero. */
     public Bert(BertConfig config, Device device) {
@@ -61,9 +53,7 @@ public final class Bert extends LanguageModel {
         positions = embeddings.add("position_embeddings", new TokenEmbedding(config.context(), width, device));
         segments = embeddings.add("token_type_embeddings", new TokenEmbedding(config.segments(), width, device));
         embeddingNorm = embeddings.add("LayerNorm", Norm.layer(width, config.epsilon(), device));
-        layers = bert.add("encoder", new CompositeModule())
-                .add("layer", new ModuleSequence<>(config.layers(), () -> new BertLayer(config, device)));
-        layers.list().forEach(layer -> blocks.add(layer::forward));
+        layers = bert.add("encoder", new CompositeModule()).add("layer", new CompositeModule());
         predictions = add("cls", new CompositeModule()).add("predictions", new CompositeModule());
         headBias = TensorMemory.own(
                 predictions.register_parameter("bias", DeviceTensors.zeros(device, config.vocabulary())));
@@ -75,16 +65,29 @@ public final class Bert extends LanguageModel {
 
     private Projection addDecoder() {
         return predictions.add(
-                "decoder",
-                new Projection(
-                        config.width(), config.vocabulary(), false, Layout.LINEAR, TensorMemory.device(headBias)));
+                "decoder", new Projection(config.width(), config.vocabulary(), false, Layout.LINEAR, ownDevice()));
+    }
+
+    private Device ownDevice() {
+        return TensorMemory.device(headBias);
+    }
+
+    @Override
+    public int blockCount() {
+        return Math.toIntExact(config.layers());
+    }
+
+    @Override
+    protected ModelBlock buildBlock(int number) {
+        BertLayer layer = layers.add(Integer.toString(number), new BertLayer(config, ownDevice()));
+        return new ModelBlock(LAYERS + number, number, layer, layer::forward);
     }
 
     @Override
     public Tensor forward(Tensor tokens_BS) {
         Tensor x_BSD = embed(tokens_BS);
-        for (UnaryOperator<Tensor> block : blocks) {
-            x_BSD = block.apply(x_BSD);
+        for (ModelBlock block : blocks()) {
+            x_BSD = block.forward(x_BSD);
         }
         return logits(x_BSD);
     }
@@ -102,19 +105,10 @@ public final class Bert extends LanguageModel {
     }
 
     @Override
-    public void wrapBlocks(ModuleWrapper wrapper) {
-        for (int i = 0; i < blocks.size(); i++) {
-            blocks.set(i, wrapper.wrap(LAYERS + i, layers.list().get(i), blocks.get(i)));
-        }
-    }
-
-    @Override
     public List<PipelineLayer> pipelineLayers() {
         List<PipelineLayer> all = new ArrayList<>();
         all.add(pipelineLayer("embedding", this::embed, "bert.embeddings."));
-        for (int i = 0; i < blocks.size(); i++) {
-            all.add(pipelineLayer("layer" + i, blocks.get(i), LAYERS + i + "."));
-        }
+        blocks().forEach(block -> all.add(block.layer()));
         String[] ofHead = config.isTied() ? new String[] {"cls.", WORDS} : new String[] {"cls."};
         all.add(pipelineLayer("head", this::logits, ofHead));
         return all;
@@ -128,11 +122,6 @@ public final class Bert extends LanguageModel {
     @Override
     public long vocabulary() {
         return config.vocabulary();
-    }
-
-    @Override
-    public long layers() {
-        return layers.list().size();
     }
 
     @Override

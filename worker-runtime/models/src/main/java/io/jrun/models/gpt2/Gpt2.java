@@ -10,19 +10,18 @@ import io.jrun.train.expert.ExpertNetwork;
 import io.jrun.train.layer.AttentionLayer;
 import io.jrun.train.layer.CompositeModule;
 import io.jrun.train.layer.LinearLayer.Layout;
-import io.jrun.train.layer.ModuleSequence;
 import io.jrun.train.layer.Norm;
 import io.jrun.train.layer.SequencePositions;
 import io.jrun.train.layer.TokenEmbedding;
-import io.jrun.train.module.ModuleWrapper;
+import io.jrun.train.module.ModelBlock;
 import io.jrun.train.module.PipelineLayer;
 import io.jrun.train.tensor.TensorMemory;
 import io.jrun.train.tensorparallel.ParallelStyle;
 import io.jrun.train.weights.NameMapping;
-import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.function.Consumer;
 import java.util.function.UnaryOperator;
 import org.bytedeco.pytorch.Tensor;
 
@@ -33,60 +32,69 @@ import org.bytedeco.pytorch.Tensor;
  * dropout.
  */
 public final class Gpt2 extends LanguageModel {
-    private static final DecoderStack.PartNames PARTS = new DecoderStack.PartNames(
-            "transformer.wte", List.of("transformer.wpe"), "transformer.h", "transformer.ln_f", "lm_head");
+    private static final DecoderStack.PartNames PARTS =
+            new DecoderStack.PartNames("transformer.wte", List.of("transformer.wpe"), "transformer.ln_f", "lm_head");
 
     private Gpt2Config config;
     private final ExpertLayers experts;
     private final TokenEmbedding tokens;
     private final TokenEmbedding positions;
     private final SequencePositions places = add("places", new SequencePositions());
-    private final ModuleSequence<Block> blocks;
+    private final CompositeModule blocks;
     private DecoderStack stack;
 
-    /** A model on the CPU whose parameters are zero. */
-    public Gpt2(Gpt2Config config) {
-        this(config, ModuleWrapper.NONE);
+    /** A model on a device whose parameters are zero. */
+    public Gpt2(Gpt2Config config, Device device) {
+        this(config, ExpertLayers.NONE, device);
     }
 
-    /** A model on the CPU whose parameters are zero, except for the values that {@code wrapper} gives its blocks. */
-    public Gpt2(Gpt2Config config, ModuleWrapper wrapper) {
-        this(config, ExpertLayers.NONE, wrapper, Device.CPU);
-    }
-
-    /** As {@link #Gpt2(Gpt2Config, ModuleWrapper)}, with experts in some blocks, and on a device. */
-    public Gpt2(Gpt2Config config, ExpertLayers experts, ModuleWrapper wrapper, Device device) {
+    /** As {@link #Gpt2(Gpt2Config, Device)}, with experts in some blocks. */
+    public Gpt2(Gpt2Config config, ExpertLayers experts, Device device) {
         this.config = config;
         this.experts = experts;
         CompositeModule transformer = add("transformer", new CompositeModule());
         tokens = transformer.add("wte", new TokenEmbedding(config.vocabulary(), config.width(), device));
         positions = transformer.add("wpe", new TokenEmbedding(config.context(), config.width(), device));
-        List<UnaryOperator<Tensor>> runs = new ArrayList<>();
-        blocks = transformer.add(
-                "h",
-                new ModuleSequence<>(
-                        config.layers(),
-                        () -> new Block(
-                                config, runs.size(), experts.isAt(runs.size()) ? experts : ExpertLayers.NONE, device),
-                        (name, block) -> runs.add(wrapper.wrap("transformer.h." + name, block, block::forward))));
+        blocks = transformer.add("h", new CompositeModule());
         Norm norm = transformer.add("ln_f", Norm.layer(config.width(), config.epsilon(), device));
-        stack = new DecoderStack(this::embed, runs, norm, tokens, config.isTied() ? null : addHead());
+        stack = new DecoderStack(this::embed, norm, tokens, null);
     }
 
     private Projection addHead() {
         return add(
-                PARTS.head(),
-                new Projection(
-                        config.width(),
-                        config.vocabulary(),
-                        false,
-                        Layout.LINEAR,
-                        TensorMemory.device(tokens.weight())));
+                PARTS.head(), new Projection(config.width(), config.vocabulary(), false, Layout.LINEAR, ownDevice()));
+    }
+
+    private Device ownDevice() {
+        return TensorMemory.device(tokens.weight());
+    }
+
+    /** The output layer is built last. */
+    @Override
+    public Gpt2 build(Consumer<ModelBlock> built) {
+        super.build(built);
+        if (!config.isTied()) {
+            stack = stack.withHead(addHead());
+        }
+        return this;
+    }
+
+    @Override
+    public int blockCount() {
+        return Math.toIntExact(config.layers());
+    }
+
+    @Override
+    protected ModelBlock buildBlock(int number) {
+        Block block = blocks.add(
+                Integer.toString(number),
+                new Block(config, number, experts.isAt(number) ? experts : ExpertLayers.NONE, ownDevice()));
+        return new ModelBlock("transformer.h." + number, number, block, block::forward);
     }
 
     @Override
     public Tensor forward(Tensor tokens_BS) {
-        return stack.forward(tokens_BS);
+        return stack.forward(blocks(), tokens_BS);
     }
 
     private Tensor embed(Tensor tokens_BS) {
@@ -94,15 +102,8 @@ public final class Gpt2 extends LanguageModel {
     }
 
     @Override
-    public void wrapBlocks(ModuleWrapper wrapper) {
-        List<Block> modules = blocks.list();
-        stack = stack.withBlocks(i -> wrapper.wrap(
-                PARTS.blocks() + "." + i, modules.get(i), stack.blocks().get(i)));
-    }
-
-    @Override
     public List<PipelineLayer> pipelineLayers() {
-        return stack.pipelineLayers(this, "block", PARTS);
+        return stack.pipelineLayers(this, PARTS);
     }
 
     @Override
@@ -118,11 +119,6 @@ public final class Gpt2 extends LanguageModel {
     @Override
     public long context() {
         return config.context();
-    }
-
-    @Override
-    public long layers() {
-        return config.layers();
     }
 
     @Override

@@ -9,20 +9,18 @@ import io.jrun.models.transformer.RotaryEmbedding.Pairs;
 import io.jrun.train.layer.CompositeModule;
 import io.jrun.train.layer.LinearLayer.Layout;
 import io.jrun.train.layer.LowRankAdapter;
-import io.jrun.train.layer.ModuleSequence;
 import io.jrun.train.layer.Norm;
 import io.jrun.train.layer.SequencePositions;
 import io.jrun.train.layer.TokenEmbedding;
-import io.jrun.train.module.ModuleWrapper;
+import io.jrun.train.module.ModelBlock;
 import io.jrun.train.module.PipelineLayer;
 import io.jrun.train.tensor.TensorMemory;
 import io.jrun.train.tensorparallel.ParallelStyle;
 import io.jrun.train.weights.NameMapping;
-import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.function.UnaryOperator;
+import java.util.function.Consumer;
 import java.util.regex.Pattern;
 import org.bytedeco.pytorch.Tensor;
 
@@ -37,69 +35,71 @@ public final class Llama extends LanguageModel {
             Pattern.compile(".*\\.self_attn\\.[qk]_proj\\.(weight|bias|" + LowRankAdapter.UP + "\\.weight)");
 
     private static final DecoderStack.PartNames PARTS =
-            new DecoderStack.PartNames("model.embed_tokens", List.of(), "model.layers", "model.norm", "lm_head");
+            new DecoderStack.PartNames("model.embed_tokens", List.of(), "model.norm", "lm_head");
 
     private LlamaConfig config;
     private final ExpertLayers experts;
     private final TokenEmbedding tokens;
     private final SequencePositions positions = add("positions", new SequencePositions());
-    private final ModuleSequence<LlamaLayer> blocks;
+    private final CompositeModule blocks;
     private DecoderStack stack;
 
-    /** A model on the CPU whose parameters are zero. */
-    public Llama(LlamaConfig config) {
-        this(config, ModuleWrapper.NONE);
+    /** A model on a device whose parameters are zero. */
+    public Llama(LlamaConfig config, Device device) {
+        this(config, ExpertLayers.NONE, device);
     }
 
-    /** A model on the CPU whose parameters are zero, except for the values that {@code wrapper} gives its layers. */
-    public Llama(LlamaConfig config, ModuleWrapper wrapper) {
-        this(config, ExpertLayers.NONE, wrapper, Device.CPU);
-    }
-
-    /** As {@link #Llama(LlamaConfig, ModuleWrapper)}, with experts in some layers, and on a device. */
-    public Llama(LlamaConfig config, ExpertLayers experts, ModuleWrapper wrapper, Device device) {
+    /** As {@link #Llama(LlamaConfig, Device)}, with experts in some layers. */
+    public Llama(LlamaConfig config, ExpertLayers experts, Device device) {
         this.config = config;
         this.experts = experts;
         CompositeModule model = add("model", new CompositeModule());
         tokens = model.add("embed_tokens", new TokenEmbedding(config.vocabulary(), config.width(), device));
-        List<UnaryOperator<Tensor>> runs = new ArrayList<>();
-        blocks = model.add(
-                "layers",
-                new ModuleSequence<>(
-                        config.layers(),
-                        () -> new LlamaLayer(
-                                config, experts.isAt(runs.size()) ? experts : ExpertLayers.NONE, positions, device),
-                        (name, layer) -> runs.add(wrapper.wrap("model.layers." + name, layer, layer::forward))));
+        blocks = model.add("layers", new CompositeModule());
         Norm norm = model.add("norm", Norm.rootMeanSquare(config.width(), config.epsilon(), device));
-        stack = new DecoderStack(tokens::forward, runs, norm, tokens, config.isTied() ? null : addHead());
+        stack = new DecoderStack(tokens::forward, norm, tokens, null);
     }
 
     private Projection addHead() {
         return add(
-                PARTS.head(),
-                new Projection(
-                        config.width(),
-                        config.vocabulary(),
-                        false,
-                        Layout.LINEAR,
-                        TensorMemory.device(tokens.weight())));
+                PARTS.head(), new Projection(config.width(), config.vocabulary(), false, Layout.LINEAR, ownDevice()));
+    }
+
+    private Device ownDevice() {
+        return TensorMemory.device(tokens.weight());
+    }
+
+    /** The output layer is built last. */
+    @Override
+    public Llama build(Consumer<ModelBlock> built) {
+        super.build(built);
+        if (!config.isTied()) {
+            stack = stack.withHead(addHead());
+        }
+        return this;
+    }
+
+    @Override
+    public int blockCount() {
+        return Math.toIntExact(config.layers());
+    }
+
+    @Override
+    protected ModelBlock buildBlock(int number) {
+        LlamaLayer layer = blocks.add(
+                Integer.toString(number),
+                new LlamaLayer(config, experts.isAt(number) ? experts : ExpertLayers.NONE, positions, ownDevice()));
+        return new ModelBlock("model.layers." + number, number, layer, layer::forward);
     }
 
     @Override
     public Tensor forward(Tensor tokens_BS) {
-        return stack.forward(tokens_BS);
-    }
-
-    @Override
-    public void wrapBlocks(ModuleWrapper wrapper) {
-        List<LlamaLayer> modules = blocks.list();
-        stack = stack.withBlocks(i -> wrapper.wrap(
-                PARTS.blocks() + "." + i, modules.get(i), stack.blocks().get(i)));
+        return stack.forward(blocks(), tokens_BS);
     }
 
     @Override
     public List<PipelineLayer> pipelineLayers() {
-        return stack.pipelineLayers(this, "layer", PARTS);
+        return stack.pipelineLayers(this, PARTS);
     }
 
     @Override
@@ -115,11 +115,6 @@ public final class Llama extends LanguageModel {
     @Override
     public long context() {
         return config.context();
-    }
-
-    @Override
-    public long layers() {
-        return config.layers();
     }
 
     @Override

@@ -22,7 +22,8 @@ import org.bytedeco.pytorch.Tensor;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A model that gives logits for the tokens of a text. Parameters have Hugging Face's names. The parameters are zero
+ * A model that gives logits for the tokens of a text. A constructor makes the parts around the blocks, and {@link #build}
+ * the blocks. Parameters have Hugging Face's names. The parameters are zero
  * until the program loads or {@link #initialize initialises} the model. Shapes: B texts, S tokens, V vocabulary, D
  * width. Confined to one thread at a time.
  */
@@ -56,9 +57,6 @@ public abstract class LanguageModel extends TrainableModel implements Pretrained
 
     /** The longest text in tokens. */
     public abstract long context();
-
-    /** The number of layers. */
-    public abstract long layers();
 
     /** The text of config.json for the sizes of this model. */
     public abstract String configJson();
@@ -154,7 +152,7 @@ public abstract class LanguageModel extends TrainableModel implements Pretrained
      * @param seed equal seeds give equal values
      */
     public void initialize(long seed) {
-        new InitialValues(seed, layers()).fillRest(this);
+        new InitialValues(seed, blockCount()).fill(this);
     }
 
     /** Mean cross entropy in nats of logits [B, S, V]; of a part of the vocabulary if the layers are parallel. */

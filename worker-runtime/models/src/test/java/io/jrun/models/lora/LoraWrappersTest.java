@@ -10,6 +10,7 @@ import io.jrun.train.Libtorch;
 import io.jrun.train.ddp.DdpOptions;
 import io.jrun.train.ddp.DistributedDataParallel;
 import io.jrun.train.fsdp.FsdpOptions;
+import io.jrun.train.fsdp.FullyShard;
 import io.jrun.train.fsdp.FullyShardedDataParallel;
 import io.jrun.train.mesh.MeshAxis;
 import io.jrun.train.mesh.Parameters;
@@ -107,7 +108,7 @@ class LoraWrappersTest {
             @Override
             Map<String, Tensor> train(World world, LanguageModel model) {
                 var fsdp = new FullyShardedDataParallel(new MeshAxis("shard", world.group()), FsdpOptions.DEFAULT);
-                fsdp.shardRest(model);
+                FullyShard.apply(model, fsdp);
                 try (var optimizer = new FlatOptimizer(
                         fsdp.parameters(), FusedAdamW.DEFAULT, GROUPS, SCHEDULE, fsdp.gradientMemory())) {
                     for (int i = 0; i < STEPS; i++) {

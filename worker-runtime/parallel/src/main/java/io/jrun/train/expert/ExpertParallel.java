@@ -5,13 +5,12 @@ import io.jrun.train.mesh.MeshAxis;
 import io.jrun.train.mesh.ParameterNotes;
 import io.jrun.train.mesh.Shard;
 import io.jrun.train.mesh.ShardedTensor;
-import io.jrun.train.module.ModuleWrapper;
+import io.jrun.train.module.ModelBlock;
 import io.jrun.train.tensor.ModuleTensors;
 import java.util.Collections;
 import java.util.LinkedHashSet;
 import java.util.Objects;
 import java.util.Set;
-import java.util.function.UnaryOperator;
 import org.bytedeco.javacpp.PointerScope;
 import org.bytedeco.pytorch.Module;
 import org.bytedeco.pytorch.NoGradGuard;
@@ -19,10 +18,9 @@ import org.bytedeco.pytorch.Tensor;
 
 /**
  * Makes the ranks of an axis share the experts of a model. Each rank keeps an equal part of the experts of each
- * {@link MixtureOfExperts}, and all other parameters. As a {@link ModuleWrapper} the object shares each part of a model
- * as soon as the part is built. {@link ExpertDataParallel} trains such a model.
+ * {@link MixtureOfExperts}, and all other parameters. {@link ExpertDataParallel} trains such a model.
  */
-public final class ExpertParallel implements ModuleWrapper {
+public final class ExpertParallel {
     private final MeshAxis axis;
     private final Set<String> experts = new LinkedHashSet<>();
 
@@ -35,12 +33,11 @@ public final class ExpertParallel implements ModuleWrapper {
         this.axis = axis;
     }
 
-    @Override
-    public UnaryOperator<Tensor> wrap(String name, Module part, UnaryOperator<Tensor> forward) {
-        if (part instanceof CompositeModule composite) {
-            share(name + ".", composite);
+    /** Shares the experts of a block as soon as the block is built. As {@link #apply(CompositeModule)}. */
+    public void apply(ModelBlock block) {
+        if (block.module() instanceof CompositeModule composite) {
+            share(block.name() + ".", composite);
         }
-        return forward;
     }
 
     /**
@@ -48,7 +45,7 @@ public final class ExpertParallel implements ModuleWrapper {
      *
      * @throws IllegalArgumentException if the ranks do not divide the experts; the message names the layer
      */
-    public void share(CompositeModule model) {
+    public void apply(CompositeModule model) {
         share("", model);
     }
 

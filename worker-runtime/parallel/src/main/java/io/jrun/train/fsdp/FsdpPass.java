@@ -88,8 +88,8 @@ final class FsdpPass {
     void beforeForward(FsdpUnit unit) {
         requireOpen("unit '" + unit.name() + "' computes");
         if (isBackward) {
-            throw new IllegalStateException("unit '" + unit.name() + "' computes again within a backward pass. Put the"
-                    + " recomputed segment inside the unit: fsdp.around(recompute), not recompute.around(fsdp).");
+            throw new IllegalStateException("unit '" + unit.name() + "' computes again within a backward pass. Call"
+                    + " Recompute.apply(block) before FullyShard.apply(block, sharding).");
         }
         guarded(() -> {
             readAhead.begin(unit);

@@ -6,10 +6,9 @@ import io.jrun.train.mesh.GradientGroup;
 import io.jrun.train.mesh.MeshAxis;
 import io.jrun.train.mesh.ParameterNotes;
 import io.jrun.train.mesh.ShardedTensor;
-import io.jrun.train.module.ModuleWrapper;
+import io.jrun.train.module.ModelBlock;
 import io.jrun.train.step.NoSync;
 import io.jrun.train.step.Step;
-import io.jrun.train.tensor.ModuleTensors;
 import io.jrun.train.tensor.TensorMemory;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
@@ -20,20 +19,17 @@ import java.util.Map;
 import java.util.Set;
 import java.util.function.BiFunction;
 import java.util.function.UnaryOperator;
-import org.bytedeco.pytorch.Module;
 import org.bytedeco.pytorch.Tensor;
 import org.jspecify.annotations.Nullable;
 
 /**
  * Trains one model on all ranks of a group, each of which keeps a part of the parameters, the gradients and the
- * optimizer states: torch's {@code fully_shard}, and stage 3 of ZeRO. Each part of the model that is {@link #wrap
- * wrapped} is a unit. A unit's parameters are gathered before the unit computes and freed afterwards. Each rank keeps
- * the rows of a parameter that {@code torch.chunk} gives it.
+ * optimizer states: torch's {@code fully_shard}, and stage 3 of ZeRO. Each block to which {@link FullyShard} is applied
+ * is a unit. A unit's parameters are gathered before the unit computes and freed afterwards. Each rank keeps the rows of
+ * a parameter that {@code torch.chunk} gives it.
  *
  * <pre>{@code
- * var fsdp = new FullyShardedDataParallel(mesh.axis("shard"), FsdpOptions.DEFAULT);
- * var net = new Net(fsdp);          // wraps each block as soon as it is built
- * fsdp.shardRest(net);              // the parameters outside all units
+ * var fsdp = FullyShard.apply(net, mesh.axis("shard"));
  * var optimizer = new FlatOptimizer(fsdp.parameters(), ..., fsdp.gradientMemory());
  * try (Step step = fsdp.step()) {
  *     step.backward(net.loss(batch));
@@ -50,7 +46,7 @@ import org.jspecify.annotations.Nullable;
  * thread. All ranks must run equal passes. Sources: Zhao et al., arXiv:2304.11277; Rajbhandari et al.,
  * arXiv:1910.02054.
  */
-public final class FullyShardedDataParallel implements ModuleWrapper {
+public final class FullyShardedDataParallel {
     private final FsdpGroups groups;
     private final FsdpOptions options;
     private final @Nullable ProcessGroup neighbours;
@@ -102,19 +98,17 @@ public final class FullyShardedDataParallel implements ModuleWrapper {
         this.offloaded = offload == null ? null : new OffloadedGradients(offload);
     }
 
-    @Override
-    public UnaryOperator<Tensor> wrap(String name, Module part, UnaryOperator<Tensor> forward) {
-        Map<String, Tensor> parameters = new LinkedHashMap<>();
-        ModuleTensors.parameters(part).forEach((inner, tensor) -> parameters.put(name + "." + inner, tensor));
-        return wrap(name, parameters, forward);
+    void shard(ModelBlock block) {
+        block.surround(forward -> unit(block.name(), block.parameters(), forward));
     }
 
-    UnaryOperator<Tensor> wrap(String name, Map<String, Tensor> used, UnaryOperator<Tensor> forward) {
+    /** Makes parameters that are in no unit a unit. Returns the forward pass of the unit. */
+    UnaryOperator<Tensor> unit(String name, Map<String, Tensor> used, UnaryOperator<Tensor> forward) {
         Map<String, Tensor> parameters = unsharded(used);
         if (parameters.isEmpty()) {
             return forward;
         }
-        FsdpUnit unit = unit(name, parameters, neighbours);
+        FsdpUnit unit = newUnit(name, parameters, neighbours);
         pass.add(unit);
         UnitBoundary output = new UnitBoundary("the output of unit " + name, () -> pass.beforeBackward(unit));
         UnitBoundary input = new UnitBoundary("the input of unit " + name, () -> pass.afterBackward(unit));
@@ -126,22 +120,15 @@ public final class FullyShardedDataParallel implements ModuleWrapper {
         };
     }
 
-    /**
-     * Shards the parameters of a model that are in no unit, as one more unit. They are whole while a step is open. Call
-     * it once, when the model is built.
-     */
-    public void shardRest(Module model) {
-        shardRest(ModuleTensors.parameters(model));
-    }
-
-    void shardRest(Map<String, Tensor> used) {
+    /** Makes parameters that are in no unit one more unit. They are whole while a step is open. */
+    void root(Map<String, Tensor> used) {
         Map<String, Tensor> parameters = unsharded(used);
         if (!parameters.isEmpty()) {
-            pass.setRoot(unit("root", parameters, null));
+            pass.setRoot(newUnit("root", parameters, null));
         }
     }
 
-    private FsdpUnit unit(String name, Map<String, Tensor> parameters, @Nullable ProcessGroup gathering) {
+    private FsdpUnit newUnit(String name, Map<String, Tensor> parameters, @Nullable ProcessGroup gathering) {
         int number = pass.units().size();
         FsdpUnit unit = new FsdpUnit(
                 name, parameters, groups, gathering, options.precision(), offload, memory, number, spans::add);
@@ -227,7 +214,7 @@ public final class FullyShardedDataParallel implements ModuleWrapper {
     }
 
     /**
-     * The names of the units, in the order in which they were wrapped. The parameters outside all units are the last.
+     * The names of the units, in the order in which they were sharded. The parameters outside all units are the last.
      */
     public List<String> units() {
         return pass.units().stream().map(FsdpUnit::name).toList();

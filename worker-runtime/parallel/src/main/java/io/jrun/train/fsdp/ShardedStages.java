@@ -47,7 +47,7 @@ public final class ShardedStages implements StageReplicas {
                             .map(layer -> sharesParameters.test(layer) ? layer : unit(layer))
                             .toList());
         });
-        parallel.shardRest(root);
+        parallel.root(root);
         for (FsdpUnit unit : parallel.pass().units()) {
             for (int i = 0; i < unit.parameters().count(); i++) {
                 rows.put(
@@ -60,7 +60,7 @@ public final class ShardedStages implements StageReplicas {
 
     private PipelineLayer unit(PipelineLayer layer) {
         return new PipelineLayer(
-                layer.name(), layer.parameters(), parallel.wrap(layer.name(), layer.parameters(), layer.forward()));
+                layer.name(), layer.parameters(), parallel.unit(layer.name(), layer.parameters(), layer.forward()));
     }
 
     @Override

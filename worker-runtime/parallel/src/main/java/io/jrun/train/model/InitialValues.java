@@ -3,12 +3,11 @@ package io.jrun.train.model;
 import io.jrun.train.layer.CompositeModule;
 import io.jrun.train.mesh.ShardedInitialization;
 import io.jrun.train.mesh.ShardedTensor;
-import io.jrun.train.module.ModuleWrapper;
+import io.jrun.train.module.ModelBlock;
 import io.jrun.train.tensor.ModuleTensors;
 import io.jrun.train.tensor.TensorMemory;
 import java.util.HashSet;
 import java.util.Set;
-import java.util.function.UnaryOperator;
 import java.util.regex.Pattern;
 import java.util.stream.Stream;
 import org.bytedeco.pytorch.Module;
@@ -19,10 +18,10 @@ import org.bytedeco.pytorch.Tensor;
 /**
  * The first values of a model: matrices normal with deviation 0.02, biases 0, weights of norms 1. The deviation of a
  * matrix at the end of a residual branch is smaller by the factor sqrt(2 layers): Radford et al. 2019. The values of a
- * parameter depend on the seed and on its name only. Each part gets its values as soon as it is built. Layers of libtorch,
- * and modules of one's own that are no {@code CompositeModule}, keep their values.
+ * parameter depend on the seed and on its name only. Layers of libtorch, and modules of one's own that are no
+ * {@code CompositeModule}, keep their values.
  */
-public final class InitialValues implements ModuleWrapper {
+public final class InitialValues {
     private static final double DEVIATION = 0.02;
     private static final Pattern END_OF_BRANCH = Pattern.compile(".*\\.(c_proj|o_proj|down_proj)\\.weight");
 
@@ -36,14 +35,13 @@ public final class InitialValues implements ModuleWrapper {
         this.branchDeviation = DEVIATION / Math.sqrt(2.0 * layers);
     }
 
-    @Override
-    public UnaryOperator<Tensor> wrap(String name, Module part, UnaryOperator<Tensor> forward) {
-        fill(name + ".", part);
-        return forward;
+    /** Fills the parameters of a block as soon as the block is built. */
+    public void fill(ModelBlock block) {
+        fill(block.name() + ".", block.module());
     }
 
-    /** Fills the parameters of {@code model} that no part had. */
-    public void fillRest(Module model) {
+    /** Fills the parameters of {@code model} that this object has not filled yet. */
+    public void fill(Module model) {
         fill("", model);
     }
 

@@ -1,17 +1,17 @@
 package io.jrun.train.model;
 
 import io.jrun.train.layer.TokenLoss;
-import io.jrun.train.module.ModuleWrapper;
+import io.jrun.train.module.ModelBlock;
 import io.jrun.train.module.PipelineLayer;
 import io.jrun.train.tensorparallel.ParallelStyle;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.List;
 import java.util.Map;
-import java.util.Objects;
 import java.util.SplittableRandom;
 import java.util.function.BiFunction;
+import java.util.function.Consumer;
 import java.util.function.Supplier;
-import java.util.function.UnaryOperator;
 import org.bytedeco.pytorch.Module;
 import org.bytedeco.pytorch.Tensor;
 import org.bytedeco.pytorch.global.torch;
@@ -52,11 +52,10 @@ public abstract class LayeredModel extends TrainableModel implements ModelDefini
     private NamedLayer<?> last = first;
 
     private record NamedLayer<M extends Module>(String name, Supplier<M> part, BiFunction<M, Tensor, Tensor> forward) {
-        /** Adds the part to the model. Returns its forward pass. */
-        PipelineLayer build(LayeredModel model, ModuleWrapper wrapper) {
+        /** Builds the part and adds it to the model. */
+        ModelBlock build(LayeredModel model, int number) {
             M built = model.add(name, part(model.seed));
-            UnaryOperator<Tensor> run = wrapper.wrap(name, built, x -> forward.apply(built, x));
-            return PipelineLayer.of(name, built, run);
+            return new ModelBlock(name, number, built, x -> forward.apply(built, x));
         }
 
         /** Layers of libtorch take their values from the one generator of the process. */
@@ -103,51 +102,33 @@ public abstract class LayeredModel extends TrainableModel implements ModelDefini
     }
 
     @Override
-    public final int blocks() {
+    public final int blockCount() {
         return blocks.size();
     }
 
-    /** Builds the layers of this object; parallelisms are applied afterwards. */
-    public final LayeredModel build() {
-        return build(ModuleWrapper.NONE);
+    @Override
+    protected final ModelBlock buildBlock(int number) {
+        return blocks.get(number).build(this, number);
     }
 
-    /**
-     * Builds the layers of this object. Each block goes to {@code wrapper} before the next block takes memory.
-     *
-     * @throws IllegalStateException if the layers are built, or if the first layer, a block or the last layer is missing
-     */
     @Override
-    public final LayeredModel build(ModuleWrapper wrapper) {
-        if (!layers.isEmpty()) {
-            throw new IllegalStateException(className() + " is built already. Make another object.");
-        }
+    public final LayeredModel build() {
+        return build(_ -> {});
+    }
+
+    /** @throws IllegalStateException if the model is built, or if the first layer, a block or the last layer is missing */
+    @Override
+    public final LayeredModel build(Consumer<ModelBlock> built) {
         if (first.name().isEmpty() || blocks.isEmpty() || last.name().isEmpty()) {
             throw new IllegalStateException(className()
                     + " needs a first layer, at least one block and a last layer: call first, block and last");
         }
-        layers.add(first.build(this, ModuleWrapper.NONE));
-        blocks.forEach(block -> layers.add(block.build(this, wrapper)));
-        layers.add(last.build(this, ModuleWrapper.NONE));
+        requireNotBuilt();
+        layers.add(first.build(this, 0).layer());
+        super.build(built);
+        blocks().forEach(block -> layers.add(block.layer()));
+        layers.add(last.build(this, 0).layer());
         return this;
-    }
-
-    @Override
-    public final void wrapBlocks(ModuleWrapper wrapper) {
-        List<PipelineLayer> built = pipelineLayers();
-        Map<String, Module> parts = descendants();
-        for (int i = 1; i <= blocks.size(); i++) {
-            PipelineLayer block = built.get(i);
-            Module part = Objects.requireNonNull(parts.get(block.name()));
-            layers.set(
-                    i,
-                    new PipelineLayer(
-                            block.name(), block.parameters(), wrapper.wrap(block.name(), part, block.forward())));
-        }
-    }
-
-    private String className() {
-        return getClass().getSimpleName();
     }
 
     @Override
@@ -167,10 +148,8 @@ public abstract class LayeredModel extends TrainableModel implements ModelDefini
 
     @Override
     public final List<PipelineLayer> pipelineLayers() {
-        if (layers.isEmpty()) {
-            build(ModuleWrapper.NONE);
-        }
-        return List.copyOf(layers);
+        requireBuilt();
+        return Collections.unmodifiableList(layers);
     }
 
     /** No plan: a subclass names the styles of its layers. */

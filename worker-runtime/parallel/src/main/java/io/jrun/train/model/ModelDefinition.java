@@ -1,11 +1,12 @@
 package io.jrun.train.model;
 
 import io.jrun.comm.World;
-import io.jrun.train.module.ModuleWrapper;
+import io.jrun.train.module.ModelBlock;
 import io.jrun.train.tensorparallel.ParallelStyle;
 import java.util.Map;
 import java.util.Optional;
 import java.util.OptionalLong;
+import java.util.function.Consumer;
 
 /** A model before it is built. Confined to one thread. */
 public interface ModelDefinition {
@@ -13,19 +14,16 @@ public interface ModelDefinition {
     String summary();
 
     /** The number of equal blocks. A pipeline has one layer before the blocks and one behind them. */
-    int blocks();
+    int blockCount();
+
+    /** Builds the model. Each block goes to {@code built} before the next block takes memory. */
+    TrainableModel build(Consumer<ModelBlock> built);
 
     /**
-     * Builds the model. Each block goes to {@code blocks} as soon as the block is built, and before the next one is
-     * built.
+     * Builds the whole model with values of its own, such as those of a file; empty if the model begins with the values
+     * that the program gives. Collective.
      */
-    TrainableModel build(ModuleWrapper blocks);
-
-    /**
-     * Builds the model with values of its own, such as those of a file; empty if the model begins with the values that
-     * the program gives. As {@link #build}, but a block may go to {@code blocks} when all blocks are built. Collective.
-     */
-    default Optional<TrainableModel> load(ModuleWrapper blocks, World world) {
+    default Optional<TrainableModel> load(World world) {
         return Optional.empty();
     }
 

@@ -2,17 +2,15 @@ package io.jrun.train.tensorparallel;
 
 import io.jrun.train.layer.CompositeModule;
 import io.jrun.train.mesh.MeshAxis;
-import io.jrun.train.module.ModuleWrapper;
+import io.jrun.train.module.ModelBlock;
 import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Set;
-import java.util.function.UnaryOperator;
 import java.util.regex.Pattern;
 import org.bytedeco.pytorch.Module;
-import org.bytedeco.pytorch.Tensor;
 
 /**
  * Makes several ranks share the layers of a model.
@@ -30,15 +28,15 @@ import org.bytedeco.pytorch.Tensor;
  * layer keeps its name and its parameters as objects; the elements become this rank's part. Make optimizers and wrap
  * the model afterwards.
  *
- * <p>As a {@link ModuleWrapper} the object shares each part of a model as soon as the part is built:
+ * <p>An object shares each block of a model as soon as the block is built:
  *
  * <pre>{@code
  * var parallel = new TensorParallel(tp, true, plan);
- * var model = new Model(parallel);
- * parallel.shareRest(model);
+ * model.build(parallel::apply);
+ * parallel.apply(model);               // the layers outside of all blocks
  * }</pre>
  */
-public final class TensorParallel implements ModuleWrapper {
+public final class TensorParallel {
     private final Map<String, ParallelStyle> plan;
     private final LayerStyler styler;
     private final Set<String> shared = new HashSet<>();
@@ -62,32 +60,35 @@ public final class TensorParallel implements ModuleWrapper {
     }
 
     /**
-     * Replaces layers by parallel ones, as {@link #TensorParallel} and {@link #shareRest} do. If a size does not
-     * divide, the model is unchanged.
+     * Replaces layers by parallel ones, as {@link #TensorParallel} and {@link #apply(CompositeModule)} do. If a size
+     * does not divide, the model is unchanged.
      */
     public static void apply(
             CompositeModule model, MeshAxis axis, boolean isSequenceParallel, Map<String, ParallelStyle> plan) {
-        new TensorParallel(axis, isSequenceParallel, plan).shareRest(model);
-    }
-
-    @Override
-    public UnaryOperator<Tensor> wrap(String name, Module part, UnaryOperator<Tensor> forward) {
-        Map<String, Module> layers = new LinkedHashMap<>(Map.of(name, part));
-        if (part instanceof CompositeModule composite) {
-            composite.descendants().forEach((inner, module) -> layers.put(name + "." + inner, module));
-        }
-        share(layers, () -> {});
-        return forward;
+        new TensorParallel(axis, isSequenceParallel, plan).apply(model);
     }
 
     /**
-     * Replaces the layers that are in no wrapped part. The method sends nothing.
+     * Replaces the layers of a block. Sends nothing.
+     *
+     * @throws IllegalArgumentException if a style does not fit a layer, or if a size does not divide; the message names
+     *     the layer, the size and the number of ranks
+     */
+    public void apply(ModelBlock block) {
+        Map<String, Module> layers = new LinkedHashMap<>(Map.of(block.name(), block.module()));
+        if (block.module() instanceof CompositeModule composite) {
+            composite.descendants().forEach((inner, module) -> layers.put(block.name() + "." + inner, module));
+        }
+        share(layers, () -> {});
+    }
+
+    /**
+     * Replaces the layers that this object has not replaced yet. Sends nothing.
      *
      * @throws IllegalArgumentException if a name of the plan fits no layer, if a style does not fit a layer, or if a
-     *     size does not divide; the message names the layer, the size and the number of ranks. {@link #wrap} throws the
-     *     exception too
+     *     size does not divide; the message names the layer, the size and the number of ranks
      */
-    public void shareRest(CompositeModule model) {
+    public void apply(CompositeModule model) {
         Map<String, Module> layers = model.descendants();
         plan.keySet().forEach(pattern -> requireLayer(pattern, layers.keySet()));
         share(layers, styler::checkTogether);

@@ -15,9 +15,8 @@ import io.jrun.train.mesh.DeviceMesh;
 import io.jrun.train.mesh.MeshAxis;
 import io.jrun.train.mesh.Parameters;
 import io.jrun.train.mesh.ShardedTensor;
-import io.jrun.train.module.ModuleWrapper;
 import io.jrun.train.optim.Gradients;
-import io.jrun.train.recompute.RecomputePolicy;
+import io.jrun.train.recompute.Recompute;
 import io.jrun.train.step.NoSync;
 import io.jrun.train.step.Step;
 import io.jrun.train.tensor.ModuleTensors;
@@ -106,10 +105,10 @@ class ExpertParallelTest {
     }
 
     private static ExpertDataParallel<ExpertStack> build(
-            DeviceMesh mesh, ExpertOptions options, torch.ScalarType type, boolean isSkewed, ModuleWrapper wrapper) {
-        ExpertStack model = new ExpertStack(options, type, isSkewed, wrapper);
+            DeviceMesh mesh, ExpertOptions options, torch.ScalarType type, boolean isSkewed) {
+        ExpertStack model = new ExpertStack(options, type, isSkewed);
         ExpertParallel experts = new ExpertParallel(mesh.axis("ep"));
-        experts.share(model);
+        experts.apply(model);
         return new ExpertDataParallel<>(model, experts, mesh.axis("dp"));
     }
 
@@ -127,14 +126,14 @@ class ExpertParallelTest {
             int ranks, int ep, int topK, double factor, torch.ScalarType type, boolean isSkewed) {
         ExpertOptions options = new ExpertOptions(4, topK, factor, 0.05, 0.01);
         ExpertOptions divided = new ExpertOptions(4, topK, factor, 0.05 / PASSES, 0.01 / PASSES);
-        ExpertStack serial = new ExpertStack(divided, type, isSkewed, ModuleWrapper.NONE);
+        ExpertStack serial = new ExpertStack(divided, type, isSkewed);
         List<Double> norms = trainAlone(serial, ranks);
         Map<String, Tensor> expected = new LinkedHashMap<>();
         ModuleTensors.parameters(serial).forEach((name, tensor) -> expected.put(name, tensor.detach()));
         double tolerance = ParallelTraining.tolerance(type);
         LocalWorld.run(LocalWorldOptions.ofSize(ranks).withDeterministic(true), world -> {
             try (DeviceMesh mesh = DeviceMesh.of(world, "dp", ranks / ep, "ep", ep);
-                    var parallel = build(mesh, options, type, isSkewed, ModuleWrapper.NONE)) {
+                    var parallel = build(mesh, options, type, isSkewed)) {
                 List<Double> found = trainTogether(parallel, world.rank());
                 for (int step = 0; step < found.size(); step++) {
                     assertThat(Math.abs(found.get(step) - norms.get(step))).isLessThan(tolerance * 10);
@@ -158,13 +157,9 @@ class ExpertParallelTest {
         ExpertOptions options = new ExpertOptions(4, 2, 1, 0.05, 0);
         LocalWorld.run(LocalWorldOptions.ofSize(2).withDeterministic(true), world -> {
             try (DeviceMesh mesh = DeviceMesh.of(world, "dp", 1, "ep", 2);
-                    var kept = build(mesh, options, torch.ScalarType.Float, false, ModuleWrapper.NONE);
-                    var again = build(
-                            mesh,
-                            options,
-                            torch.ScalarType.Float,
-                            false,
-                            RecomputePolicy.oneIn(1).wrapper())) {
+                    var kept = build(mesh, options, torch.ScalarType.Float, false);
+                    var again = build(mesh, options, torch.ScalarType.Float, false)) {
+                Recompute.apply(again.module());
                 trainTogether(kept, world.rank());
                 trainTogether(again, world.rank());
                 Parameters.of(again.module()).forEach((name, parameter) -> {
@@ -211,9 +206,9 @@ class ExpertParallelTest {
     void theExchangesHaveTheBytesOfTheFormula() {
         ExpertOptions options = new ExpertOptions(4, 2, 0, 0.01, 0);
         LocalWorld.run(2, world -> {
-            ExpertStack model = new ExpertStack(options, torch.ScalarType.Double, false, ModuleWrapper.NONE);
+            ExpertStack model = new ExpertStack(options, torch.ScalarType.Double, false);
             CountingGroup counting = new CountingGroup(world.group());
-            new ExpertParallel(new MeshAxis("ep", counting.group())).share(model);
+            new ExpertParallel(new MeshAxis("ep", counting.group())).apply(model);
             model.loss(world.rank()).backward();
             long rows = model.layer("gated").report().choices();
             assertThat(rows).isEqualTo(12 * 2);
@@ -228,9 +223,8 @@ class ExpertParallelTest {
     @Test
     void expertsThatDoNotDivideAreAnError() {
         LocalWorld.run(2, (World world) -> {
-            ExpertStack model = new ExpertStack(
-                    new ExpertOptions(3, 1, 1, 0, 0), torch.ScalarType.Float, false, ModuleWrapper.NONE);
-            assertThatThrownBy(() -> new ExpertParallel(new MeshAxis("ep", world.group())).share(model))
+            ExpertStack model = new ExpertStack(new ExpertOptions(3, 1, 1, 0, 0), torch.ScalarType.Float, false);
+            assertThatThrownBy(() -> new ExpertParallel(new MeshAxis("ep", world.group())).apply(model))
                     .hasMessageContaining("layer 'gated': 3 experts cannot be shared by 2 expert parallel ranks");
         });
     }

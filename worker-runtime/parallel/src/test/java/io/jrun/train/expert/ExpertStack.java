@@ -3,10 +3,11 @@ package io.jrun.train.expert;
 import io.jrun.train.TinyGpt;
 import io.jrun.train.layer.CompositeModule;
 import io.jrun.train.layer.LinearLayer;
-import io.jrun.train.module.ModuleWrapper;
+import io.jrun.train.module.BlockModel;
+import io.jrun.train.module.ModelBlock;
 import io.jrun.train.tensor.ModuleTensors;
+import java.util.List;
 import java.util.Objects;
-import java.util.function.UnaryOperator;
 import org.bytedeco.pytorch.NoGradGuard;
 import org.bytedeco.pytorch.Scalar;
 import org.bytedeco.pytorch.Tensor;
@@ -14,17 +15,17 @@ import org.bytedeco.pytorch.TensorOptions;
 import org.bytedeco.pytorch.global.torch;
 
 /** A linear layer and two layers of experts, one of each kind. */
-final class ExpertStack extends CompositeModule {
+final class ExpertStack extends CompositeModule implements BlockModel {
     static final int WIDTH = 6;
 
     private static final int INNER = 8;
     private static final int TOKENS = 12;
 
     private final LinearLayer first = add("first", new LinearLayer(WIDTH, WIDTH, true));
-    private final UnaryOperator<Tensor> gated;
-    private final UnaryOperator<Tensor> plain;
+    private final ModelBlock gated;
+    private final ModelBlock plain;
 
-    ExpertStack(ExpertOptions options, torch.ScalarType type, boolean isSkewed, ModuleWrapper wrapper) {
+    ExpertStack(ExpertOptions options, torch.ScalarType type, boolean isSkewed) {
         MixtureOfExperts gatedLayer =
                 add("gated", new MixtureOfExperts(ExpertNetwork.Kind.SWIGLU, WIDTH, INNER, options));
         MixtureOfExperts plainLayer =
@@ -46,8 +47,8 @@ final class ExpertStack extends CompositeModule {
                 router.select(0, 0).fill_(new Scalar(1.0));
             }
         }
-        gated = wrapper.wrap("gated", gatedLayer, gatedLayer::forward);
-        plain = wrapper.wrap("plain", plainLayer, plainLayer::forward);
+        gated = new ModelBlock("gated", 0, gatedLayer, gatedLayer::forward);
+        plain = new ModelBlock("plain", 1, plainLayer, plainLayer::forward);
     }
 
     /** The mean square error of a batch, which is a function of its number. */
@@ -59,9 +60,14 @@ final class ExpertStack extends CompositeModule {
                 .view(2, TOKENS / 2, WIDTH)
                 .to(first.weight().scalar_type());
         Tensor y = first.forward(x);
-        y = y.add(gated.apply(y));
-        y = y.add(plain.apply(y));
+        y = y.add(gated.forward(y));
+        y = y.add(plain.forward(y));
         return y.sub(x.flip(1)).square().mean();
+    }
+
+    @Override
+    public List<ModelBlock> blocks() {
+        return List.of(gated, plain);
     }
 
     MixtureOfExperts layer(String name) {

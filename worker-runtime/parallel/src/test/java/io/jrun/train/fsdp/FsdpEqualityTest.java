@@ -17,12 +17,13 @@ import io.jrun.train.UnevenNet;
 import io.jrun.train.mesh.DeviceMesh;
 import io.jrun.train.mesh.MeshAxis;
 import io.jrun.train.mesh.Parameters;
-import io.jrun.train.module.ModuleWrapper;
+import io.jrun.train.module.ModelBlock;
 import io.jrun.train.optim.Gradients;
 import io.jrun.train.tensor.ModuleTensors;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.atomic.AtomicReference;
+import java.util.function.Consumer;
 import org.bytedeco.pytorch.Tensor;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -48,7 +49,7 @@ class FsdpEqualityTest {
     void theBitsAreThoseOfDdp(int ranks, int reshardAfterForward, int prefetch) {
         FsdpOptions options =
                 FsdpOptions.DEFAULT.withReshardAfterForward(reshardAfterForward).withPrefetch(prefetch);
-        assertEqualBits(ranks, world -> ShardedTraining.fsdp(world, options, ModuleWrapper.NONE, 1), 1);
+        assertEqualBits(ranks, world -> ShardedTraining.fsdp(world, options, _ -> {}, 1), 1);
     }
 
     @Test
@@ -58,7 +59,7 @@ class FsdpEqualityTest {
 
     @Test
     void accumulationWithoutCommunicationGivesTheSameBits() {
-        assertEqualBits(3, world -> ShardedTraining.fsdp(world, FsdpOptions.DEFAULT, ModuleWrapper.NONE, 3), 3);
+        assertEqualBits(3, world -> ShardedTraining.fsdp(world, FsdpOptions.DEFAULT, _ -> {}, 3), 3);
     }
 
     /** One replica of all shards, and replicas of one shard. */
@@ -102,15 +103,15 @@ class FsdpEqualityTest {
     /** All ranks have the same samples, so the mean gradients are the serial ones. */
     @Test
     void replicasCountOnceInTheNormOfClipping() {
-        UnevenNet serial = new UnevenNet(ModuleWrapper.NONE);
+        UnevenNet serial = new UnevenNet();
         serial.loss(3, 3).backward();
         double norm =
                 Gradients.clip(Parameters.of(serial).values(), Double.MAX_VALUE).value();
         LocalWorld.run(4, world -> {
             try (DeviceMesh mesh = mesh(world, 2)) {
                 var fsdp = hybridOf(mesh);
-                UnevenNet net = new UnevenNet(fsdp);
-                fsdp.shardRest(net);
+                UnevenNet net = new UnevenNet(block -> FullyShard.apply(block, fsdp));
+                FullyShard.apply(net, fsdp);
                 try (var step = fsdp.step()) {
                     step.backward(net.loss(3, 3));
                     assertThat(Gradients.clip(fsdp.parameters().values(), norm / 2)
@@ -142,8 +143,8 @@ class FsdpEqualityTest {
     }
 
     private static double norm(World world, FullyShardedDataParallel fsdp) {
-        UnevenNet net = new UnevenNet(fsdp);
-        fsdp.shardRest(net);
+        UnevenNet net = new UnevenNet(block -> FullyShard.apply(block, fsdp));
+        FullyShard.apply(net, fsdp);
         try (var step = fsdp.step()) {
             step.backward(net.loss(ShardedTraining.seed(world, 0, 0), 3));
             return Gradients.norm(fsdp.parameters().values()).value();
@@ -167,8 +168,8 @@ class FsdpEqualityTest {
     void gradientsOfTwoPassesAddUp() {
         LocalWorld.run(2, world -> {
             var fsdp = new FullyShardedDataParallel(new MeshAxis("shard", world.group()), FsdpOptions.DEFAULT);
-            UnevenNet net = new UnevenNet(fsdp);
-            fsdp.shardRest(net);
+            UnevenNet net = new UnevenNet(block -> FullyShard.apply(block, fsdp));
+            FullyShard.apply(net, fsdp);
             try (var step = fsdp.step()) {
                 step.backward(net.loss(3, 3));
                 double once = Gradients.norm(fsdp.parameters().values()).value();
@@ -182,14 +183,14 @@ class FsdpEqualityTest {
     @Test
     void largeParametersAreGatheredInTheirPlaces() {
         long width = 257;
-        LinearStack serial = new LinearStack(2, width, ModuleWrapper.NONE);
+        LinearStack serial = new LinearStack(2, width);
         serial.loss().backward();
         Map<String, Tensor> parameters = ModuleTensors.parameters(serial);
         double norm = Gradients.clip(Parameters.of(parameters).values(), Double.MAX_VALUE)
                 .value();
         LocalWorld.run(3, world -> {
             var fsdp = new FullyShardedDataParallel(new MeshAxis("shard", world.group()), FsdpOptions.DEFAULT);
-            LinearStack stack = new LinearStack(2, width, fsdp);
+            LinearStack stack = new LinearStack(2, width, block -> FullyShard.apply(block, fsdp));
             assertThat(fsdp.wholeParameters((name, tensor) -> tensor.equal(parameters.get(name))))
                     .hasSize(2)
                     .doesNotContainValue(false);
@@ -201,10 +202,10 @@ class FsdpEqualityTest {
     }
 
     private static Map<String, float[]> hybrid(World world, int replicas) {
-        return hybrid(world, replicas, ModuleWrapper.NONE, 1);
+        return hybrid(world, replicas, _ -> {}, 1);
     }
 
-    private static Map<String, float[]> hybrid(World world, int replicas, ModuleWrapper inner, int passes) {
+    private static Map<String, float[]> hybrid(World world, int replicas, Consumer<ModelBlock> inner, int passes) {
         try (DeviceMesh mesh = mesh(world, replicas)) {
             return ShardedTraining.fsdp(world, hybridOf(mesh), inner, passes);
         }

@@ -7,11 +7,12 @@ import io.jrun.train.Libtorch;
 import io.jrun.train.LinearStack;
 import io.jrun.train.fsdp.CommunicationSpan.Kind;
 import io.jrun.train.mesh.MeshAxis;
-import io.jrun.train.module.ModuleWrapper;
+import io.jrun.train.module.ModelBlock;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentMap;
+import java.util.function.Consumer;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 
@@ -40,12 +41,12 @@ class FsdpOverlapTest {
             ConcurrentMap<String, Long> computed = new ConcurrentHashMap<>();
             List<Long> whole = new ArrayList<>();
             var fsdp = new FullyShardedDataParallel(new MeshAxis("shard", world.group()), options);
-            ModuleWrapper probe = (name, _, forward) -> x -> {
-                computed.put(name, System.nanoTime());
+            Consumer<ModelBlock> probe = block -> block.surround(forward -> x -> {
+                computed.put(block.name(), System.nanoTime());
                 whole.add(fsdp.wholeBytes());
                 return forward.apply(x);
-            };
-            LinearStack stack = new LinearStack(LAYERS, 64, fsdp.around(probe));
+            });
+            LinearStack stack = new LinearStack(LAYERS, 64, probe.andThen(block -> FullyShard.apply(block, fsdp)));
             for (int i = 0; i < 2; i++) {
                 whole.clear();
                 try (var step = fsdp.step()) {

@@ -8,7 +8,6 @@ import io.jrun.train.ShardedTraining;
 import io.jrun.train.UnevenNet;
 import io.jrun.train.mesh.MeshAxis;
 import io.jrun.train.mesh.Parameters;
-import io.jrun.train.module.ModuleWrapper;
 import io.jrun.train.optim.FlatOptimizer;
 import io.jrun.train.optim.FusedAdamW;
 import io.jrun.train.optim.Gradients;
@@ -36,8 +35,8 @@ class FsdpPrecisionTest {
      */
     private static Map<String, float[]> train(World world) {
         var fsdp = new FullyShardedDataParallel(new MeshAxis("shard", world.group()), BFLOAT16);
-        UnevenNet net = new UnevenNet(fsdp);
-        fsdp.shardRest(net);
+        UnevenNet net = new UnevenNet(block -> FullyShard.apply(block, fsdp));
+        FullyShard.apply(net, fsdp);
         try (FlatOptimizer optimizer = new FlatOptimizer(
                 fsdp.parameters(),
                 FusedAdamW.DEFAULT,
@@ -75,7 +74,7 @@ class FsdpPrecisionTest {
     void clippingTakesTheNormOfAllShards() {
         AtomicReference<Double> expected = new AtomicReference<>(0.0);
         ShardedTraining.run(1, _ -> {
-            UnevenNet net = new UnevenNet(ModuleWrapper.NONE);
+            UnevenNet net = new UnevenNet();
             for (int rank = 0; rank < 3; rank++) {
                 net.loss(rank, 3).div(new Scalar(3.0)).backward();
             }
@@ -84,8 +83,8 @@ class FsdpPrecisionTest {
         });
         ShardedTraining.run(3, world -> {
             var fsdp = new FullyShardedDataParallel(new MeshAxis("shard", world.group()), FsdpOptions.DEFAULT);
-            UnevenNet net = new UnevenNet(fsdp);
-            fsdp.shardRest(net);
+            UnevenNet net = new UnevenNet(block -> FullyShard.apply(block, fsdp));
+            FullyShard.apply(net, fsdp);
             try (var step = fsdp.step()) {
                 step.backward(net.loss(world.rank(), 3));
                 double limit = expected.get() / 2;

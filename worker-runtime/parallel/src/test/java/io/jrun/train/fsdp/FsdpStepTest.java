@@ -10,13 +10,13 @@ import io.jrun.train.ShardedTraining;
 import io.jrun.train.UnevenNet;
 import io.jrun.train.mesh.MeshAxis;
 import io.jrun.train.mesh.ShardedTensor;
+import io.jrun.train.module.ModelBlock;
 import io.jrun.train.step.Step;
 import io.jrun.train.tensor.ModuleTensors;
 import java.lang.foreign.MemorySegment;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
-import java.util.function.UnaryOperator;
 import org.bytedeco.javacpp.PointerScope;
 import org.bytedeco.pytorch.LinearImpl;
 import org.bytedeco.pytorch.Tensor;
@@ -35,15 +35,16 @@ class FsdpStepTest {
     void aUnitThatComputesOutsideAStepSaysWhatToDo() {
         LocalWorld.run(2, world -> {
             var fsdp = new FullyShardedDataParallel(new MeshAxis("shard", world.group()), FsdpOptions.DEFAULT);
-            UnevenNet net = new UnevenNet(fsdp);
-            fsdp.shardRest(net);
-            UnaryOperator<Tensor> layer = fsdp.wrap("layer", new LinearImpl(4, 4), x -> x);
+            UnevenNet net = new UnevenNet(block -> FullyShard.apply(block, fsdp));
+            FullyShard.apply(net, fsdp);
+            ModelBlock layer = new ModelBlock("layer", 0, new LinearImpl(4, 4), x -> x);
+            FullyShard.apply(layer, fsdp);
             for (int i = 0; i < 2; i++) { // before the first step, and after it
                 assertThatThrownBy(() -> net.loss(1, 3))
                         .hasMessageContaining("[table.weight] is not gathered")
                         .hasMessageContaining("fsdp.step()");
                 assertThatIllegalStateException()
-                        .isThrownBy(() -> layer.apply(torch.ones(1, 4)))
+                        .isThrownBy(() -> layer.forward(torch.ones(1, 4)))
                         .withMessageContaining("unit 'layer' computes outside a step")
                         .withMessageContaining("fsdp.step()");
                 try (var step = fsdp.step()) {
@@ -62,8 +63,8 @@ class FsdpStepTest {
     void parametersThatAreNotGatheredCannotBeRead() {
         LocalWorld.run(2, world -> {
             var fsdp = new FullyShardedDataParallel(new MeshAxis("shard", world.group()), FsdpOptions.DEFAULT);
-            UnevenNet net = new UnevenNet(fsdp);
-            fsdp.shardRest(net);
+            UnevenNet net = new UnevenNet(block -> FullyShard.apply(block, fsdp));
+            FullyShard.apply(net, fsdp);
             Map<String, Tensor> parameters = ModuleTensors.parameters(net);
             for (int i = 0; i < 2; i++) {
                 parameters.forEach(FsdpStepTest::assertUnreadable);
@@ -95,12 +96,13 @@ class FsdpStepTest {
     void frozenParametersHaveNoGradientMemoryAndSendNothing() {
         LocalWorld.run(2, world -> {
             var fsdp = new FullyShardedDataParallel(new MeshAxis("shard", world.group()), FsdpOptions.DEFAULT);
-            UnevenNet net = new UnevenNet(fsdp.around(ShardedTraining.FROZEN_WEIGHT));
+            UnevenNet net =
+                    new UnevenNet(ShardedTraining.FROZEN_WEIGHT.andThen(block -> FullyShard.apply(block, fsdp)));
             assertThat(fsdp.gradientMemory().stream().mapToLong(MemorySegment::byteSize))
                     .containsExactlyElementsOf(world.rank() == 0 ? List.of(64L, 64L, 64L) : List.of(64L, 64L));
             Objects.requireNonNull(ModuleTensors.parameters(net).get("table.weight"))
                     .set_requires_grad(false);
-            fsdp.shardRest(net);
+            FullyShard.apply(net, fsdp);
             assertThat(fsdp.units()).contains("root");
             try (var step = fsdp.step()) {
                 step.backward(net.loss(ShardedTraining.seed(world, 0, 0), 3));
@@ -118,11 +120,12 @@ class FsdpStepTest {
         LocalWorld.run(2, world -> {
             var fsdp = new FullyShardedDataParallel(new MeshAxis("shard", world.group()), FsdpOptions.DEFAULT);
             LinearImpl linear = new LinearImpl(4, 4);
-            UnaryOperator<Tensor> layer = fsdp.wrap("layer", linear, x -> x.matmul(linear.weight()));
+            ModelBlock layer = new ModelBlock("layer", 0, linear, x -> x.matmul(linear.weight()));
+            FullyShard.apply(layer, fsdp);
             ShardedTensor bias = Objects.requireNonNull(fsdp.parameters().get("layer.bias"));
             for (int i = 0; i < 3; i++) {
                 try (var step = fsdp.step()) {
-                    step.backward(layer.apply(torch.ones(2, 4)).sum());
+                    step.backward(layer.forward(torch.ones(2, 4)).sum());
                     assertThat(bias.gradient().abs().sum().item_float()).isZero();
                 }
             }

@@ -14,7 +14,7 @@ import io.jrun.train.LiveMemory;
 import io.jrun.train.StackTraining;
 import io.jrun.train.mesh.DeviceMesh;
 import io.jrun.train.mesh.MeshAxis;
-import io.jrun.train.module.ModuleWrapper;
+import io.jrun.train.module.ModelBlock;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;
@@ -23,6 +23,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.BiConsumer;
+import java.util.function.Consumer;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import org.assertj.core.data.Percentage;
@@ -93,7 +94,7 @@ class ShardedMemoryTest {
     private static void trainCopies(World world, Runnable measure) {
         try (DeviceMesh mesh = DeviceMesh.of(world, "dp", 2, "shard", 2)) {
             var fsdp = new FullyShardedDataParallel(mesh.axis("shard"), mesh.axis("dp"), FsdpOptions.DEFAULT);
-            LinearStack stack = new LinearStack(LAYERS, WIDTH, fsdp);
+            LinearStack stack = new LinearStack(LAYERS, WIDTH, block -> FullyShard.apply(block, fsdp));
             step(fsdp, stack);
             measure.run();
             step(fsdp, stack);
@@ -150,16 +151,16 @@ class ShardedMemoryTest {
         long before = LiveMemory.bytes() + LiveMemory.sharedBytes();
         Runnable measure =
                 () -> peak.accumulateAndGet(LiveMemory.bytes() + LiveMemory.sharedBytes() - before, Math::max);
-        ModuleWrapper probe = (_, _, forward) -> {
+        Consumer<ModelBlock> probe = block -> {
             measure.run();
-            return x -> {
+            block.surround(forward -> x -> {
                 measure.run();
                 return forward.apply(x);
-            };
+            });
         };
         LocalWorld.run(RANKS, world -> {
             var fsdp = new FullyShardedDataParallel(new MeshAxis("shard", world.group()), FsdpOptions.DEFAULT);
-            LinearStack stack = new LinearStack(layers, WIDTH, fsdp.around(probe));
+            LinearStack stack = new LinearStack(layers, WIDTH, probe.andThen(block -> FullyShard.apply(block, fsdp)));
             try (var step = fsdp.step()) {
                 step.backward(stack.loss());
                 measure.run();

@@ -12,9 +12,10 @@ import io.jrun.train.LinearStack;
 import io.jrun.train.LiveMemory;
 import io.jrun.train.ShardedTraining;
 import io.jrun.train.fsdp.FsdpOptions;
+import io.jrun.train.fsdp.FullyShard;
 import io.jrun.train.fsdp.FullyShardedDataParallel;
 import io.jrun.train.mesh.MeshAxis;
-import io.jrun.train.module.ModuleWrapper;
+import io.jrun.train.module.ModelBlock;
 import io.jrun.train.optim.FlatOptimizer;
 import io.jrun.train.optim.FusedAdamW;
 import io.jrun.train.optim.LearningRateSchedule;
@@ -31,6 +32,7 @@ import java.util.Map;
 import java.util.Random;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.AtomicReferenceArray;
+import java.util.function.Consumer;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import java.util.stream.Collectors;
@@ -49,7 +51,7 @@ class OffloadedOptimizerTest {
     void theBitsAreThoseOfTrainingInMemory() {
         for (int ranks : DrawnCases.of(List.of(2, 3), 1)) {
             Map<String, float[]> expected = ShardedTraining.run(
-                            ranks, world -> ShardedTraining.fsdp(world, FsdpOptions.DEFAULT, ModuleWrapper.NONE, 1))
+                            ranks, world -> ShardedTraining.fsdp(world, FsdpOptions.DEFAULT, _ -> {}, 1))
                     .getFirst();
             Path files = folder.resolve("of-" + ranks);
             assertThat(ShardedTraining.run(
@@ -86,10 +88,7 @@ class OffloadedOptimizerTest {
 
     @Test
     void parametersOfFewerBitsAreRefused() {
-        ModuleWrapper narrow = (_, part, forward) -> {
-            part.to(torch.ScalarType.BFloat16, false);
-            return forward;
-        };
+        Consumer<ModelBlock> narrow = block -> block.module().to(torch.ScalarType.BFloat16, false);
         assertThatThrownBy(() -> ShardedTraining.run(1, world -> ShardedTraining.offloaded(world, folder, 1, narrow)))
                 .hasStackTraceContaining("are of BFloat16; offloaded parameters are of float32 or float64");
     }
@@ -106,7 +105,7 @@ class OffloadedOptimizerTest {
         AtomicReferenceArray<Integer> bits = new AtomicReferenceArray<>(2);
         LocalWorld.run(LocalWorldOptions.ofSize(RANKS).withDeterministic(true), world -> {
             var fsdp = new FullyShardedDataParallel(new MeshAxis("shard", world.group()), FsdpOptions.DEFAULT);
-            LinearStack stack = stack(fsdp);
+            LinearStack stack = stack(block -> FullyShard.apply(block, fsdp));
             try (FlatOptimizer optimizer = new FlatOptimizer(
                     fsdp.parameters(),
                     FusedAdamW.DEFAULT,
@@ -136,14 +135,14 @@ class OffloadedOptimizerTest {
                     LearningRateSchedule.constant(1e-3))) {
                 var fsdp = new FullyShardedDataParallel(
                         new MeshAxis("shard", world.group()), FsdpOptions.DEFAULT, optimizer);
-                ModuleWrapper probe = (_, _, forward) -> {
+                Consumer<ModelBlock> probe = block -> {
                     peak.accumulateAndGet(LiveMemory.bytes() - before, Math::max);
-                    return x -> {
+                    block.surround(forward -> x -> {
                         peak.accumulateAndGet(LiveMemory.bytes() - before, Math::max);
                         return forward.apply(x);
-                    };
+                    });
                 };
-                LinearStack stack = stack(fsdp.around(probe));
+                LinearStack stack = stack(probe.andThen(block -> FullyShard.apply(block, fsdp)));
                 for (int step = 0; step < 2; step++) {
                     try (var scope = fsdp.step()) {
                         scope.backward(stack.loss());
@@ -159,8 +158,8 @@ class OffloadedOptimizerTest {
         assertThat(bits.get(1)).isEqualTo(bits.get(0));
     }
 
-    private static LinearStack stack(ModuleWrapper wrapper) {
-        return new LinearStack(LAYERS, WIDTH, wrapper);
+    private static LinearStack stack(Consumer<ModelBlock> built) {
+        return new LinearStack(LAYERS, WIDTH, built);
     }
 
     private static int bits(FullyShardedDataParallel fsdp) {

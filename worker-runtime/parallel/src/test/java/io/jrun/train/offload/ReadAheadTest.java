@@ -13,9 +13,10 @@ import io.jrun.train.autograd.FunctionContext;
 import io.jrun.train.fsdp.CommunicationSpan;
 import io.jrun.train.fsdp.CommunicationSpan.Kind;
 import io.jrun.train.fsdp.FsdpOptions;
+import io.jrun.train.fsdp.FullyShard;
 import io.jrun.train.fsdp.FullyShardedDataParallel;
 import io.jrun.train.mesh.MeshAxis;
-import io.jrun.train.module.ModuleWrapper;
+import io.jrun.train.module.ModelBlock;
 import io.jrun.train.optim.FusedAdamW;
 import io.jrun.train.optim.Gradients;
 import io.jrun.train.optim.LearningRateSchedule;
@@ -30,6 +31,7 @@ import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
+import java.util.function.Consumer;
 import java.util.function.IntConsumer;
 import org.bytedeco.pytorch.Tensor;
 import org.bytedeco.pytorch.global.torch;
@@ -64,9 +66,9 @@ class ReadAheadTest {
     }
 
     /** Calls {@code forward} inside the forward pass of each layer, and {@code backward} inside the backward pass. */
-    private static ModuleWrapper probe(IntConsumer forward, IntConsumer backward) {
-        return (name, _, compute) -> {
-            int layer = Integer.parseInt(name.substring("layer".length()));
+    private static Consumer<ModelBlock> probe(IntConsumer forward, IntConsumer backward) {
+        return block -> {
+            int layer = block.number();
             AutogradFunction boundary = new AutogradFunction() {
                 @Override
                 public List<Tensor> forward(FunctionContext context, List<Tensor> inputs) {
@@ -79,12 +81,12 @@ class ReadAheadTest {
                     return gradients;
                 }
             };
-            return x -> {
+            block.surround(compute -> x -> {
                 forward.accept(layer);
                 return AutogradBridge.instance()
                         .apply(boundary, List.of(compute.apply(x)))
                         .getFirst();
-            };
+            });
         };
     }
 
@@ -105,17 +107,18 @@ class ReadAheadTest {
                 LinearStack stack = new LinearStack(
                         LAYERS,
                         WIDTH,
-                        fsdp.around(probe(
-                                layer -> {
-                                    if (layer + distance < LAYERS) {
-                                        watched.assertReadAhead("layer" + (layer + distance), 2 * step[0]);
-                                    }
-                                },
-                                layer -> {
-                                    if (layer - distance >= 0) {
-                                        watched.assertReadAhead("layer" + (layer - distance), 2 * step[0] + 1);
-                                    }
-                                })));
+                        probe(
+                                        layer -> {
+                                            if (layer + distance < LAYERS) {
+                                                watched.assertReadAhead("layer" + (layer + distance), 2 * step[0]);
+                                            }
+                                        },
+                                        layer -> {
+                                            if (layer - distance >= 0) {
+                                                watched.assertReadAhead("layer" + (layer - distance), 2 * step[0] + 1);
+                                            }
+                                        })
+                                .andThen(block -> FullyShard.apply(block, fsdp)));
                 for (; step[0] < 3; step[0]++) {
                     long transferred = transferredByThisThread();
                     try (var scope = fsdp.step()) {
@@ -161,7 +164,7 @@ class ReadAheadTest {
             try (OffloadedOptimizer optimizer = optimizer(world)) {
                 var fsdp = new FullyShardedDataParallel(
                         new MeshAxis("shard", world.group()), FsdpOptions.DEFAULT, new WatchedOffload(optimizer));
-                LinearStack stack = new LinearStack(2, WIDTH, fsdp);
+                LinearStack stack = new LinearStack(2, WIDTH, block -> FullyShard.apply(block, fsdp));
                 double before;
                 double after;
                 try (var scope = fsdp.step()) {
@@ -184,7 +187,7 @@ class ReadAheadTest {
             try (OffloadedOptimizer optimizer = optimizer(world)) {
                 var fsdp = new FullyShardedDataParallel(
                         new MeshAxis("shard", world.group()), FsdpOptions.DEFAULT, new WatchedOffload(optimizer));
-                LinearStack stack = new LinearStack(LAYERS, WIDTH, fsdp);
+                LinearStack stack = new LinearStack(LAYERS, WIDTH, block -> FullyShard.apply(block, fsdp));
                 try (var scope = fsdp.step()) {
                     scope.backward(stack.loss());
                     double once = Gradients.norm(fsdp.parameters().values()).value();
@@ -203,7 +206,7 @@ class ReadAheadTest {
             try (OffloadedOptimizer optimizer = optimizer(world)) {
                 var fsdp = new FullyShardedDataParallel(
                         new MeshAxis("shard", world.group()), FsdpOptions.DEFAULT, optimizer);
-                LinearStack stack = new LinearStack(LAYERS, WIDTH, fsdp);
+                LinearStack stack = new LinearStack(LAYERS, WIDTH, block -> FullyShard.apply(block, fsdp));
                 world.group().barrier();
                 if (world.rank() == 1) {
                     truncate(folder.resolve("rank-1/unit-3-of-2-ranks-" + SHARD_BYTES + "-bytes"));

@@ -23,6 +23,7 @@ import java.util.List;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.IntPredicate;
 import java.util.function.UnaryOperator;
 import java.util.stream.IntStream;
 import org.bytedeco.javacpp.PointerScope;
@@ -83,18 +84,17 @@ class RecomputedSegmentTest {
     @CsvSource({"1, false", "1, true", "2, false", "2, true"})
     void lossAndGradientsHaveTheBitsOfAStepWithoutRecomputation(int interval, boolean isBfloat16) {
         Tensor x = input();
-        List<float[]> wanted = step(new FeedForwardStack(LAYERS, WIDTH, DROPOUT, RecomputePolicy.NONE), isBfloat16, x);
-        List<float[]> found =
-                step(new FeedForwardStack(LAYERS, WIDTH, DROPOUT, RecomputePolicy.oneIn(interval)), isBfloat16, x);
+        List<float[]> wanted = step(new FeedForwardStack(LAYERS, WIDTH, DROPOUT, _ -> false), isBfloat16, x);
+        List<float[]> found = step(
+                new FeedForwardStack(LAYERS, WIDTH, DROPOUT, layer -> layer % interval == interval - 1), isBfloat16, x);
         assertEqualBits(found, wanted);
-        List<float[]> otherMasks =
-                step(new FeedForwardStack(LAYERS, WIDTH, DROPOUT / 2, RecomputePolicy.NONE), isBfloat16, x);
+        List<float[]> otherMasks = step(new FeedForwardStack(LAYERS, WIDTH, DROPOUT / 2, _ -> false), isBfloat16, x);
         assertThat(otherMasks.getFirst()).isNotEqualTo(wanted.getFirst());
     }
 
     @Test
     void onlyRecomputedBlocksRunTwice() {
-        FeedForwardStack model = new FeedForwardStack(LAYERS, WIDTH, DROPOUT, RecomputePolicy.oneIn(2));
+        FeedForwardStack model = new FeedForwardStack(LAYERS, WIDTH, DROPOUT, layer -> layer % 2 == 1);
         step(model, false, input());
         assertThat(model.calls()).containsExactly(1, 2, 1, 2);
         try (NoGradGuard _ = new NoGradGuard()) {
@@ -104,11 +104,11 @@ class RecomputedSegmentTest {
     }
 
     /** Bytes of the tensors that a forward pass keeps for the backward pass, in units of one block input. */
-    private static double keptInputs(RecomputePolicy policy, int layers) {
+    private static double keptInputs(IntPredicate recomputes, int layers) {
         int width = 64;
         int batch =
                 1024; // The state of the random number generator, which a recomputed block keeps, is small beside it.
-        FeedForwardStack model = new FeedForwardStack(layers, width, 0, policy);
+        FeedForwardStack model = new FeedForwardStack(layers, width, 0, recomputes);
         try (PointerScope _ = new PointerScope()) {
             Tensor y = model.forward(torch.randn(batch, width));
             return SavedTensors.bytes(y) / (double) (batch * width * Float.BYTES);
@@ -122,15 +122,15 @@ class RecomputedSegmentTest {
     @Test
     void liveActivationsAreAsTheFormula() {
         int layers = 6;
-        assertThat(keptInputs(RecomputePolicy.NONE, layers)).isEqualTo(9.0 * layers);
-        assertThat(keptInputs(RecomputePolicy.ALL, layers)).isCloseTo(1.0 * layers, within(0.2));
-        assertThat(keptInputs(RecomputePolicy.oneIn(2), layers)).isCloseTo(5.0 * layers, within(0.2));
+        assertThat(keptInputs(_ -> false, layers)).isEqualTo(9.0 * layers);
+        assertThat(keptInputs(_ -> true, layers)).isCloseTo(1.0 * layers, within(0.2));
+        assertThat(keptInputs(layer -> layer % 2 == 1, layers)).isCloseTo(5.0 * layers, within(0.2));
     }
 
     /** One inner activation left in each step makes 1.5 MB in a round. */
     @Test
     void stepsLeaveNoMemory() {
-        FeedForwardStack model = new FeedForwardStack(LAYERS, 32, DROPOUT, RecomputePolicy.ALL);
+        FeedForwardStack model = new FeedForwardStack(LAYERS, 32, DROPOUT, _ -> true);
         Tensor x = torch.randn(1024, 32);
         long grown = LiveMemory.leastGrowth(5, () -> {
             for (int step = 0; step < 3; step++) {
@@ -236,13 +236,13 @@ class RecomputedSegmentTest {
     @ValueSource(booleans = {false, true})
     void worksUnderDistributedDataParallel(boolean findsUnused) {
         Tensor x = input();
-        FeedForwardStack serial = new FeedForwardStack(LAYERS, WIDTH, 0, RecomputePolicy.NONE);
+        FeedForwardStack serial = new FeedForwardStack(LAYERS, WIDTH, 0, _ -> false);
         for (int rank = 0; rank < 2; rank++) {
             serial.loss(x.mul(new Scalar(rank + 1.0))).div(new Scalar(2.0)).backward();
         }
         List<float[]> wanted = gradients(serial);
         LocalWorld.run(LocalWorldOptions.ofSize(2).withDeterministic(true), world -> {
-            FeedForwardStack model = new FeedForwardStack(LAYERS, WIDTH, 0, RecomputePolicy.ALL);
+            FeedForwardStack model = new FeedForwardStack(LAYERS, WIDTH, 0, _ -> true);
             DdpOptions options = DdpOptions.DEFAULT.withBuckets(2000, 4000).withFindUnusedParameters(findsUnused);
             try (DistributedDataParallel<FeedForwardStack> ddp =
                     new DistributedDataParallel<>(model, world.group(), options)) {

@@ -15,7 +15,6 @@ import io.jrun.train.checkpoint.sharded.Retention;
 import io.jrun.train.checkpoint.sharded.SavedCheckpoint;
 import io.jrun.train.checkpoint.sharded.StateDict;
 import io.jrun.train.ddp.DistributedDataParallel;
-import io.jrun.train.module.ModuleWrapper;
 import io.jrun.train.optim.FusedAdamW;
 import io.jrun.train.optim.LearningRateSchedule;
 import io.jrun.train.optim.ParameterGroup;
@@ -47,7 +46,7 @@ class ZeroCheckpointTest {
     private record Training(UnevenNet net, DistributedDataParallel<UnevenNet> model, ZeroOptimizer optimizer)
             implements AutoCloseable {
         static Training of(World world) {
-            UnevenNet net = new UnevenNet(ModuleWrapper.NONE);
+            UnevenNet net = new UnevenNet();
             var model = new DistributedDataParallel<>(
                     net, world.group(), ShardedTraining.BUCKETS.withPlacement(GradientPlacement.SHARDED_STATES));
             return new Training(

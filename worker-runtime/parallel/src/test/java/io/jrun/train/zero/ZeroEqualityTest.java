@@ -13,7 +13,6 @@ import io.jrun.train.checkpoint.sharded.StateDict;
 import io.jrun.train.ddp.DdpOptions;
 import io.jrun.train.ddp.DistributedDataParallel;
 import io.jrun.train.mesh.Parameters;
-import io.jrun.train.module.ModuleWrapper;
 import io.jrun.train.optim.FusedAdamW;
 import io.jrun.train.optim.Gradients;
 import io.jrun.train.optim.LearningRateSchedule;
@@ -46,12 +45,12 @@ class ZeroEqualityTest {
     /** All ranks have the same samples, so the mean gradients are the serial ones. */
     @Test
     void clippingTakesTheNormOfAllParts() {
-        UnevenNet serial = new UnevenNet(ModuleWrapper.NONE);
+        UnevenNet serial = new UnevenNet();
         serial.loss(3, 3).backward();
         double norm =
                 Gradients.clip(Parameters.of(serial).values(), Double.MAX_VALUE).value();
         LocalWorld.run(2, world -> {
-            UnevenNet net = new UnevenNet(ModuleWrapper.NONE);
+            UnevenNet net = new UnevenNet();
             try (var model = new DistributedDataParallel<>(
                             net, world.group(), DdpOptions.DEFAULT.withPlacement(GradientPlacement.SHARDED_STATES));
                     var _ = ZeroOptimizer.of(
@@ -73,7 +72,7 @@ class ZeroEqualityTest {
     @Test
     void aStepWhoseUpdateHasFailedCannotBeSaved() {
         LocalWorld.run(1, world -> {
-            UnevenNet net = new UnevenNet(ModuleWrapper.NONE);
+            UnevenNet net = new UnevenNet();
             try (var model = new DistributedDataParallel<>(
                             net, world.group(), DdpOptions.DEFAULT.withPlacement(GradientPlacement.SHARDED_STATES));
                     ZeroOptimizer optimizer =
