@@ -11,7 +11,7 @@ import sys
 import tarfile
 import time
 
-root, version, target = sys.argv[1:]
+root, version, homepage, target = sys.argv[1:]
 when = int(os.environ["SOURCE_DATE_EPOCH"])
 created = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(when))
 CHUNK = 1 << 20
@@ -40,7 +40,7 @@ labels = {
     "org.opencontainers.image.title": "jrun",
     "org.opencontainers.image.description": "Cluster launcher and distributed training runtime for the JVM",
     "org.opencontainers.image.licenses": "Apache-2.0",
-    "org.opencontainers.image.url": "https://jrun.io",
+    "org.opencontainers.image.url": homepage,
     "org.opencontainers.image.version": version,
 }
 config = json.dumps({

@@ -28,8 +28,10 @@ public record LocalRepository(Path folder) {
     /** In {@code settings.xml}: ${user.home} and ${env.NAME}. */
     private static final Pattern REFERENCE = Pattern.compile("\\$\\{(user\\.home|env\\.(\\w+))}");
 
+    private static final List<String> JAR_FOLDERS = List.of("lib/maven", "lib/runtime", "lib/s3", "lib/tokenizers");
+
     /** A pom of lib/maven: artifact, version. */
-    private static final Pattern POM = Pattern.compile("(jrun-[a-z-]+)-(\\d.*)\\.pom");
+    private static final Pattern POM = Pattern.compile("(jrun(?:-[a-z][a-z0-9]*)+)-(\\d.*)\\.pom");
 
     /**
      * Finds the repository as Maven does: {@code -Dmaven.repo.local} in MAVEN_ARGS or MAVEN_OPTS, else the {@code
@@ -78,8 +80,8 @@ public record LocalRepository(Path folder) {
     }
 
     /**
-     * Installs jrun's artifacts: the poms of {@code home/lib/maven}, and their jars, which lie there or in {@code
-     * home/lib/runtime}. Files that are the same already stay.
+     * Installs jrun's artifacts: the poms of {@code home/lib/maven}, and their jars, which lie in several folders of
+     * {@code home/lib}. Files that are the same already stay.
      *
      * @throws UsageException if the installation has no poms, or the repository cannot be written; one line
      */
@@ -89,10 +91,11 @@ public record LocalRepository(Path folder) {
         if (found.isEmpty()) {
             throw new UsageException("init: the installation in " + home + " has no lib/maven/*.pom.");
         }
+        List<Path> jars = JAR_FOLDERS.stream().map(home::resolve).toList();
         for (Path pom : found) {
             Matcher name = POM.matcher(pom.getFileName().toString());
             if (name.matches()) {
-                install(name.group(1), name.group(2), pom, List.of(poms, home.resolve("lib/runtime")));
+                install(name.group(1), name.group(2), pom, jars);
             }
         }
     }

@@ -59,6 +59,8 @@ class LocalRepositoryTest {
         Path pom = write(home.resolve("lib/maven/jrun-core-1.2.pom"), "pom");
         write(home.resolve("lib/maven/jrun-bom-1.2.pom"), "bom");
         write(home.resolve("lib/runtime/jrun-core-1.2.jar"), "jar");
+        write(home.resolve("lib/maven/jrun-s3-1.2.pom"), "pom of s3");
+        write(home.resolve("lib/s3/jrun-s3-1.2.jar"), "jar of s3");
         LocalRepository repository = new LocalRepository(user.resolve("m2"));
         repository.install(home);
 
@@ -66,6 +68,7 @@ class LocalRepositoryTest {
         Path jar = installed.resolve("jrun-core-1.2.jar");
         assertThat(jar).hasContent("jar");
         assertThat(user.resolve("m2/io/jrun/jrun-bom/1.2/jrun-bom-1.2.pom")).hasContent("bom");
+        assertThat(user.resolve("m2/io/jrun/jrun-s3/1.2/jrun-s3-1.2.jar")).hasContent("jar of s3");
         FileTime old = FileTime.fromMillis(1_000_000);
         Files.setLastModifiedTime(jar, old);
         Files.writeString(pom, "newer pom");
