@@ -68,8 +68,7 @@ public final class ExecCommand {
     }
 
     private List<String> overSsh(ExecRequest request, String runId, String host) {
-        List<String> words = new ArrayList<>(
-                List.of(request.remoteJrun(), "exec", "--here", runId, Integer.toString(request.rank()), "--"));
+        List<String> words = new ArrayList<>(List.of("exec", "--here", runId, Integer.toString(request.rank()), "--"));
         words.addAll(request.command());
         return new SshAgentLauncher(
                         request.sshOptions(),

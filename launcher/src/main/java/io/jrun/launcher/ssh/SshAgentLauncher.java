@@ -23,7 +23,7 @@ public final class SshAgentLauncher implements AgentLauncher {
             + "if [ -x \"$jrun\" ]; then [ ! -d \"$home/lib/launcher\" ] || export JRUN_HOME=\"$home\"; exec"
             + " \"$jrun\" \"$@\"; fi; "
             + "if command -v jrun > /dev/null; then exec jrun \"$@\"; fi; "
-            + "echo \"$jrun is no program there, and there is no jrun on the PATH\"; exit 127";
+            + "echo \"$jrun is no program there, and there is no jrun on the PATH\" >&2; exit 127";
 
     private static final int NOT_FOUND = 127;
     private static final int SSH_FAILED = 255;
@@ -60,10 +60,15 @@ public final class SshAgentLauncher implements AgentLauncher {
      */
     private List<String> command(String host, List<String> words) {
         List<String> command = ssh(host);
-        command.add(Stream.concat(Stream.of("exec", "sh", "-c", SCRIPT, "jrun-ssh", jrun, home), words.stream())
-                .map(SshAgentLauncher::quoted)
-                .collect(Collectors.joining(" ")));
+        command.add(script(words));
         return command;
+    }
+
+    /** The command line for the host's shell that calls jrun with {@code words}. */
+    private String script(List<String> words) {
+        return Stream.concat(Stream.of("exec", "sh", "-c", SCRIPT, "jrun-ssh", jrun, home), words.stream())
+                .map(SshAgentLauncher::quoted)
+                .collect(Collectors.joining(" "));
     }
 
     private List<String> ssh(String host) {
@@ -86,7 +91,10 @@ public final class SshAgentLauncher implements AgentLauncher {
         return command;
     }
 
-    /** The command that runs {@code words} on {@code host}, with this process's terminal if {@code terminal}. */
+    /**
+     * The command that calls jrun with {@code words} on {@code host}, as an agent is started, with this process's
+     * terminal if {@code terminal}. ssh may ask questions.
+     */
     public List<String> run(String host, List<String> words, boolean terminal) {
         List<String> command = new ArrayList<>(List.of("ssh"));
         command.addAll(options);
@@ -94,7 +102,7 @@ public final class SshAgentLauncher implements AgentLauncher {
             command.add("-t");
         }
         command.addAll(List.of("--", destination(host)));
-        command.add(words.stream().map(SshAgentLauncher::quoted).collect(Collectors.joining(" ")));
+        command.add(script(words));
         return command;
     }
 

@@ -24,6 +24,10 @@ import org.junit.jupiter.api.io.TempDir;
 class SshIT extends RealJobs {
     private static final String SSHD = "/usr/sbin/sshd";
 
+    /** A PID namespace with a /proc of its own, as on another machine; its processes end with it. */
+    private static final List<String> OWN_PROCESSES =
+            List.of("unshare", "--pid", "--fork", "--kill-child", "--mount-proc");
+
     @TempDir
     private static Path ssh;
 
@@ -33,18 +37,19 @@ class SshIT extends RealJobs {
     @BeforeAll
     static void bringUp() throws IOException, InterruptedException {
         assumeTrue(Files.isExecutable(Path.of(SSHD)), "skipped: no " + SSHD + "; install openssh-server");
-        hosts = TestHosts.up(3); // the third has no sshd
+        hosts = TestHosts.up(4); // the third has no sshd
         Archives.linkInto(ssh.resolve("cache"));
         Files.createDirectories(Path.of("/run/sshd")); // where it locks itself in before a login
         key("host");
         key("user");
         key("stranger");
         String hostKey = Files.readString(ssh.resolve("host.pub"));
-        Files.writeString(ssh.resolve("known"), "h1 " + hostKey + "h2 " + hostKey);
+        Files.writeString(ssh.resolve("known"), "h1 " + hostKey + "h2 " + hostKey + "h4 " + hostKey);
         Files.writeString(ssh.resolve("changed"), "h1 " + Files.readString(ssh.resolve("stranger.pub")));
         for (String host : List.of("h1", "h2")) {
-            DAEMONS.add(sshd(host));
+            DAEMONS.add(sshd(host, List.of()));
         }
+        DAEMONS.add(sshd("h4", OWN_PROCESSES));
     }
 
     private static void key(String name) throws IOException, InterruptedException {
@@ -63,7 +68,7 @@ class SshIT extends RealJobs {
     }
 
     /** Returns when it listens. */
-    private static Process sshd(String host) throws IOException {
+    private static Process sshd(String host, List<String> wrapper) throws IOException {
         Path config = ssh.resolve("config-" + host);
         String variables = Stream.of(
                         Leftovers.OWNER_VARIABLE + "=" + Leftovers.OWNER,
@@ -82,6 +87,7 @@ class SshIT extends RealJobs {
                 SetEnv%2$s
                 """.formatted(ssh, variables));
         List<String> command = new ArrayList<>(hosts.on(host));
+        command.addAll(wrapper);
         command.addAll(List.of(SSHD, "-D", "-e", "-f", config.toString()));
         Path log = ssh.resolve("log-" + host);
         Process daemon = new ProcessBuilder(command)
@@ -189,6 +195,31 @@ class SshIT extends RealJobs {
         assertThat(Beginning.pids(beginnings, 0).stream().distinct()).hasSize(1);
         assertThat(Beginning.pids(beginnings, 1).stream().distinct()).hasSize(2);
         JRun.waitFor(() -> Leftovers.processesWith("JRUN_RUN_ID=" + job.runId()).isEmpty(), "end of the agents");
+    }
+
+    /** The launcher and its host see no process of h4, and h4 sees no process of theirs. */
+    @Test
+    void execRunsACommandBesideAWorkerOfAnotherHost() throws IOException {
+        List<String> wrapper = new ArrayList<>(hosts.on("head"));
+        wrapper.addAll(OWN_PROCESSES);
+        wrapper.addAll(
+                List.of("sh", "-c", """
+                jrun=$1 ssh=$2; shift 2
+                "$@" --detach --hosts=h1:1,h4:1 sh -c 'echo on; while [ ! -e go ]; do sleep 0.05; done' || exit 9
+                "$jrun" exec "$ssh" $JRUN_RUN_ID 1 sh -c 'echo "beside $RANK of $WORLD_SIZE on $(uname -n) in $PWD: $1"; exit 7' sh 'a  b'
+                echo "exit code $?"
+                "$jrun" exec "$ssh" --remote-jrun=/nowhere/jrun $JRUN_RUN_ID 1 true
+                echo "exit code $?"
+                : > go
+                "$jrun" attach $JRUN_RUN_ID
+                """, "sh", JRun.SCRIPTS.resolve("jrun").toString(), sshOptions("user", "known")));
+        Result result = jrun.startUnder(wrapper, "--launch=ssh", sshOptions("user", "known"))
+                .await();
+        assertThat(result.exitCode()).as(result.out() + result.err()).isZero();
+        assertThat(result.out())
+                .contains("beside 1 of 2 on h4 in " + folder.toRealPath() + ": a  b\nexit code 7\n")
+                .contains("exit code 127\n");
+        assertThat(result.err()).contains("/nowhere/jrun is no program there, and there is no jrun on the PATH");
     }
 
     @Test
