@@ -10,6 +10,7 @@ import io.jrun.agent.files.StagedFiles;
 import io.jrun.agent.guard.Guard;
 import io.jrun.agent.log.AgentLog;
 import io.jrun.agent.log.ConsoleFeed;
+import io.jrun.agent.log.LogLimit;
 import io.jrun.agent.node.MasterPort;
 import io.jrun.agent.node.NodeProbe;
 import io.jrun.agent.node.NodeResources;
@@ -131,7 +132,17 @@ final class Job {
                 guard,
                 masterPort,
                 new NodeRound.RoundContext(
-                        context, containers, secret, parentDeath, guard, feed, input, mailbox, out, notices));
+                        context,
+                        containers,
+                        secret,
+                        parentDeath,
+                        guard,
+                        logLimit(),
+                        feed,
+                        input,
+                        mailbox,
+                        out,
+                        notices));
         log = new AgentLog(logDir, node.host(), notices);
         socket.start(new SocketEvents());
         staging.begin(node.host());
@@ -170,6 +181,13 @@ final class Job {
 
     String runId() {
         return request.getRunId();
+    }
+
+    /** The most that each stream of a worker keeps on disk. */
+    private Optional<LogLimit> logLimit() {
+        return request.getLogFiles() == 0
+                ? Optional.empty()
+                : Optional.of(new LogLimit(request.getLogFileBytes(), request.getLogFiles()));
     }
 
     /** The folder of all log files of the job on this node. */

@@ -4,6 +4,7 @@ import io.jrun.agent.container.ContainerException;
 import io.jrun.agent.control.WorkerConnection;
 import io.jrun.agent.guard.Guard;
 import io.jrun.agent.log.ConsoleFeed;
+import io.jrun.agent.log.LogLimit;
 import io.jrun.agent.node.OomKills;
 import io.jrun.agent.node.ProcessState;
 import io.jrun.agent.proto.AbortReceipt;
@@ -46,6 +47,7 @@ final class NodeRound {
             Bytes secret,
             ParentDeath parentDeath,
             Guard guard,
+            Optional<LogLimit> logLimit,
             ConsoleFeed feed,
             WorkerInput input,
             JobEventLoop mailbox,

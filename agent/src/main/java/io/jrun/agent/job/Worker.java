@@ -45,6 +45,7 @@ final class Worker implements WorkerProcess.Listener {
         this.roundContext = roundContext;
         this.logs = new WorkerLogs(
                 plan,
+                roundContext.logLimit(),
                 roundContext.feed()::changed,
                 spec.getStdin()
                         ? Optional.of(stdin -> roundContext.input().started(spec.getRank(), stdin))

@@ -3,14 +3,14 @@ package io.jrun.agent.log;
 import com.google.protobuf.ByteString;
 import java.io.IOException;
 import java.nio.ByteBuffer;
-import java.nio.channels.FileChannel;
-import java.nio.file.StandardOpenOption;
 import java.util.Optional;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Reads a growing log file in pieces that end at the end of a line, or on request at a carriage return. A line longer
  * than {@value #MAX_LINE_BYTES} bytes comes in several pieces of that size. A last line without a newline gets a
- * newline. Every byte is read at most twice. Confined to one thread.
+ * newline. A line stands in place of bytes that a {@link LogLimit} has removed before they were read. Every byte is read
+ * at most twice. Confined to one thread.
  */
 final class LineCutter implements AutoCloseable {
     /** The size of a piece, large compared with the cost of a message. */
@@ -20,16 +20,16 @@ final class LineCutter implements AutoCloseable {
     static final int MAX_LINE_BYTES = 1 << 20;
 
     private final LogFile file;
-    private final FileChannel channel;
+    private final LogBytes bytes;
     private final boolean atReturns;
     private long position; // first byte not yet given out
     private long scanned; // no end of a line between position and here
     private boolean midLine;
 
-    LineCutter(LogFile file, boolean atReturns) throws IOException {
+    LineCutter(LogFile file, boolean atReturns) {
         this.file = file;
         this.atReturns = atReturns;
-        this.channel = FileChannel.open(file.path(), StandardOpenOption.READ);
+        this.bytes = new LogBytes(file.path());
     }
 
     /**
@@ -40,6 +40,9 @@ final class LineCutter implements AutoCloseable {
         long size = file.size();
         while (scanned < size && scanned - position < MAX_LINE_BYTES) {
             byte[] window = read(scanned, (int) Math.min(PIECE_BYTES, size - scanned));
+            if (window == null) {
+                return Optional.of(skipRemoved());
+            }
             int end = lastEnd(window);
             if (end >= 0) {
                 return Optional.of(give(scanned + end + 1, false));
@@ -50,23 +53,43 @@ final class LineCutter implements AutoCloseable {
             return Optional.of(give(position + MAX_LINE_BYTES, true));
         }
         if (ended && (position < size || midLine)) {
-            return Optional.of(give(size, false).concat(ByteString.copyFromUtf8("\n")));
+            boolean removed = bytes.firstKept(position) > position;
+            ByteString piece = give(size, false);
+            return Optional.of(removed ? piece : piece.concat(ByteString.copyFromUtf8("\n")));
         }
         return Optional.empty();
     }
 
     private ByteString give(long end, boolean inMidLine) throws IOException {
-        ByteString piece = ByteString.copyFrom(read(position, Math.toIntExact(end - position)));
+        byte[] piece = read(position, Math.toIntExact(end - position));
+        if (piece == null) {
+            return skipRemoved();
+        }
         position = end;
         scanned = end;
         midLine = inMidLine;
-        return piece;
+        return ByteString.copyFrom(piece);
     }
 
-    private byte[] read(long from, int length) throws IOException {
+    /** Goes on with the first byte that was not removed. Returns the line that says so. */
+    private ByteString skipRemoved() throws IOException {
+        long kept = bytes.firstKept(position);
+        String notice = (midLine ? "\n" : "") + LogLimit.notice(kept - position) + "\n";
+        position = kept;
+        scanned = kept;
+        midLine = false;
+        return ByteString.copyFromUtf8(notice);
+    }
+
+    /** Returns null if some of the bytes were removed. */
+    private byte @Nullable [] read(long from, int length) throws IOException {
         ByteBuffer buffer = ByteBuffer.allocate(length);
         while (buffer.hasRemaining()) {
-            if (channel.read(buffer, from + buffer.position()) < 0) {
+            int count = bytes.read(buffer, from + buffer.position());
+            if (count == LogBytes.GONE) {
+                return null;
+            }
+            if (count == 0) {
                 throw new IOException(file.path() + " was shortened by another process: byte "
                         + (from + buffer.position()) + " of " + file.size() + " is gone");
             }
@@ -74,9 +97,9 @@ final class LineCutter implements AutoCloseable {
         return buffer.array();
     }
 
-    private int lastEnd(byte[] bytes) {
-        for (int i = bytes.length - 1; i >= 0; i--) {
-            if (bytes[i] == '\n' || (atReturns && bytes[i] == '\r')) {
+    private int lastEnd(byte[] window) {
+        for (int i = window.length - 1; i >= 0; i--) {
+            if (window[i] == '\n' || (atReturns && window[i] == '\r')) {
                 return i;
             }
         }
@@ -86,9 +109,9 @@ final class LineCutter implements AutoCloseable {
     @Override
     public void close() {
         try {
-            channel.close();
+            bytes.close();
         } catch (IOException e) {
-            // The channel was open only for reading, so no data is lost.
+            // The file was open only for reading, so no data is lost.
         }
     }
 }

@@ -5,6 +5,7 @@ import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
 import java.nio.file.StandardOpenOption;
 import java.nio.file.attribute.FileAttribute;
 import java.nio.file.attribute.PosixFilePermissions;
@@ -13,8 +14,8 @@ import java.util.Optional;
 import java.util.Set;
 
 /**
- * The times of a log file: pairs of the wall clock, in milliseconds since 1970, and the size of the log file at that
- * time, both as 64-bit big-endian numbers. A pair stands before the first bytes of each second with output, so the
+ * The times of a log file: pairs of the wall clock, in milliseconds since 1970, and the number of bytes of the log until
+ * that time, both as 64-bit big-endian numbers. A pair stands before the first bytes of each second with output, so the
  * second of each byte is known. The writer is confined to one thread. An instance with the pairs of a file is immutable.
  */
 public final class LogTimes {
@@ -59,7 +60,17 @@ public final class LogTimes {
 
     /** Whether the times of {@code log} have grown since they were read. */
     public boolean isOutdated(Path log) throws IOException {
-        return Files.size(fileOf(log)) / PAIR_BYTES > millis.length;
+        try (FileChannel file = FileChannel.open(fileOf(log))) {
+            ByteBuffer pair = ByteBuffer.allocate(PAIR_BYTES);
+            long last = file.size() / PAIR_BYTES - 1;
+            if (last < 0 || file.read(pair, last * PAIR_BYTES) < PAIR_BYTES) {
+                return false;
+            }
+            pair.flip();
+            return millis.length == 0
+                    || pair.getLong() != millis[millis.length - 1]
+                    || pair.getLong() != sizes[sizes.length - 1];
+        }
     }
 
     /**
@@ -119,6 +130,33 @@ public final class LogTimes {
                 while (pair.hasRemaining()) {
                     channel.get().write(pair);
                 }
+            } catch (IOException e) {
+                failed = true;
+            }
+        }
+
+        /** Drops the pairs that only bytes before {@code offset} need, so the times are bounded like the log. */
+        void dropBefore(long offset) {
+            if (failed || channel.isEmpty()) {
+                return;
+            }
+            Path shorter = file.resolveSibling(file.getFileName() + ".new");
+            try {
+                ByteBuffer pairs = ByteBuffer.wrap(Files.readAllBytes(file));
+                int from = 0;
+                while (from + PAIR_BYTES < pairs.limit() && pairs.getLong(from + PAIR_BYTES + Long.BYTES) <= offset) {
+                    from += PAIR_BYTES;
+                }
+                Files.deleteIfExists(shorter);
+                FileChannel kept = FileChannel.open(
+                        shorter, Set.of(StandardOpenOption.CREATE_NEW, StandardOpenOption.WRITE), OWNER_ONLY);
+                pairs.position(from);
+                while (pairs.hasRemaining()) {
+                    kept.write(pairs);
+                }
+                Files.move(shorter, file, StandardCopyOption.ATOMIC_MOVE, StandardCopyOption.REPLACE_EXISTING);
+                channel.get().close();
+                channel = Optional.of(kept);
             } catch (IOException e) {
                 failed = true;
             }

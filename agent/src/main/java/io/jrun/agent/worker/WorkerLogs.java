@@ -1,6 +1,7 @@
 package io.jrun.agent.worker;
 
 import io.jrun.agent.log.LogFile;
+import io.jrun.agent.log.LogLimit;
 import io.jrun.agent.log.LogPump;
 import java.io.IOException;
 import java.io.InputStream;
@@ -40,18 +41,23 @@ public final class WorkerLogs implements ExecuteStreamHandler {
     /**
      * Makes the log folder and both files, which only their user can read.
      *
+     * @param limit the most that each of the two streams keeps on disk; empty for everything
      * @param input receives the stdin of the worker, and closes it; empty for an empty stdin
      */
     public WorkerLogs(
-            WorkerPlan plan, Runnable onChange, Optional<Consumer<OutputStream>> input, Consumer<String> notice)
+            WorkerPlan plan,
+            Optional<LogLimit> limit,
+            Runnable onChange,
+            Optional<Consumer<OutputStream>> input,
+            Consumer<String> notice)
             throws IOException {
         this.plan = plan;
         this.input = input;
         this.notice = notice;
         Path folder = Files.createDirectories(plan.logDir(), OWNER_ONLY);
         WorkerPostMortem.clear(folder);
-        this.stdout = new LogFile(folder.resolve("stdout.log"), onChange);
-        this.stderr = new LogFile(folder.resolve("stderr.log"), onChange);
+        this.stdout = new LogFile(folder.resolve("stdout.log"), limit, onChange);
+        this.stderr = new LogFile(folder.resolve("stderr.log"), limit, onChange);
     }
 
     /** The file with the worker's stdout. */

@@ -1,9 +1,9 @@
 package io.jrun.agent.worker;
 
+import io.jrun.agent.log.LogBytes;
 import io.jrun.comm.flight.FlightDump;
 import java.io.IOException;
 import java.nio.ByteBuffer;
-import java.nio.channels.FileChannel;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
@@ -24,11 +24,13 @@ final class WorkerPostMortem {
     static List<String> fileTail(Path log) {
         String text;
         boolean whole;
-        try (FileChannel channel = FileChannel.open(log)) {
-            long from = Math.max(0, channel.size() - TAIL_BYTES);
-            whole = from == 0;
-            ByteBuffer buffer = ByteBuffer.allocate((int) (channel.size() - from));
-            while (buffer.hasRemaining() && channel.read(buffer, from + buffer.position()) > 0) {}
+        try (LogBytes bytes = new LogBytes(log)) {
+            long end = bytes.end();
+            long begin = bytes.firstKept(0);
+            long from = Math.max(begin, end - TAIL_BYTES);
+            whole = from == begin;
+            ByteBuffer buffer = ByteBuffer.allocate((int) (end - from));
+            while (buffer.hasRemaining() && bytes.read(buffer, from + buffer.position()) > 0) {}
             text = new String(buffer.array(), 0, buffer.position(), StandardCharsets.UTF_8);
         } catch (IOException e) {
             return List.of();

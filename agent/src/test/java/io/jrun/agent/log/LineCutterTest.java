@@ -25,7 +25,7 @@ class LineCutterTest {
 
     @BeforeEach
     void open() throws IOException {
-        file = new LogFile(folder.resolve("log"), () -> {});
+        file = new LogFile(folder.resolve("log"), Optional.empty(), () -> {});
         cutter = new LineCutter(file, false);
     }
 

@@ -8,6 +8,7 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Instant;
+import java.util.Optional;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -23,7 +24,7 @@ class LogTimesTest {
     void eachByteHasTheSecondInWhichItWasWritten() throws IOException {
         long before = Instant.now().getEpochSecond();
         Files.writeString(folder.resolve("stdout.log.times"), "of an earlier attempt");
-        try (LogFile file = new LogFile(log(), () -> {})) {
+        try (LogFile file = new LogFile(log(), Optional.empty(), () -> {})) {
             for (String line : new String[] {"one\n", "two\n"}) {
                 file.write(line.getBytes(StandardCharsets.US_ASCII), 0, line.length());
             }

@@ -8,6 +8,7 @@ import io.jrun.launcher.job.ConsoleSettings;
 import io.jrun.launcher.job.JobSpec;
 import io.jrun.launcher.job.JobSpec.StopPolicy;
 import io.jrun.launcher.job.LivenessSettings;
+import io.jrun.launcher.job.LogRetention;
 import io.jrun.launcher.job.NodePolicy;
 import io.jrun.launcher.job.ObservationSettings;
 import io.jrun.launcher.job.PlacementRules;
@@ -70,6 +71,8 @@ final class JobSpecBuilder {
         String runId = runId();
         PlacementRules rules = placement.rules(cluster.isPresent());
         Path logDirectory = logDirectory();
+        Optional<LogRetention> logs = settings.get(LaunchOption.LOG_LIMIT)
+                .map(limit -> OptionValues.logLimit(settings.text(LaunchOption.LOG_LIMIT, ""), limit.name()));
         ConsoleSettings console = console();
         StopPolicy stopPolicy = stopPolicy();
         LivenessSettings liveness = liveness();
@@ -93,6 +96,7 @@ final class JobSpecBuilder {
                 rules,
                 workers,
                 logDirectory,
+                logs,
                 console,
                 stopPolicy,
                 liveness,

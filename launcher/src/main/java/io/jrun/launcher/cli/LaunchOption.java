@@ -512,6 +512,14 @@ public enum LaunchOption implements CommandLineOption {
             Kind.TORCHRUN,
             OptionGroup.OUTPUT,
             "Folder of the log files. The files of a rank are in DIR/RUN_ID/attempt-N/rank-NNNN."),
+    LOG_LIMIT(
+            "--log-limit",
+            "SIZE[:FILES]",
+            "no limit",
+            Kind.OWN,
+            OptionGroup.OUTPUT,
+            "Most that each stream of a worker keeps on disk: FILES files of SIZE bytes, with the unit K, M or G. Older "
+                    + "output is removed. FILES is 5 by default."),
     REDIRECTS(
             "-r --redirects",
             "STREAMS",

@@ -55,6 +55,7 @@ final class OptionForm {
             case JOIN_TIMEOUT, NODE_COOLDOWN, RESTART_WINDOW, TIMEOUT, SHUTDOWN_TIMEOUT, MONITOR_INTERVAL ->
                 OptionValues.time(text, name);
             case WORKER_TIMEOUT, PROGRESS_TIMEOUT -> checkSilence(text, name);
+            case LOG_LIMIT -> OptionValues.logLimit(text, name);
             case REDIRECTS -> OptionValues.redirects(text, name);
             case TEE -> OptionValues.tee(text, name);
             case STDIN -> OptionValues.stdin(text, name);

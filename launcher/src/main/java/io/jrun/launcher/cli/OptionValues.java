@@ -1,5 +1,7 @@
 package io.jrun.launcher.cli;
 
+import io.jrun.agent.log.LogLimit;
+import io.jrun.launcher.job.LogRetention;
 import io.jrun.launcher.job.StdinChoice;
 import io.jrun.launcher.job.StreamChoice;
 import io.jrun.launcher.job.UsageException;
@@ -30,6 +32,11 @@ final class OptionValues {
             + "(?<first>[0-9]{1,5})(?::(?<second>[0-5]?[0-9])(?::(?<third>[0-5]?[0-9]))?)?");
 
     private static final Pattern TIME = Pattern.compile("([0-9]{1,12}(?:\\.[0-9]{0,9})?|\\.[0-9]{1,9})(|ms|s|m|h)");
+
+    private static final Pattern LOG_LIMIT = Pattern.compile("([1-9][0-9]{0,8})([kKmMgG]?)(?::([1-9][0-9]{0,3}))?");
+
+    /** As containerLogMaxFiles of Kubernetes. */
+    private static final int DEFAULT_LOG_FILES = 5;
 
     private static final String RANKS = "ranks like 0,2-5";
 
@@ -256,6 +263,29 @@ final class OptionValues {
             words.add(word.toString());
         }
         return words;
+    }
+
+    /** Reads the limit of a log: the size of a file, and the number of files. */
+    static LogRetention logLimit(String text, String name) {
+        Matcher matcher = LOG_LIMIT.matcher(text.strip());
+        if (matcher.matches()) {
+            long unit = switch (matcher.group(2).toUpperCase(Locale.ROOT)) {
+                case "K" -> 1L << 10;
+                case "M" -> 1L << 20;
+                case "G" -> 1L << 30;
+                default -> 1;
+            };
+            long bytes = Long.parseLong(matcher.group(1)) * unit;
+            int files = matcher.group(3) == null ? DEFAULT_LOG_FILES : Integer.parseInt(matcher.group(3));
+            if (bytes >= LogLimit.LEAST_BYTES && files >= LogLimit.LEAST_FILES && files <= LogLimit.MOST_FILES) {
+                return new LogRetention(bytes, files);
+            }
+        }
+        throw refused(
+                name,
+                text,
+                "SIZE or SIZE:FILES, as 10M or 100M:3, with at least " + LogLimit.LEAST_BYTES + " bytes and "
+                        + LogLimit.LEAST_FILES + " to " + LogLimit.MOST_FILES + " files");
     }
 
     static UsageException refused(String name, String text, String expected) {

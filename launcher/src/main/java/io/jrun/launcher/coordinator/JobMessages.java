@@ -38,6 +38,7 @@ public final class JobMessages {
                 .container()
                 .ifPresent(container -> open.setContainer(
                         container(container).setJavaProgram(job.program() instanceof Program.JavaProgram)));
+        job.logs().ifPresent(limit -> open.setLogFileBytes(limit.fileBytes()).setLogFiles(limit.files()));
         files.ifPresent(needed -> {
             open.setWorkingDir(job.workers().workingDirectory().toString());
             needed.trees().forEach(tree -> open.addFiles(tree(tree)));

@@ -11,6 +11,7 @@ import java.util.Set;
  *
  * @param runId the name of the job and of its log folder
  * @param logDirectory absolute path; the folder of the job is {@code logDirectory/runId}
+ * @param logs the most that each stream of a worker keeps on disk, empty for everything
  * @param timeout time limit of the job, empty for no limit
  * @param cluster the hosts of the job, empty for this machine with the agent inside the launcher
  */
@@ -20,6 +21,7 @@ public record JobSpec(
         PlacementRules placement,
         WorkerSettings workers,
         Path logDirectory,
+        Optional<LogRetention> logs,
         ConsoleSettings console,
         StopPolicy stop,
         LivenessSettings liveness,

@@ -1,5 +1,7 @@
 package io.jrun.launcher.jobs;
 
+import io.jrun.agent.log.LogBytes;
+import io.jrun.agent.log.LogLimit;
 import io.jrun.agent.log.LogTimes;
 import io.jrun.comm.record.RankRanges;
 import io.jrun.launcher.cli.CommandOption;
@@ -94,7 +96,7 @@ final class LogReader {
             if (isShown(worker)) {
                 for (String stream : streams) {
                     Path file = folder(worker).resolve(stream + ".log");
-                    if (!files.containsKey(file) && Files.exists(file)) {
+                    if (!files.containsKey(file) && LogBytes.exists(file)) {
                         files.put(file, lines(file, record.restarts(), worker, stream.equals("stderr")));
                     }
                 }
@@ -116,11 +118,17 @@ final class LogReader {
     /** The times of a file. Reports once that an older version of jrun has kept no times. */
     private Optional<LogTimes> times(Path file) throws IOException {
         Optional<LogTimes> times = LogTimes.read(file);
-        if (times.isEmpty() && Files.size(file) > 0 && !reportedTimes) {
+        if (times.isEmpty() && hasOutput(file) && !reportedTimes) {
             reportedTimes = true;
             notices.accept("the files of this job have no times, so all of their lines are shown, without times");
         }
         return times;
+    }
+
+    private static boolean hasOutput(Path file) throws IOException {
+        try (LogBytes bytes = new LogBytes(file)) {
+            return bytes.end() > 0;
+        }
     }
 
     private boolean isShown(RecordedWorker worker) {
@@ -171,21 +179,32 @@ final class LogReader {
         }
 
         void print(boolean last) throws IOException {
-            fileTail.copyTo(new OutputStream() {
-                @Override
-                public void write(int b) {
-                    pending.write(b);
-                }
+            fileTail.copyTo(
+                    new OutputStream() {
+                        @Override
+                        public void write(int b) {
+                            pending.write(b);
+                        }
 
-                @Override
-                public void write(byte[] bytes, int from, int length) throws IOException {
-                    pending.write(bytes, from, length);
-                    printWholeLines();
-                }
-            });
+                        @Override
+                        public void write(byte[] bytes, int from, int length) throws IOException {
+                            pending.write(bytes, from, length);
+                            printWholeLines();
+                        }
+                    },
+                    this::printGap);
             if (last && pending.size() > 0) {
                 put(pending.toByteArray(), pending.size());
             }
+        }
+
+        /** Ends the line of which the rest was removed, and goes on with the next byte. */
+        private void printGap(long removed) {
+            pending.writeBytes((pending.size() == 0 ? "" : "\n").getBytes(StandardCharsets.US_ASCII));
+            pending.writeBytes((LogLimit.notice(removed) + "\n").getBytes(StandardCharsets.US_ASCII));
+            mux.print(source, place, pending.toByteArray(), false);
+            pending.reset();
+            offset = fileTail.position();
         }
 
         private void printWholeLines() throws IOException {

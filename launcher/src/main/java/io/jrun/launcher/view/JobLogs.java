@@ -1,9 +1,9 @@
 package io.jrun.launcher.view;
 
+import io.jrun.agent.log.LogBytes;
 import io.jrun.launcher.record.JobRecord;
 import io.jrun.launcher.record.JobRecord.RecordedWorker;
 import java.io.IOException;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
@@ -95,7 +95,7 @@ public final class JobLogs {
             for (String stream : STREAMS) {
                 Path file = file(worker, stream);
                 boolean isChosen = rank.isEmpty() || rank.getAsInt() == worker.rank();
-                if (isChosen && file != null && Files.exists(file)) {
+                if (isChosen && file != null && LogBytes.exists(file)) {
                     left -= search.read(
                             file,
                             left,

@@ -1,11 +1,11 @@
 package io.jrun.launcher.view;
 
+import io.jrun.agent.log.LogBytes;
 import java.io.BufferedReader;
 import java.io.IOException;
 import java.io.InputStreamReader;
 import java.io.Reader;
 import java.nio.charset.StandardCharsets;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Locale;
 import java.util.function.Consumer;
@@ -40,7 +40,7 @@ final class LogSearch {
         boolean isFound = false;
         StringBuilder piece = new StringBuilder();
         try (Reader in =
-                new BufferedReader(new InputStreamReader(Files.newInputStream(file), StandardCharsets.UTF_8))) {
+                new BufferedReader(new InputStreamReader(LogBytes.newInputStream(file), StandardCharsets.UTF_8))) {
             for (int next = in.read(); matches < mostMatches; next = in.read()) {
                 boolean isEnd = next < 0 || read >= mostCharacters;
                 if (!isEnd && next != '\n') {

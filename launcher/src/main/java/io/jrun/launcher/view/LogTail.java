@@ -1,11 +1,11 @@
 package io.jrun.launcher.view;
 
+import io.jrun.agent.log.LogBytes;
+import io.jrun.agent.log.LogLimit;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.nio.ByteBuffer;
-import java.nio.channels.FileChannel;
 import java.nio.charset.StandardCharsets;
-import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.util.function.Consumer;
 
@@ -40,22 +40,47 @@ final class LogTail {
      * @param last whether the file is complete: a line without its newline then counts
      */
     void read(long firstBytes, boolean last, Consumer<String> lines) throws IOException {
-        try (FileChannel channel = FileChannel.open(file)) {
+        if (position < 0 && !LogBytes.exists(file)) {
+            return; // not yet, or on another host
+        }
+        try (LogBytes bytes = new LogBytes(file)) {
             if (position < 0) {
-                position = Math.max(0, channel.size() - firstBytes);
-                skips = position > 0; // the line in which the last bytes begin
+                begin(bytes, firstBytes, lines);
             }
             long end = position + MOST_BYTES;
-            while (position < end && channel.read(buffer.clear(), position) > 0) {
-                position += buffer.position();
-                split(buffer.flip(), lines);
+            for (int count = bytes.read(buffer.clear(), position);
+                    count != 0 && position < end;
+                    count = bytes.read(buffer.clear(), position)) {
+                if (count == LogBytes.GONE) {
+                    skipRemoved(bytes, lines);
+                } else {
+                    position += count;
+                    split(buffer.flip(), lines);
+                }
             }
-            if (last && line.size() > 0 && position >= channel.size()) {
+            if (last && line.size() > 0 && position >= bytes.end()) {
                 emit(lines);
             }
-        } catch (NoSuchFileException e) {
-            // the file does not exist yet, or is on another host
         }
+    }
+
+    private void begin(LogBytes bytes, long firstBytes, Consumer<String> lines) throws IOException {
+        long kept = bytes.firstKept(0);
+        position = Math.max(kept, bytes.end() - firstBytes);
+        skips = position > kept; // the line in which the last bytes begin
+        if (position == kept && kept > 0) {
+            lines.accept(LogLimit.notice(kept));
+        }
+    }
+
+    private void skipRemoved(LogBytes bytes, Consumer<String> lines) throws IOException {
+        long kept = bytes.firstKept(position);
+        if (line.size() > 0) {
+            emit(lines);
+        }
+        lines.accept(LogLimit.notice(kept - position));
+        position = kept;
+        skips = false;
     }
 
     private void split(ByteBuffer bytes, Consumer<String> lines) {

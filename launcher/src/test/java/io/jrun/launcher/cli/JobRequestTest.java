@@ -1,6 +1,7 @@
 package io.jrun.launcher.cli;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.jrun.launcher.job.JobSpec;
 import io.jrun.launcher.job.Program.Executable;
@@ -8,6 +9,7 @@ import io.jrun.launcher.job.Program.JavaProgram;
 import io.jrun.launcher.job.RendezvousSettings;
 import io.jrun.launcher.job.StopSignal;
 import io.jrun.launcher.job.TerminalStreams;
+import io.jrun.launcher.job.UsageException;
 import io.jrun.launcher.job.WorkerSettings;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -61,6 +63,15 @@ class JobRequestTest {
     @CsvSource({"90, 90", "1.5m, 90", "1:30, 90", "1:30:00, 5400", "01:00:05, 3605", "2-12, 216000", "1-0:30, 88200"})
     void aTimeHasAUnitOrAFormOfSlurm(String text, long seconds) {
         assertThat(requests.job("--timeout=" + text).timeout()).hasValue(Duration.ofSeconds(seconds));
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"", "0", "1K", "10M:1", "10M:1001", "10X", "10M:", "-5M", "99999999999"})
+    void aLimitOfLogsIsASizeAndANumberOfFiles(String text) {
+        assertThatThrownBy(() -> requests.job("--log-limit=" + text))
+                .isInstanceOf(UsageException.class)
+                .hasMessage("--log-limit: '" + text + "' is not usable; give SIZE or SIZE:FILES, as 10M or 100M:3, with"
+                        + " at least 4096 bytes and 2 to 1000 files.");
     }
 
     @Test

@@ -9,6 +9,7 @@ import io.jrun.launcher.job.Cluster.Ssh;
 import io.jrun.launcher.job.Cluster.Standing;
 import io.jrun.launcher.job.GpuSubset;
 import io.jrun.launcher.job.JobSpec;
+import io.jrun.launcher.job.LogRetention;
 import io.jrun.launcher.job.MapBy;
 import io.jrun.launcher.job.Program.JavaProgram;
 import io.jrun.launcher.job.RendezvousSettings;
@@ -222,6 +223,12 @@ class LaunchOptionTest {
                         "elsewhere",
                         "elsewhere",
                         job -> last(job.logDirectory().toString())),
+                new Case(
+                        LaunchOption.LOG_LIMIT,
+                        Optional.empty(),
+                        "10M",
+                        Optional.of(new LogRetention(10 << 20, 5)),
+                        JobSpec::logs),
                 new Case(
                         LaunchOption.REDIRECTS,
                         StreamChoice.NONE,

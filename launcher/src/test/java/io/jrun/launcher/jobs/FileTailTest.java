@@ -19,7 +19,7 @@ class FileTailTest {
 
     private static String read(FileTail tail) throws IOException {
         ByteArrayOutputStream out = new ByteArrayOutputStream();
-        tail.copyTo(out);
+        tail.copyTo(out, gap -> out.writeBytes(("gap " + gap + "\n").getBytes(StandardCharsets.US_ASCII)));
         return out.toString(StandardCharsets.UTF_8).replace("\n", "/");
     }
 
@@ -55,6 +55,33 @@ class FileTailTest {
     void theLineOfAnOffsetIsReadFromItsBeginning(String text, long offset, String expected) throws IOException {
         Path file = Files.writeString(folder.resolve("file"), text.replace('/', '\n'));
         assertThat(read(FileTail.ofLineAt(file, offset))).isEqualTo(expected);
+    }
+
+    @ParameterizedTest
+    @CsvSource({"1, d/", "2, c/d/", "3, gap 4/b/c/d/", "9, gap 4/b/c/d/"})
+    void aTailOverSeveralFilesSaysWhatIsGone(int lines, String expected) throws IOException {
+        Files.writeString(folder.resolve("file.000000000000004"), "b\n");
+        Files.writeString(folder.resolve("file.000000000000006"), "c\n");
+        Path file = Files.writeString(folder.resolve("file"), "d\n");
+        assertThat(read(FileTail.ofLastLines(file, lines))).isEqualTo(expected);
+        assertThat(read(new FileTail(file))).isEqualTo("gap 4/b/c/d/");
+        assertThat(read(FileTail.ofLineAt(file, 7))).isEqualTo("c/d/");
+        assertThat(read(FileTail.ofLineAt(file, 2))).isEqualTo("gap 4/b/c/d/");
+    }
+
+    @Test
+    void aReaderThatFallsBehindSaysWhatIsGone() throws IOException {
+        Path file = Files.writeString(folder.resolve("file"), "a\nb");
+        FileTail tail = new FileTail(file);
+        assertThat(read(tail)).isEqualTo("a/b");
+        Files.move(file, folder.resolve("file.000000000000000"));
+        assertThat(read(tail)).isEmpty();
+        Files.writeString(file, "c\n");
+        assertThat(read(tail)).isEqualTo("c/");
+        Files.delete(folder.resolve("file.000000000000000"));
+        Files.writeString(folder.resolve("file.000000000000009"), "d\n");
+        Files.writeString(file, "e\n");
+        assertThat(read(tail)).isEqualTo("gap 4/d/e/");
     }
 
     /** Longer than the block in which the file is read backwards. */

@@ -1,0 +1,217 @@
+package io.jrun.agent.log;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import com.google.protobuf.ByteString;
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+import java.util.Random;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+
+/** Logs of several files. The content of each byte follows from its offset: see {@link LimitedLogWriterMain}. */
+@Timeout(120)
+class LogLimitTest {
+    private static final LogLimit LIMIT = new LogLimit(LogLimit.LEAST_BYTES, 3);
+    private static final int KILLS = Boolean.getBoolean("jrun.soak") ? 100 : 4;
+
+    @TempDir
+    private Path folder;
+
+    private Path log() {
+        return folder.resolve("stdout.log");
+    }
+
+    private List<Path> files() throws IOException {
+        try (Stream<Path> files = Files.list(folder)) {
+            return files.filter(file -> file.toString().matches(".*stdout\\.log(\\.[0-9]+)?"))
+                    .sorted()
+                    .toList();
+        }
+    }
+
+    private static void write(LogFile file, long from, long to) throws IOException {
+        byte[] bytes = LimitedLogWriterMain.bytes(from, (int) (to - from));
+        file.write(bytes, 0, bytes.length);
+    }
+
+    /** The offsets of the first byte and behind the last byte; all bytes between are checked. */
+    private static long[] checkedRange(Path log) throws IOException {
+        try (LogBytes bytes = new LogBytes(log)) {
+            long begin = bytes.firstKept(0);
+            long at = begin;
+            ByteBuffer buffer = ByteBuffer.allocate(1000);
+            for (int count = bytes.read(buffer, at); count != 0; count = bytes.read(buffer.clear(), at)) {
+                assertThat(count).isPositive();
+                assertThat(buffer.flip()).isEqualTo(ByteBuffer.wrap(LimitedLogWriterMain.bytes(at, count)));
+                at += count;
+            }
+            assertThat(bytes.end()).isEqualTo(at);
+            return new long[] {begin, at};
+        }
+    }
+
+    @Test
+    void theNewestBytesStayInWholeLinesAndTheirNumbersAreKnown() throws IOException {
+        Random random = new Random(7);
+        Files.writeString(LogFiles.full(log(), 0), "of an earlier process");
+        try (LogFile file = new LogFile(log(), Optional.of(LIMIT), () -> {})) {
+            assertThat(files()).containsExactly(log());
+            for (long at = 0; at < 100_000; ) {
+                long next = at + 1 + random.nextInt(3000);
+                write(file, at, next);
+                at = next;
+                assertThat(files()).hasSizeLessThanOrEqualTo(LIMIT.files());
+            }
+            long[] range = checkedRange(log());
+            assertThat(range[1]).isEqualTo(file.size());
+            assertThat(range[1] - range[0]).isGreaterThan(LIMIT.fileBytes() * 2 - 3000);
+            assertThat(range[0] % LimitedLogWriterMain.LINE_BYTES).isZero();
+            for (Path part : files()) {
+                assertThat(Files.size(part)).isLessThanOrEqualTo(LIMIT.fileBytes());
+                assertThat(Files.getPosixFilePermissions(part)).hasSize(2);
+            }
+            try (LogBytes bytes = new LogBytes(log())) {
+                assertThat(bytes.read(ByteBuffer.allocate(9), range[0] - 1)).isEqualTo(LogBytes.GONE);
+                assertThat(bytes.firstKept(range[0] - 1)).isEqualTo(range[0]);
+                assertThat(bytes.firstKept(range[0] + 5)).isEqualTo(range[0] + 5);
+            }
+            assertThat(LogBytes.newInputStream(log()).readAllBytes())
+                    .isEqualTo(LimitedLogWriterMain.bytes(range[0], (int) (range[1] - range[0])));
+        }
+    }
+
+    @Test
+    void aLineThatFitsInNoFileIsSplit() throws IOException {
+        byte[] line = "x".repeat(LogLimit.LEAST_BYTES * 5 / 2).getBytes(StandardCharsets.US_ASCII);
+        try (LogFile file = new LogFile(log(), Optional.of(LIMIT), () -> {})) {
+            file.write(line, 0, line.length);
+            assertThat(LogBytes.newInputStream(log()).readAllBytes()).isEqualTo(line);
+            assertThat(files()).hasSize(3);
+        }
+    }
+
+    /** The times have pairs of the removed bytes no longer, and the pairs of the others. */
+    @Test
+    void theTimesHaveTheLimitOfTheirLog() throws IOException {
+        ByteBuffer pairs = ByteBuffer.allocate(16 * 100);
+        for (int i = 0; i < 100; i++) {
+            pairs.putLong(1000L * i).putLong(10L * i);
+        }
+        try (LogTimes.TimesWriter writer = new LogTimes.TimesWriter(log())) {
+            writer.note(0);
+            Files.write(LogTimes.fileOf(log()), pairs.array());
+            LogTimes before = LogTimes.read(log()).orElseThrow();
+            writer.dropBefore(905);
+            assertThat(LogTimes.fileOf(log())).hasSize(16 * 10);
+            LogTimes times = LogTimes.read(log()).orElseThrow();
+            assertThat(times.secondAt(899)).isEmpty();
+            assertThat(times.secondAt(905)).contains(90L);
+            assertThat(times.secondAt(990)).contains(99L);
+            assertThat(before.isOutdated(log())).isFalse();
+        }
+    }
+
+    @Test
+    void aConsoleThatFallsBehindShowsHowMuchIsGone() throws IOException {
+        List<String> shown = new ArrayList<>();
+        LogFile file = new LogFile(log(), Optional.of(LIMIT), () -> {});
+        try (LineCutter cutter = new LineCutter(file, false)) {
+            try (file) {
+                write(file, 0, 64);
+                shown.add(cutter.next().map(ByteString::toStringUtf8).orElseThrow());
+                write(file, 64, 64_000);
+            }
+            for (Optional<ByteString> piece = cutter.next(); piece.isPresent(); piece = cutter.next()) {
+                shown.add(piece.get().toStringUtf8());
+            }
+        }
+        long begin = checkedRange(log())[0];
+        assertThat(String.join("", shown))
+                .isEqualTo(text(0, 64) + LogLimit.notice(begin - 64) + "\n" + text(begin, 64_000));
+    }
+
+    private static String text(long from, long to) {
+        return new String(LimitedLogWriterMain.bytes(from, (int) (to - from)), StandardCharsets.US_ASCII);
+    }
+
+    @Test
+    void aReaderOfALogThatChangesItsFilesSeesEachByteAtItsOffset() throws Exception {
+        AtomicBoolean ended = new AtomicBoolean();
+        try (LogFile file = new LogFile(log(), Optional.of(LIMIT), () -> {})) {
+            Thread writer = Thread.ofPlatform().start(() -> {
+                try {
+                    for (long at = 0; at < 3_000_000; at += 999) {
+                        write(file, at, at + 999);
+                    }
+                } catch (IOException e) {
+                    throw new IllegalStateException(e);
+                } finally {
+                    ended.set(true);
+                }
+            });
+            long at = 0;
+            ByteBuffer buffer = ByteBuffer.allocate(2000);
+            boolean last;
+            do {
+                last = ended.get();
+                try (LogBytes bytes = new LogBytes(log())) { // as a reader that looks again and again
+                    for (int count = bytes.read(buffer.clear(), at);
+                            count != 0;
+                            count = bytes.read(buffer.clear(), at)) {
+                        if (count == LogBytes.GONE) {
+                            long kept = bytes.firstKept(at);
+                            assertThat(kept).isGreaterThan(at);
+                            at = kept;
+                        } else {
+                            assertThat(buffer.flip()).isEqualTo(ByteBuffer.wrap(LimitedLogWriterMain.bytes(at, count)));
+                            at += count;
+                        }
+                    }
+                }
+            } while (!last);
+            writer.join();
+            assertThat(at).isEqualTo(file.size());
+        }
+    }
+
+    /** The agent may be killed between any two steps of a change of files. */
+    @Test
+    void aKillWhileFilesChangeLosesNoByteThatWasWritten() throws Exception {
+        for (int i = 0; i < KILLS; i++) {
+            Path reports = folder.resolve("reports");
+            Process writer = new ProcessBuilder(
+                            System.getProperty("java.home") + "/bin/java",
+                            "-XX:+UseSerialGC",
+                            "-XX:TieredStopAtLevel=1",
+                            "-cp",
+                            System.getProperty("java.class.path"),
+                            LimitedLogWriterMain.class.getName(),
+                            log().toString())
+                    .redirectError(ProcessBuilder.Redirect.INHERIT)
+                    .redirectOutput(reports.toFile())
+                    .start();
+            while (writer.isAlive() && Files.size(reports) < 100 + 37 * i) {
+                Thread.onSpinWait();
+            }
+            assertThat(writer.destroyForcibly().waitFor(60, TimeUnit.SECONDS)).isTrue();
+            String report = Files.readString(reports);
+            int end = report.lastIndexOf('\n');
+            long written = Long.parseLong(report.substring(end - 10, end));
+            long[] range = checkedRange(log());
+            assertThat(range[1]).isGreaterThanOrEqualTo(written);
+            assertThat(range[1] - range[0]).isGreaterThanOrEqualTo(LogLimit.LEAST_BYTES / 2);
+            assertThat(files()).hasSizeLessThanOrEqualTo(LIMIT.files());
+        }
+    }
+}
