@@ -27,6 +27,12 @@ import picocli.CommandLine.Spec;
  * Measures a training step of a 3.7M-parameter GPT, batch 8 per rank, one thread per rank: without communication, with
  * jrun's DDP or FSDP, and with libtorch's own Reducer over Gloo. The modes alternate within one run. The time of a step
  * is the time of its slowest rank, also without communication, so differences between ranks count for every mode.
+ *
+ * <p>The loops do not stand on {@code io.jrun.trainer}, because the result would be another one. The trainer runs a
+ * training from its begin to its end, but here the modes take turns of some steps, so that noise of the machine meets
+ * all modes alike. The trainer has no mode without communication and none for libtorch's Reducer. A step of the trainer
+ * also clips gradients, reads a batch, records metrics and compares replicas, and the loop of Python's torch in
+ * {@code scripts/bench/ddp} does none of these.
  */
 @Command(
         name = "ddp",
