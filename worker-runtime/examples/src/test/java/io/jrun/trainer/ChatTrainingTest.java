@@ -194,7 +194,7 @@ class ChatTrainingTest {
         double[] sum = {0};
         LocalWorld.run(1, world -> {
             TrainingArguments arguments = TrainingArguments.parse(
-                            RecordedTraining.arguments(), ModelOptions.none(OwnModel::new))
+                            RecordedTraining.arguments(), ModelOptions.none(OwnModel::new), 1)
                     .orElseThrow()
                     .withData(256, 32);
             TrainableModel model = TrainedModel.build(arguments, world, _ -> {});

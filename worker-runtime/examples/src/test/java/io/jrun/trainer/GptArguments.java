@@ -10,7 +10,7 @@ final class GptArguments {
     private GptArguments() {}
 
     static Optional<TrainingArguments> parse(String... args) {
-        return TrainingArguments.parse(args, new GptModelOptions());
+        return TrainingArguments.parse(args, new GptModelOptions(), 1);
     }
 
     /** The shape of the model that the arguments ask for, with the vocabulary of bytes. */

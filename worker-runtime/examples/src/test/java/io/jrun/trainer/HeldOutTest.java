@@ -76,7 +76,7 @@ class HeldOutTest {
 
     private static double lossOfWindowsOneByOne() {
         TrainingArguments options = TrainingArguments.parse(
-                        RecordedTraining.arguments(), ModelOptions.none(OwnModel::new))
+                        RecordedTraining.arguments(), ModelOptions.none(OwnModel::new), 1)
                 .orElseThrow();
         double[] mean = new double[1];
         LocalWorld.run(1, world -> {

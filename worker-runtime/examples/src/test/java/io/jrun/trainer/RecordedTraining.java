@@ -44,13 +44,14 @@ record RecordedTraining(String printed, List<OfRank> ranks) {
         LocalWorld.run(LocalWorldOptions.ofSize(Integer.parseInt(words[0])).withDeterministic(true), world -> {
             OfRank seen = new OfRank(new ArrayList<>(), new ArrayList<>(), new ArrayList<>());
             ranks.put(world.rank(), seen);
-            Trainer.train(
-                    Stream.of(Stream.of(arguments()), Stream.of(words).skip(1), Stream.of(more))
-                            .flatMap(part -> part)
-                            .toArray(String[]::new),
-                    ModelOptions.none(new RecordedModel(model, new Recorder(seen, stopAfter))),
-                    world,
-                    out);
+            TrainingArguments given = TrainingArguments.parse(
+                            Stream.of(Stream.of(arguments()), Stream.of(words).skip(1), Stream.of(more))
+                                    .flatMap(part -> part)
+                                    .toArray(String[]::new),
+                            ModelOptions.none(new RecordedModel(model, new Recorder(seen, stopAfter))),
+                            world.size())
+                    .orElseThrow();
+            Trainer.train(given, world, out);
         });
         return new RecordedTraining(bytes.toString(StandardCharsets.UTF_8), List.copyOf(ranks.values()));
     }

@@ -62,7 +62,7 @@ class UnusableFilesTest {
                 "model.safetensors.index.json", SafetensorsFolder::readIndex,
                 "config.json", file -> ModelFolder.build(file.resolveSibling("")),
                 "tokenizer.json", Tokenizers::open,
-                "ds.json", file -> DeepSpeedConfig.expand(new String[] {"--deepspeed=" + file}, 1));
+                "ds.json", file -> GptArguments.parse("--deepspeed=" + file));
     }
 
     static Stream<Arguments> cases() {

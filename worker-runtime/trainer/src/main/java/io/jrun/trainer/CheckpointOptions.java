@@ -9,16 +9,18 @@ import java.util.Optional;
 import java.util.OptionalLong;
 
 /**
- * The location and the times at which train.jar saves.
+ * The location and the times at which a program saves.
  *
  * @param location a folder or {@code s3://bucket/prefix}; empty for no checkpoints
  * @param every steps between checkpoints; 0 for one at the end only
  * @param isAsync whether the training goes on while a checkpoint is written
+ * @param retention the checkpoints that stay
+ * @param resume whether the training goes on from a checkpoint, if there is one
  * @param resumeStep the checkpoint of --resume=STEP; empty for the newest
  * @param out safetensors file of the parameters at the end
  * @param checkReplicas steps between comparisons of the ranks' copies; 0 for none, also before a checkpoint
  */
-record CheckpointOptions(
+public record CheckpointOptions(
         Optional<String> location,
         int every,
         boolean isAsync,

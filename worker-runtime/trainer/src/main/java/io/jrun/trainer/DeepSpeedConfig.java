@@ -4,6 +4,7 @@ import io.jrun.comm.file.FileError;
 import io.jrun.comm.file.UserFile;
 import io.jrun.train.json.JsonReader;
 import io.jrun.train.json.OneLine;
+import io.jrun.trainer.arguments.CommandLineArguments;
 import io.jrun.trainer.arguments.InvalidArgumentException;
 import java.io.IOException;
 import java.nio.file.Path;
@@ -11,78 +12,51 @@ import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A configuration of DeepSpeed as options of this program. Each key becomes options, is ignored with a note, or is
- * refused: {@link DeepSpeedKey}. The word {@code auto} counts as an absent key. DeepSpeed reads Hjson; the parts of Hjson
- * in {@link JsonReader#readRelaxed} are read here.
+ * A configuration of DeepSpeed. Each key fills an argument, is ignored with a note, or is refused: {@link DeepSpeedKey}.
+ * The word {@code auto} counts as an absent key. DeepSpeed reads Hjson; the parts of Hjson in
+ * {@link JsonReader#readRelaxed} are read here.
  *
- * @param options as they are on a command line
+ * @param arguments those of the command line, and for options that are not given those of the file
  * @param notes one for each ignored key
  */
-record DeepSpeedConfig(List<String> options, List<String> notes) {
+record DeepSpeedConfig(TrainingArguments arguments, List<String> notes) {
+    /** The option with the path of the file. */
+    static final String OPTION = "--deepspeed";
+
     /** A configuration has some kilobytes. */
     private static final int MAX_FILE_BYTES = 16 << 20;
 
-    private static final String OPTION = "--deepspeed";
     private static final String ZERO = "zero_optimization";
 
     DeepSpeedConfig {
-        options = List.copyOf(options);
         notes = List.copyOf(notes);
     }
 
     /**
-     * The options of the file that {@code --deepspeed} names, then the other arguments. An argument overrides an option
-     * of the file.
+     * Fills the arguments from a file.
      *
+     * @param arguments those of the command line, with defaults for options that are not given
      * @param ranks of the job
      * @throws InvalidArgumentException naming the key
      */
-    static DeepSpeedConfig expand(String[] args, int ranks) {
-        List<String> rest = new ArrayList<>();
-        Optional<Path> file = Optional.empty();
-        for (int i = 0; i < args.length; i++) {
-            String value = "";
-            if (args[i].startsWith(OPTION + "=")) {
-                value = args[i].substring(OPTION.length() + 1);
-            } else if (!args[i].equals(OPTION)) {
-                rest.add(args[i]);
-                continue;
-            } else if (i + 1 < args.length) {
-                i++;
-                value = args[i];
-            }
-            if (value.isEmpty()) {
-                throw new InvalidArgumentException(OPTION + " needs a value");
-            }
-            file = Optional.of(Path.of(value));
-        }
-        if (file.isEmpty()) {
-            return new DeepSpeedConfig(rest, List.of());
-        }
+    static DeepSpeedConfig read(Path file, TrainingArguments arguments, CommandLineArguments given, int ranks) {
         try {
-            DeepSpeedConfig config =
-                    parse(file.get().toString(), UserFile.text(file.get(), MAX_FILE_BYTES), rest, ranks);
-            List<String> all = new ArrayList<>(config.options());
-            all.addAll(rest);
-            return new DeepSpeedConfig(all, config.notes());
+            return of(file.toString(), UserFile.text(file, MAX_FILE_BYTES), arguments, given, ranks);
         } catch (IOException e) {
-            throw new InvalidArgumentException(
-                    "--deepspeed: cannot read " + file.get() + ": " + FileError.reason(e, file.get()));
+            throw new InvalidArgumentException("--deepspeed: cannot read " + file + ": " + FileError.reason(e, file));
         }
     }
 
     /**
-     * The options of a configuration.
+     * As {@link #read}, from a text.
      *
      * @param source the name of the text in errors
-     * @param commandLine the other arguments of the program
-     * @param ranks of the job
      */
-    static DeepSpeedConfig parse(String source, String text, List<String> commandLine, int ranks) {
+    static DeepSpeedConfig of(
+            String source, String text, TrainingArguments arguments, CommandLineArguments given, int ranks) {
         Map<String, @Nullable Object> root;
         try {
             root = JsonReader.readRelaxed(text);
@@ -103,10 +77,10 @@ record DeepSpeedConfig(List<String> options, List<String> notes) {
                 notes.add(ignored(source, path, key.words()));
             }
         });
-        DeepSpeedOptions options = new DeepSpeedOptions(source, values, MeshSizes.of(commandLine, ranks));
-        List<String> all = options.all();
+        DeepSpeedOptions options = new DeepSpeedOptions(source, values, arguments, given, ranks);
+        TrainingArguments filled = options.fill();
         notes.addAll(options.notes());
-        return new DeepSpeedConfig(all, notes);
+        return new DeepSpeedConfig(filled, notes);
     }
 
     static InvalidArgumentException refused(String source, String path, String why) {

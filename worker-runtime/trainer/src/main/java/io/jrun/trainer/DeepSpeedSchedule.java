@@ -1,9 +1,10 @@
 package io.jrun.trainer;
 
+import io.jrun.trainer.arguments.CommandLineArguments;
 import java.util.ArrayList;
 import java.util.List;
 
-/** The options that follow from DeepSpeed's learning-rate scheduler. Source: deepspeed/runtime/lr_schedules.py. */
+/** The arguments that follow from DeepSpeed's learning-rate scheduler. Source: deepspeed/runtime/lr_schedules.py. */
 record DeepSpeedSchedule(DeepSpeedOptions config) {
     private static final String PARAMETERS = "scheduler.params.";
     private static final String MINIMUM = "warmup_min_lr";
@@ -16,25 +17,29 @@ record DeepSpeedSchedule(DeepSpeedOptions config) {
     private static final double DEFAULT_FLOOR = 1e-4;
     private static final int DEFAULT_WARMUP = 1000;
 
-    void addTo(List<String> options) {
+    /** The arguments with the schedule of the file, as far as the command line does not give it. */
+    TrainingArguments fill(TrainingArguments arguments, CommandLineArguments given) {
         Object type = config.value("scheduler.type");
         if (type == null) {
-            return;
+            return arguments;
         }
+        RateSchedule before = arguments.recipe().update().rate();
+        RateSchedule.Kind kind;
+        double floor = before.floor();
         switch (type.toString()) {
             case "WarmupLR" -> {
                 requireKnown(MINIMUM, MAXIMUM);
-                options.add("--lr-schedule=constant");
+                kind = RateSchedule.Kind.CONSTANT;
             }
             case "WarmupDecayLR" -> {
                 requireKnown(MINIMUM, MAXIMUM, STEPS);
-                options.add("--lr-schedule=linear");
-                options.add("--lr-floor=0");
+                kind = RateSchedule.Kind.LINEAR;
+                floor = 0;
             }
             case "WarmupCosineLR" -> {
                 requireKnown(MINIMUM_SHARE, FLOOR, STEPS);
-                options.add("--lr-schedule=cosine");
-                options.add("--lr-floor=" + config.number(PARAMETERS + FLOOR, DEFAULT_FLOOR));
+                kind = RateSchedule.Kind.COSINE;
+                floor = config.number(PARAMETERS + FLOOR, DEFAULT_FLOOR, 0, 1);
             }
             default ->
                 throw config.refused(
@@ -42,20 +47,33 @@ record DeepSpeedSchedule(DeepSpeedOptions config) {
                         "this program maps WarmupLR, WarmupDecayLR and WarmupCosineLR, not " + type
                                 + ": use --lr-schedule");
         }
+        int warmup = config.count(PARAMETERS + "warmup_num_steps", DEFAULT_WARMUP, 0, Integer.MAX_VALUE);
+        RateSchedule.Curve curve = curve();
+        RateSchedule schedule = new RateSchedule(
+                given.has("--lr-schedule") ? before.kind() : kind,
+                given.has("--warmup") ? before.warmup() : warmup,
+                given.has("--warmup-curve") ? before.curve() : curve,
+                given.has("--lr-floor") ? before.floor() : floor);
+        TrainingArguments filled = arguments.withRecipe(
+                arguments.recipe().withUpdate(arguments.recipe().update().withRate(schedule)));
         if (config.has(PARAMETERS + STEPS)) {
-            options.add("--steps=" + config.whole(PARAMETERS + STEPS, 0));
+            int steps = config.count(PARAMETERS + STEPS, 0, 0, Integer.MAX_VALUE);
+            filled = given.has("--steps") ? filled : filled.withSteps(steps);
         }
-        options.add("--warmup=" + config.whole(PARAMETERS + "warmup_num_steps", DEFAULT_WARMUP));
-        options.add("--warmup-curve=" + curve());
         if (config.has(PARAMETERS + MAXIMUM)) {
-            options.add("--lr=" + config.number(PARAMETERS + MAXIMUM, 0));
+            double peak = config.learningRate(PARAMETERS + MAXIMUM);
+            filled = given.has("--lr") ? filled : filled.withLearningRate(peak);
         }
+        return filled;
     }
 
-    private String curve() {
+    private RateSchedule.Curve curve() {
         Object curve = config.value(PARAMETERS + "warmup_type");
-        if (curve == null || curve.equals("log") || curve.equals("linear")) {
-            return curve == null ? "log" : curve.toString();
+        if (curve == null || curve.equals("log")) {
+            return RateSchedule.Curve.LOG;
+        }
+        if (curve.equals("linear")) {
+            return RateSchedule.Curve.LINEAR;
         }
         throw config.refused(PARAMETERS + "warmup_type", "the types are log and linear, not " + curve);
     }
@@ -82,7 +100,7 @@ record DeepSpeedSchedule(DeepSpeedOptions config) {
                     PARAMETERS + LAST, "the schedule begins with the training, or where a checkpoint ends: give -1");
         }
         for (String first : List.of(MINIMUM, MINIMUM_SHARE)) {
-            if (config.number(PARAMETERS + first, 0) != 0) {
+            if (config.number(PARAMETERS + first, 0, -Double.MAX_VALUE, Double.MAX_VALUE) != 0) {
                 throw config.refused(PARAMETERS + first, "this program warms up from 0");
             }
         }

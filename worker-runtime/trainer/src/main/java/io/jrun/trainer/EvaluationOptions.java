@@ -10,7 +10,7 @@ import java.util.List;
  * @param patience evaluations without a lower loss after which the training ends; 0 for no end before the last step
  * @param keepsBest whether --out gets the parameters with the lowest loss, and not the last ones
  */
-record EvaluationOptions(int every, int patience, boolean keepsBest) {
+public record EvaluationOptions(int every, int patience, boolean keepsBest) {
     private static final String EVERY = "--eval-every";
     private static final String PATIENCE = "--patience";
     private static final String BEST = "--keep-best";

@@ -16,11 +16,13 @@ import java.util.Optional;
 /**
  * The options of the exchange of gradients by DDP.
  *
+ * @param hook the exchange
+ * @param ddp the options of DistributedDataParallel
  * @param localSgdRanks neighbouring ranks that exchange gradients; 0 for all ranks
  * @param unevenEnd trains once on all batches, of which the ranks may have unequal numbers
  * @param reports whether the end of the training has the report of DDP
  */
-record ExchangeOptions(
+public record ExchangeOptions(
         HookKind hook, DdpOptions ddp, int localSgdRanks, Optional<UnevenEnd> unevenEnd, boolean reports) {
     static final List<String> VALUED = List.of("--comm-hook", "--bucket-cap-mb", "--local-sgd", "--uneven");
     static final List<String> FLAGS = List.of("--static-graph", "--find-unused-parameters", "--ddp-report");
@@ -28,10 +30,14 @@ record ExchangeOptions(
     private static final int MEBIBYTE_BITS = 20;
 
     /** The communication hooks. */
-    enum HookKind {
+    public enum HookKind {
+        /** Gradients travel unchanged. */
         NONE,
+        /** Gradients travel as float16. */
         FP16,
+        /** Gradients travel as bfloat16. */
         BF16,
+        /** PowerSGD of rank 4, from the 11th pass on. */
         POWERSGD;
 
         /** Whether float32 gradients travel as 16-bit numbers. */
@@ -41,7 +47,7 @@ record ExchangeOptions(
     }
 
     /** The treatment of ranks that have no batch left while other ranks have one. */
-    enum UnevenEnd {
+    public enum UnevenEnd {
         /** The rank takes part in the steps of the others. */
         JOIN,
         /** The training ends on all ranks. */

@@ -1,6 +1,6 @@
 package io.jrun.trainer;
 
-import java.util.List;
+import io.jrun.trainer.arguments.CommandLineArguments;
 
 /**
  * The ranks of a job, and the sizes of axes that its command line gives. A configuration of DeepSpeed has no such axes:
@@ -13,28 +13,13 @@ import java.util.List;
  * @param hasContext whether --cp is given
  */
 record MeshSizes(int ranks, long others, int copies, boolean hasTensor, boolean hasContext) {
-    static MeshSizes of(List<String> commandLine, int ranks) {
-        long tensor = size(commandLine, "--tp");
-        long context = size(commandLine, "--cp");
+    static MeshSizes of(ParallelOptions parallel, CommandLineArguments given, int ranks) {
         return new MeshSizes(
                 ranks,
-                tensor * context * size(commandLine, "--pp"),
-                size(commandLine, "--dp"),
-                tensor > 1,
-                context > 1);
-    }
-
-    private static int size(List<String> commandLine, String option) {
-        String value = "1";
-        for (int i = 0; i < commandLine.size(); i++) {
-            String word = commandLine.get(i);
-            if (word.startsWith(option + "=")) {
-                value = word.substring(option.length() + 1);
-            } else if (word.equals(option) && i + 1 < commandLine.size()) {
-                value = commandLine.get(i + 1);
-            }
-        }
-        return value.matches("[1-9]\\d{0,4}") ? Integer.parseInt(value) : 1; // Other texts are refused later.
+                (long) parallel.tensor() * parallel.context() * parallel.pipeline(),
+                Math.max(1, parallel.copies()),
+                given.has("--tp"),
+                given.has("--cp"));
     }
 
     /** The same with an axis of the configuration. */

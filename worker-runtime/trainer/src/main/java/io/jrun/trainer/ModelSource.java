@@ -7,11 +7,12 @@ import io.jrun.train.model.ModelSetup;
 /**
  * Where the model comes from.
  *
+ * @param factory makes the model
  * @param vocabulary the number of tokens
  * @param context tokens of one text
  * @param seed decides the first values
  */
-record ModelSource(ModelFactory factory, int vocabulary, int context, long seed) {
+public record ModelSource(ModelFactory factory, int vocabulary, int context, long seed) {
     /** The tokens of a text whose tokens are its bytes. */
     static final int BYTES = 256;
 

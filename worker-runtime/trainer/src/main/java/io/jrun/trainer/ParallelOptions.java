@@ -36,7 +36,7 @@ import java.util.Optional;
  * @param isSequenceParallel whether tensor parallel ranks share the sequence between the layers
  * @param contextExchange how attention reaches the keys of other ranks
  */
-record ParallelOptions(
+public record ParallelOptions(
         int tensor,
         int pipeline,
         int context,
@@ -79,7 +79,7 @@ record ParallelOptions(
     static final int STAGES = 3;
 
     /** The measure by which the stages of a pipeline are equal. */
-    enum CutMeasure {
+    public enum CutMeasure {
         /** The number of layers. */
         COUNT,
         /** The measured time of a forward and a backward pass. */
@@ -88,7 +88,7 @@ record ParallelOptions(
 
     static ParallelOptions of(CommandLineArguments given) {
         int shards = given.number("--shard", 1, 1);
-        ParallelOptions options = new ParallelOptions(
+        return new ParallelOptions(
                 given.number("--tp", 1, 1),
                 given.number("--pp", 1, 1),
                 given.number("--cp", 1, 1),
@@ -103,8 +103,6 @@ record ParallelOptions(
                 given.word("--stage-cut", CutMeasure.COUNT),
                 given.has("--sequence-parallel"),
                 given.word("--cp-exchange", ContextParallel.Exchange.RING));
-        ParallelChecks.check(options, given);
-        return options;
     }
 
     private static int reshardAfterForward(CommandLineArguments given) {
@@ -124,6 +122,56 @@ record ParallelOptions(
         } catch (ScheduleException e) {
             throw new InvalidArgumentException("--schedule: " + e.getMessage());
         }
+    }
+
+    /** The same with another number of ranks that share each layer. */
+    public ParallelOptions withTensor(int ranks) {
+        return with(ranks, context, shards, zeroStage, reshardAfterForward, offload, contextExchange);
+    }
+
+    /** The same with another number of ranks that share each sequence. */
+    public ParallelOptions withContext(int ranks, ContextParallel.Exchange exchange) {
+        return with(tensor, ranks, shards, zeroStage, reshardAfterForward, offload, exchange);
+    }
+
+    /** The same with other shared states. */
+    public ParallelOptions withSharedStates(int stage, int ranks) {
+        return with(tensor, context, ranks, stage, reshardAfterForward, offload, contextExchange);
+    }
+
+    /** The same with another treatment of a unit after its forward pass, see {@link FsdpOptions}. */
+    public ParallelOptions withReshardAfterForward(int choice) {
+        return with(tensor, context, shards, zeroStage, choice, offload, contextExchange);
+    }
+
+    /** The same with states in the files of a folder. */
+    public ParallelOptions withOffload(Path folder) {
+        return with(tensor, context, shards, zeroStage, reshardAfterForward, Optional.of(folder), contextExchange);
+    }
+
+    private ParallelOptions with(
+            int newTensor,
+            int newContext,
+            int newShards,
+            int newStage,
+            int newReshard,
+            Optional<Path> newOffload,
+            ContextParallel.Exchange newExchange) {
+        return new ParallelOptions(
+                newTensor,
+                pipeline,
+                newContext,
+                newShards,
+                copies,
+                newStage,
+                newReshard,
+                newOffload,
+                globalBatch,
+                schedule,
+                virtualStages,
+                stageCut,
+                isSequenceParallel,
+                newExchange);
     }
 
     /** Whether ranks share the layers, each layer, or each sequence. */

@@ -13,20 +13,26 @@ import java.util.List;
  * @param curve the learning rates of these steps
  * @param floor learning rate of the last step of {@code cosine} and {@code linear}, as a share of the peak
  */
-record RateSchedule(Kind kind, int warmup, Curve curve, double floor) {
+public record RateSchedule(Kind kind, int warmup, Curve curve, double floor) {
     static final List<String> VALUED = List.of("--lr-schedule", "--lr-floor", "--warmup", "--warmup-curve");
 
     /** The learning rate after the warm-up. */
-    enum Kind {
+    public enum Kind {
+        /** Half a cosine down to the floor. */
         COSINE,
+        /** A line down to the floor. */
         LINEAR,
+        /** The peak. */
         CONSTANT,
+        /** torch's OneCycleLR with its momentum, without a warm-up. */
         ONE_CYCLE
     }
 
     /** The learning rate of the warm-up. */
-    enum Curve {
+    public enum Curve {
+        /** Step n of the warm-up has the share n / warmup of the peak. */
         LINEAR,
+        /** Step n has the share log(n) / log(warmup): DeepSpeed's warmup_type log. */
         LOG
     }
 

@@ -16,8 +16,9 @@ import java.util.Set;
  *
  * @param interval one block in this many is recomputed; 0 for none
  * @param kept names of linear layers of a block whose outputs are kept
+ * @param check the comparison of both computations
  */
-record RecomputeOptions(int interval, List<String> kept, DeterminismCheck check) {
+public record RecomputeOptions(int interval, List<String> kept, DeterminismCheck check) {
     static final List<String> VALUED = List.of("--recompute", "--recompute-keep", "--recompute-check");
 
     static RecomputeOptions of(CommandLineArguments given) {

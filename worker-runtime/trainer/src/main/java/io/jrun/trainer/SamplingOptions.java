@@ -8,9 +8,10 @@ import java.util.List;
  *
  * @param count tokens after the prompt; 0 for no text
  * @param every steps between texts; 0 for one at the end only
+ * @param prompt the begin of the text
  * @param temperature divides the logits; 0 takes the most probable token
  */
-record SamplingOptions(int count, int every, String prompt, double temperature) {
+public record SamplingOptions(int count, int every, String prompt, double temperature) {
     private static final String COUNT = "--sample";
     private static final String EVERY = "--sample-every";
     private static final String PROMPT = "\n    /**\n     * Returns ";

@@ -88,9 +88,7 @@ public final class Trainer {
     }
 
     private void parseAndTrain(String[] args, World world) {
-        DeepSpeedConfig expanded = DeepSpeedConfig.expand(args, world.size());
-        Optional<TrainingArguments> parsed =
-                TrainingArguments.parse(expanded.options().toArray(String[]::new), model);
+        Optional<TrainingArguments> parsed = TrainingArguments.parse(args, model, world.size());
         boolean prints = world.rank() == 0;
         if (parsed.isEmpty()) {
             if (prints) {
@@ -98,10 +96,10 @@ public final class Trainer {
             }
             return;
         }
-        if (prints) {
-            expanded.notes().forEach(System.out::println);
-        }
         TrainingArguments given = parsed.get();
+        if (prints) {
+            given.notes().forEach(System.out::println);
+        }
         TrainingArguments options = given.withDevice(
                 given.device().choose(world, note -> RankAgreement.printOnce(world, program + ": " + note)));
         DeviceOptionChecks.check(options);
@@ -116,16 +114,18 @@ public final class Trainer {
     }
 
     /**
-     * Trains in a world of the caller, as {@link #main} does.
+     * Trains in a world of the caller, as {@link #main} does. All ranks give equal arguments.
      *
-     * @param out gets the progress of rank 0
+     * @param out gets the notes and the progress of rank 0
      * @throws InvalidArgumentException with one line, if the arguments, the data or a checkpoint cannot be used
      * @throws CheckpointException if a save fails
      */
-    public static void train(String[] args, ModelOptions model, World world, PrintStream out) {
-        TrainingArguments given = TrainingArguments.parse(args, model)
-                .orElseThrow(() -> new InvalidArgumentException("--help prints no text here"));
-        TrainingArguments options = given.withDevice(given.device().choose(world, out::println));
+    public static void train(TrainingArguments arguments, World world, PrintStream out) {
+        arguments.check();
+        if (world.rank() == 0) {
+            arguments.notes().forEach(out::println);
+        }
+        TrainingArguments options = arguments.withDevice(arguments.device().choose(world, out::println));
         DeviceOptionChecks.check(options);
         train(options, world, world.rank() == 0 ? new Progress(out, false) : Progress.SILENT);
     }

@@ -1,5 +1,6 @@
 package io.jrun.trainer;
 
+import io.jrun.comm.World;
 import io.jrun.train.model.ModelDefinition;
 import io.jrun.train.optim.LearningRateSchedule;
 import io.jrun.trainer.arguments.CommandLineArguments;
@@ -7,24 +8,39 @@ import io.jrun.trainer.arguments.InvalidArgumentException;
 import io.jrun.trainer.arguments.Processors;
 import io.jrun.trainer.data.DataOptions;
 import io.jrun.trainer.device.DeviceOptions;
+import java.io.PrintStream;
+import java.nio.file.Path;
 import java.util.List;
 import java.util.Optional;
 import java.util.stream.Stream;
 
 /**
- * The command line of a training program.
+ * The arguments of a training, typed. {@link #parse} reads them from a command line; a program may change them, and
+ * {@link Trainer#train(TrainingArguments, World, PrintStream)} trains with them.
+ *
+ * <pre>{@code
+ * var arguments = TrainingArguments.parse(args, ModelOptions.none(OwnModel::new), world.size()).orElseThrow();
+ * Trainer.train(arguments.withSteps(100).withLearningRate(1e-3), world, System.out);
+ * }</pre>
  *
  * @param device where the ranks compute
  * @param data text or token files; without --data the JDK's own sources
  * @param model the tokens of a text, and what builds the model
  * @param expertRanks ranks that share the experts
+ * @param steps optimizer steps
  * @param microBatch sequences of one forward pass of a rank
+ * @param learningRate the peak
+ * @param recipe precision, optimizer, exchange of gradients, recomputation
+ * @param parallel how the ranks share the model
+ * @param seed decides the first values and the order of the data
+ * @param logEvery steps between progress lines
  * @param evaluation when the held-out loss is computed, and what follows from it
  * @param sampling the text that the model generates
  * @param threads per worker; 0 leaves the choice to the launcher (OMP_NUM_THREADS), or 1 without one
  * @param checkpoints where and when the training is saved
+ * @param notes lines for the user about values of a configuration file that change nothing
  */
-record TrainingArguments(
+public record TrainingArguments(
         DeviceOptions device,
         DataOptions data,
         ModelSource model,
@@ -39,7 +55,12 @@ record TrainingArguments(
         int logEvery,
         EvaluationOptions evaluation,
         SamplingOptions sampling,
-        CheckpointOptions checkpoints) {
+        CheckpointOptions checkpoints,
+        List<String> notes) {
+    /** Copies the list. */
+    public TrainingArguments {
+        notes = List.copyOf(notes);
+    }
 
     private static final String DATA_HELP = """
         Data
@@ -157,8 +178,16 @@ record TrainingArguments(
           --help                 print this text
         """;
 
-    private static final List<String> VALUED =
-            List.of("--context", "--steps", "--micro-batch", "--ep", "--lr", "--seed", "--threads", "--log-every");
+    private static final List<String> VALUED = List.of(
+            "--context",
+            "--steps",
+            "--micro-batch",
+            "--ep",
+            "--lr",
+            "--seed",
+            "--threads",
+            "--log-every",
+            DeepSpeedConfig.OPTION);
     private static final List<String> FLAGS = List.of("--tiny", "--help");
 
     /** Far above all published models. A larger number is a mistake, and its products would exceed 64 bits. */
@@ -171,11 +200,14 @@ record TrainingArguments(
     }
 
     /**
-     * Reads the arguments; empty if the arguments have --help.
+     * Reads a command line; empty if the command line has --help. An option has precedence over a value of the
+     * configuration of {@code --deepspeed}.
      *
      * @param model the options of the program about its model
+     * @param ranks of the job; a configuration of DeepSpeed depends on the number
+     * @throws InvalidArgumentException with one line, if an option or a combination of options cannot be used
      */
-    static Optional<TrainingArguments> parse(String[] args, ModelOptions model) {
+    public static Optional<TrainingArguments> parse(String[] args, ModelOptions model, int ranks) {
         CommandLineArguments given = CommandLineArguments.parse(
                 args,
                 Stream.of(
@@ -204,17 +236,51 @@ record TrainingArguments(
         if (given.has("--help")) {
             return Optional.empty();
         }
+        TrainingArguments ofCommandLine = read(given, model);
+        TrainingArguments arguments = given.text(DeepSpeedConfig.OPTION)
+                .map(file -> DeepSpeedConfig.read(Path.of(file), ofCommandLine, given, ranks))
+                .map(config -> config.arguments().withNotes(config.notes()))
+                .orElse(ofCommandLine);
+        arguments.check(given);
+        return Optional.of(arguments);
+    }
+
+    /** Reads the options one by one. */
+    static TrainingArguments read(CommandLineArguments given, ModelOptions model) {
         TrainingDefaults defaults = model.defaults(given.has("--tiny"));
-        TrainingRecipe recipe = TrainingRecipe.of(given, defaults.warmup());
-        ParallelOptions parallel = ParallelOptions.of(given);
         ModelFactory factory = model.read(given);
-        int expertRanks = given.number("--ep", 1, 1);
+        int seed = given.number("--seed", 1, 0);
+        return new TrainingArguments(
+                DeviceOptions.of(given),
+                factory.data(DataOptions.of(given, defaults.maxBytes())),
+                new ModelSource(factory, ModelSource.BYTES, context(given, factory, defaults), seed),
+                given.number("--steps", defaults.steps(), 0),
+                given.number("--micro-batch", defaults.microBatch(), 1, 1 << 20),
+                given.learningRate("--lr", defaults.learningRate()),
+                TrainingRecipe.of(given, defaults.warmup()),
+                ParallelOptions.of(given),
+                given.number("--ep", 1, 1),
+                seed,
+                threads(given),
+                given.number("--log-every", defaults.logEvery(), 1),
+                EvaluationOptions.of(given),
+                SamplingOptions.of(given),
+                CheckpointOptions.of(given),
+                List.of());
+    }
+
+    /** Refuses arguments that do not work together, however they came here. */
+    void check() {
+        check(CommandLineArguments.parse(new String[0], List.of(), List.of()));
+    }
+
+    /** Refuses options that do not work together. */
+    private void check(CommandLineArguments given) {
+        ModelFactory factory = model.factory();
+        recipe.update().check(given);
+        ParallelChecks.check(parallel, given);
         ParallelChecks.refuse(
                 expertRanks > 1 && !factory.hasExperts(), "--ep needs a model with experts: the model has no experts");
-        int seed = given.number("--seed", 1, 0);
-        EvaluationOptions evaluation = EvaluationOptions.of(given);
-        SamplingOptions sampling = SamplingOptions.of(given);
-        CheckpointOptions checkpoints = CheckpointOptions.of(given);
         ParallelChecks.check(parallel, recipe, checkpoints);
         RecipeChecks.check(recipe, parallel, factory.hasExperts(), checkpoints);
         ParallelChecks.refuse(
@@ -222,25 +288,9 @@ record TrainingArguments(
                         && (recipe.exchange().unevenEnd().isPresent()
                                 || recipe.precision() == TrainingRecipe.Precision.FP8),
                 "--eval-every works without --uneven and --precision=fp8: each forward pass changes the scales of fp8");
-        if (recipe.exchange().unevenEnd().isPresent() && given.has("--steps")) {
-            throw new InvalidArgumentException("--uneven trains once on all of the text: give no --steps");
-        }
-        return Optional.of(new TrainingArguments(
-                DeviceOptions.of(given),
-                factory.data(DataOptions.of(given, defaults.maxBytes())),
-                new ModelSource(factory, ModelSource.BYTES, context(given, factory, defaults), seed),
-                given.number("--steps", defaults.steps(), 0),
-                given.number("--micro-batch", defaults.microBatch(), 1, 1 << 20),
-                given.learningRate("--lr", defaults.learningRate()),
-                recipe,
-                parallel,
-                expertRanks,
-                seed,
-                threads(given),
-                given.number("--log-every", defaults.logEvery(), 1),
-                evaluation,
-                sampling,
-                checkpoints));
+        ParallelChecks.refuse(
+                recipe.exchange().unevenEnd().isPresent() && given.has("--steps"),
+                "--uneven trains once on all of the text: give no --steps");
     }
 
     private static int context(CommandLineArguments given, ModelFactory factory, TrainingDefaults defaults) {
@@ -264,7 +314,17 @@ record TrainingArguments(
 
     /** The same on a device that the ranks have chosen. */
     TrainingArguments withDevice(DeviceOptions chosen) {
-        return with(chosen, model, recipe.onDevice(chosen.device()), steps);
+        return with(
+                chosen,
+                model,
+                recipe.onDevice(chosen.device()),
+                parallel,
+                steps,
+                microBatch,
+                learningRate,
+                logEvery,
+                checkpoints,
+                notes);
     }
 
     /**
@@ -273,7 +333,17 @@ record TrainingArguments(
      * @param length tokens of a sample
      */
     TrainingArguments withData(int vocabulary, int length) {
-        return with(device, model.withData(vocabulary, length), recipe, steps);
+        return with(
+                device,
+                model.withData(vocabulary, length),
+                recipe,
+                parallel,
+                steps,
+                microBatch,
+                learningRate,
+                logEvery,
+                checkpoints,
+                notes);
     }
 
     /**
@@ -283,36 +353,77 @@ record TrainingArguments(
      * @throws InvalidArgumentException if {@code --global-batch} does not fit the ranks
      */
     TrainingArguments withAccumulation(int dataRanks) {
-        return with(
-                device,
-                model,
-                recipe.withAccumulate(parallel.accumulate(dataRanks, microBatch, recipe.accumulate())),
-                steps);
+        return withRecipe(recipe.withAccumulate(parallel.accumulate(dataRanks, microBatch, recipe.accumulate())));
     }
 
     /** The same with another number of steps. */
-    TrainingArguments withSteps(int newSteps) {
-        return with(device, model, recipe, newSteps);
+    public TrainingArguments withSteps(int newSteps) {
+        return with(device, model, recipe, parallel, newSteps, microBatch, learningRate, logEvery, checkpoints, notes);
+    }
+
+    /** The same with another number of sequences of one forward pass. */
+    public TrainingArguments withMicroBatch(int newMicroBatch) {
+        return with(device, model, recipe, parallel, steps, newMicroBatch, learningRate, logEvery, checkpoints, notes);
+    }
+
+    /** The same with another peak of the learning rate. */
+    public TrainingArguments withLearningRate(double newLearningRate) {
+        return with(device, model, recipe, parallel, steps, microBatch, newLearningRate, logEvery, checkpoints, notes);
+    }
+
+    /** The same with another recipe. */
+    public TrainingArguments withRecipe(TrainingRecipe newRecipe) {
+        return with(device, model, newRecipe, parallel, steps, microBatch, learningRate, logEvery, checkpoints, notes);
+    }
+
+    /** The same with another sharing of the model. */
+    public TrainingArguments withParallel(ParallelOptions newParallel) {
+        return with(device, model, recipe, newParallel, steps, microBatch, learningRate, logEvery, checkpoints, notes);
+    }
+
+    /** The same with another number of steps between progress lines. */
+    public TrainingArguments withLogEvery(int newLogEvery) {
+        return with(device, model, recipe, parallel, steps, microBatch, learningRate, newLogEvery, checkpoints, notes);
+    }
+
+    /** The same with other checkpoints. */
+    public TrainingArguments withCheckpoints(CheckpointOptions newCheckpoints) {
+        return with(device, model, recipe, parallel, steps, microBatch, learningRate, logEvery, newCheckpoints, notes);
+    }
+
+    /** The same with other notes. */
+    TrainingArguments withNotes(List<String> newNotes) {
+        return with(device, model, recipe, parallel, steps, microBatch, learningRate, logEvery, checkpoints, newNotes);
     }
 
     private TrainingArguments with(
-            DeviceOptions newDevice, ModelSource newModel, TrainingRecipe newRecipe, int newSteps) {
+            DeviceOptions newDevice,
+            ModelSource newModel,
+            TrainingRecipe newRecipe,
+            ParallelOptions newParallel,
+            int newSteps,
+            int newMicroBatch,
+            double newLearningRate,
+            int newLogEvery,
+            CheckpointOptions newCheckpoints,
+            List<String> newNotes) {
         return new TrainingArguments(
                 newDevice,
                 data,
                 newModel,
                 newSteps,
-                microBatch,
-                learningRate,
+                newMicroBatch,
+                newLearningRate,
                 newRecipe,
-                parallel,
+                newParallel,
                 expertRanks,
                 seed,
                 threads,
-                logEvery,
+                newLogEvery,
                 evaluation,
                 sampling,
-                checkpoints);
+                newCheckpoints,
+                newNotes);
     }
 
     /** The model on the device of the ranks, not built. Each call makes a new object. */

@@ -20,13 +20,18 @@ import org.bytedeco.pytorch.global.torch;
 /**
  * The options of the training.
  *
+ * @param precision the type of matrix products
  * @param parameters the type of the parameters
+ * @param update of the parameters
+ * @param exchange of gradients
+ * @param recompute the blocks that are computed again
  * @param accumulate micro-batches whose gradients make one step; 0 if {@code --global-batch} decides
+ * @param onNonFinite what follows from values that are not finite; empty for no check
  * @param tensorBoard folder of event files
  * @param peakFlops floating point operations a second of one rank's device; 0 if the number is not known, then the
  *     program reports no MFU
  */
-record TrainingRecipe(
+public record TrainingRecipe(
         Precision precision,
         ParameterType parameters,
         UpdateOptions update,
@@ -53,10 +58,14 @@ record TrainingRecipe(
             .toList();
 
     /** The type of matrix products. */
-    enum Precision {
+    public enum Precision {
+        /** float32. */
         F32,
+        /** bfloat16, by autocast. */
         BF16,
+        /** float16, by autocast, with a loss scale. */
         F16,
+        /** Operands of linear layers are rounded to 8 bits. */
         FP8;
 
         /** Opens the scope of a forward pass on a device. */
@@ -70,10 +79,14 @@ record TrainingRecipe(
     }
 
     /** The type of the parameters and of the whole computation. First values are those of float32 in this type. */
-    enum ParameterType {
+    public enum ParameterType {
+        /** float32. */
         F32(torch.ScalarType.Float),
+        /** float64, for exact comparisons. */
         F64(torch.ScalarType.Double),
+        /** bfloat16, with float32 master copies in the optimizer. */
         BF16(torch.ScalarType.BFloat16),
+        /** float16, with float32 master copies in the optimizer. */
         F16(torch.ScalarType.Half);
 
         private final torch.ScalarType type;
@@ -131,18 +144,28 @@ record TrainingRecipe(
     }
 
     /** The same with another number of micro-batches for each step. */
-    TrainingRecipe withAccumulate(int microBatches) {
-        return with(update, microBatches);
+    public TrainingRecipe withAccumulate(int microBatches) {
+        return with(precision, update, microBatches);
+    }
+
+    /** The same with another type of matrix products. */
+    public TrainingRecipe withPrecision(Precision newPrecision) {
+        return with(newPrecision, update, accumulate);
+    }
+
+    /** The same with another update of the parameters. */
+    public TrainingRecipe withUpdate(UpdateOptions newUpdate) {
+        return with(precision, newUpdate, accumulate);
     }
 
     /** The same on a device, which decides the default of the optimizer. */
     TrainingRecipe onDevice(Device device) {
-        return with(update.onDevice(device), accumulate);
+        return withUpdate(update.onDevice(device));
     }
 
-    private TrainingRecipe with(UpdateOptions newUpdate, int microBatches) {
+    private TrainingRecipe with(Precision newPrecision, UpdateOptions newUpdate, int microBatches) {
         return new TrainingRecipe(
-                precision,
+                newPrecision,
                 parameters,
                 newUpdate,
                 exchange,

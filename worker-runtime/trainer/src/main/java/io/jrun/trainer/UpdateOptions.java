@@ -13,13 +13,15 @@ import java.util.stream.Stream;
 /**
  * The options of the update of the parameters.
  *
- * @param isOptimizerGiven whether the command line names the optimizer
+ * @param isOptimizerGiven whether the optimizer is chosen; on a GPU the default is {@link OptimizerKind#FUSED}
+ * @param numbers of the optimizer
+ * @param rate the course of the learning rate
  * @param clip largest global norm of the gradients; 0 for no limit
  * @param decaysMatricesOnly whether biases and norms are a parameter group without weight decay
  * @param isInHook whether the communication hook updates the parameters of a bucket
  * @param averageDecay decay of the average of the parameters; 0 for no average
  */
-record UpdateOptions(
+public record UpdateOptions(
         OptimizerKind optimizer,
         boolean isOptimizerGiven,
         OptimizerNumbers numbers,
@@ -35,10 +37,14 @@ record UpdateOptions(
     static final List<String> FLAGS = List.of("--decay-matrices", "--update-in-hook");
 
     /** The optimizers. */
-    enum OptimizerKind {
+    public enum OptimizerKind {
+        /** libtorch's SGD. */
         SGD,
+        /** libtorch's AdamW. */
         ADAMW,
+        /** AdamW over flat memory, in one kernel call. */
         FUSED,
+        /** SGD over flat memory, in one kernel call. */
         FUSED_SGD;
 
         /** Whether the optimizer is jrun's optimizer over flat memory. */
@@ -59,7 +65,7 @@ record UpdateOptions(
 
     static UpdateOptions of(CommandLineArguments given, int defaultWarmup) {
         OptimizerKind optimizer = given.word("--optimizer", OptimizerKind.ADAMW);
-        UpdateOptions options = new UpdateOptions(
+        return new UpdateOptions(
                 optimizer,
                 given.text("--optimizer").isPresent(),
                 OptimizerNumbers.of(given, optimizer.isAdamW()),
@@ -68,14 +74,34 @@ record UpdateOptions(
                 given.has("--decay-matrices"),
                 given.has("--update-in-hook"),
                 averageDecay(given));
+    }
+
+    /** Checks the options against each other. */
+    void check(CommandLineArguments given) {
+        OptimizerNumbers.check(given, optimizer.isAdamW());
+        refuse(decaysMatricesOnly && !optimizer.isFlat(), "--decay-matrices needs --optimizer=fused or fused-sgd");
+        refuse(isInHook && !optimizer.isFlat(), "--update-in-hook needs --optimizer=fused or fused-sgd");
         refuse(
-                options.decaysMatricesOnly && !optimizer.isFlat(),
-                "--decay-matrices needs --optimizer=fused or fused-sgd");
-        refuse(options.isInHook && !optimizer.isFlat(), "--update-in-hook needs --optimizer=fused or fused-sgd");
-        refuse(
-                options.isInHook && options.clip > 0,
+                isInHook && clip > 0,
                 "--update-in-hook updates parameters before the norm of all gradients is known: give --clip=0");
-        return options;
+    }
+
+    /** The same with another optimizer. */
+    public UpdateOptions withOptimizer(OptimizerKind newOptimizer, OptimizerNumbers newNumbers) {
+        return new UpdateOptions(
+                newOptimizer, true, newNumbers, rate, clip, decaysMatricesOnly, isInHook, averageDecay);
+    }
+
+    /** The same with another course of the learning rate. */
+    public UpdateOptions withRate(RateSchedule newRate) {
+        return new UpdateOptions(
+                optimizer, isOptimizerGiven, numbers, newRate, clip, decaysMatricesOnly, isInHook, averageDecay);
+    }
+
+    /** The same with another limit of the norm of the gradients; 0 for none. */
+    public UpdateOptions withClip(double newClip) {
+        return new UpdateOptions(
+                optimizer, isOptimizerGiven, numbers, rate, newClip, decaysMatricesOnly, isInHook, averageDecay);
     }
 
     /** The same on a device. A GPU has the fused AdamW by default: libtorch's AdamW is twelve launches a parameter. */

@@ -8,46 +8,57 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
-import java.util.Optional;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
 class DeepSpeedConfigTest {
-    private static DeepSpeedConfig parse(String text, int ranks) {
-        return DeepSpeedConfig.parse("ds.json", text, List.of(), ranks);
+    private static final ModelOptions MODEL = ModelOptions.none(_ -> {
+        throw new IllegalStateException("the test builds no model");
+    });
+
+    @TempDir
+    private Path folder;
+
+    /** The arguments of a command line with a file. */
+    private TrainingArguments arguments(String text, int ranks, String... commandLine) throws IOException {
+        Path file = Files.writeString(folder.resolve("ds.json"), text);
+        return TrainingArguments.parse(
+                        Stream.concat(Stream.of(commandLine), Stream.of("--deepspeed", file.toString()))
+                                .toArray(String[]::new),
+                        MODEL,
+                        ranks)
+                .orElseThrow();
+    }
+
+    /** The file gives what these words of a command line give. */
+    private static void assertEqual(TrainingArguments found, String words) {
+        String[] args = words.equals("''") ? new String[0] : words.split(" ", -1);
+        TrainingArguments expected = TrainingArguments.parse(args, MODEL, 1).orElseThrow();
+        assertThat(found.withNotes(List.of())).isEqualTo(expected);
     }
 
     @Test
-    void aUsualConfigurationBecomesOptions() {
-        DeepSpeedConfig config = parse("""
+    void aUsualConfigurationFillsTheArguments() throws IOException {
+        TrainingArguments filled = arguments("""
                 {"train_batch_size": 32, "train_micro_batch_size_per_gpu": 4, "gradient_clipping": 1.0,
                  "bf16": {"enabled": true}, "fp16": {"enabled": false}, "steps_per_print": 5,
                  "optimizer": {"type": "AdamW", "params": {"lr": 0.001, "betas": [0.9, 0.999], "weight_decay": "auto"}},
                  "scheduler": {"type": "WarmupLR", "params": {"warmup_type": "linear", "warmup_num_steps": 7}},
                  "zero_optimization": {"stage": 2, "reduce_bucket_size": 5e8, "offload_param": {"device": "cpu"}}}
                 """, 2);
-        assertThat(config.options())
+        assertEqual(
+                filled,
+                "--micro-batch=4 --accumulate=4 --optimizer=fused --betas=0.9,0.999 --lr=0.001 --lr-schedule=constant"
+                        + " --warmup=7 --warmup-curve=linear --zero=2 --shard=2 --clip=1.0 --precision=bf16"
+                        + " --log-every=5");
+        String note = "note: " + folder.resolve("ds.json") + ": zero_optimization.";
+        assertThat(filled.notes())
                 .containsExactly(
-                        "--micro-batch=4",
-                        "--accumulate=4",
-                        "--optimizer=fused",
-                        "--betas=0.9,0.999",
-                        "--lr=0.001",
-                        "--lr-schedule=constant",
-                        "--warmup=7",
-                        "--warmup-curve=linear",
-                        "--zero=2",
-                        "--shard=2",
-                        "--clip=1.0",
-                        "--precision=bf16",
-                        "--log-every=5");
-        assertThat(config.notes())
-                .containsExactly(
-                        "note: ds.json: zero_optimization.reduce_bucket_size is ignored: buckets have DDP's sizes",
-                        "note: ds.json: zero_optimization.offload_param.device is ignored: the states are in host"
-                                + " memory without the key too");
+                        note + "reduce_bucket_size is ignored: buckets have DDP's sizes",
+                        note + "offload_param.device is ignored: the states are in host memory without the key too");
     }
 
     /** The forms of the documentation of DeepSpeed and of Hugging Face, and of launchers that build on both. */
@@ -132,16 +143,14 @@ class DeepSpeedConfigTest {
                         + "'activation_checkpoint_interval':0,'pipe_partitioned':true,'grad_partitioned':true}"
                         + " | 1 | --optimizer=fused",
             })
-    void realConfigurationsBecomeOptions(String members, int ranks, String options) {
-        List<String> found = parse(json(members), ranks).options();
-        assertThat(String.join(" ", found)).isEqualTo(options.equals("''") ? "" : options);
-        assertThat(arguments(found)).isPresent();
+    void realConfigurationsFillTheArguments(String members, int ranks, String options) throws IOException {
+        assertEqual(arguments(json(members), ranks), options);
     }
 
     @ParameterizedTest
     @CsvSource({"--deepspeed", "--deepspeed="})
     void theOptionNeedsAValue(String argument) {
-        assertThatThrownBy(() -> DeepSpeedConfig.expand(new String[] {"--tiny", argument}, 1))
+        assertThatThrownBy(() -> TrainingArguments.parse(new String[] {"--tiny", argument}, MODEL, 1))
                 .isInstanceOf(InvalidArgumentException.class)
                 .hasMessage("--deepspeed needs a value");
     }
@@ -155,8 +164,8 @@ class DeepSpeedConfigTest {
                 "'train_batch_size':8,'gradient_accumulation_steps':2 | 2 | --micro-batch=2 --accumulate=2",
                 "'train_micro_batch_size_per_gpu':3 | 4 | --micro-batch=3 --accumulate=1",
             })
-    void twoBatchSizesGiveTheThird(String members, int ranks, String options) {
-        assertThat(String.join(" ", parse(json(members), ranks).options())).isEqualTo(options);
+    void twoBatchSizesGiveTheThird(String members, int ranks, String options) throws IOException {
+        assertEqual(arguments(json(members), ranks), options);
     }
 
     @ParameterizedTest
@@ -219,6 +228,16 @@ class DeepSpeedConfigTest {
                 "'zero_optimisation':{} | zero_optimisation: this program does not know the key. Did you mean zero_optimization?",
                 "'optimizer':{'type':'AdamW','params':{'betas':0.9}} | betas: expected two numbers, not 0.9",
                 "'zero_optimization':{'stage':3,'offload_param':{'device':'nvme','nvme_path':3}} | nvme_path: expected the path of a folder, not 3",
+                // numbers out of the ranges of the options
+                "'optimizer':{'type':'AdamW','params':{'lr':-1}} | optimizer.params.lr: expected a number of at least 0.0, not -1",
+                "'optimizer':{'type':'AdamW','params':{'lr':0}} | optimizer.params.lr: expected a number above 0",
+                "'optimizer':{'type':'AdamW','params':{'betas':[0.9,1]}} | betas: expected 0 or more, and less than 1, not 1",
+                "'optimizer':{'type':'SGD','params':{'momentum':1}} | momentum: expected a number below 1, and at least 0.0, not 1",
+                "'optimizer':{'type':'SGD','params':{'weight_decay':-0.1}} | weight_decay: expected a number of at least 0.0, not -0.1",
+                "'gradient_clipping':-1 | gradient_clipping: expected a number of at least 0.0, not -1",
+                "'scheduler':{'type':'WarmupLR','params':{'warmup_num_steps':-3}} | warmup_num_steps: expected at least 0, not -3",
+                "'scheduler':{'type':'WarmupCosineLR','params':{'cos_min_ratio':2}} | expected a number of at least 0.0 and at most 1, not 2",
+                "'train_micro_batch_size_per_gpu':9000000 | train_micro_batch_size_per_gpu: expected at most 1048576, not 9000000",
                 // keys in another place
                 "'optimizer':{'type':'Adam','adam_w_mode':true} | optimizer.adam_w_mode: this program does not know the key in this place. Its place is optimizer.params.adam_w_mode",
                 "'stage':2 | stage: this program does not know the key in this place. Its place is zero_optimization.stage",
@@ -238,27 +257,38 @@ class DeepSpeedConfigTest {
                 "'data_efficiency':{'data_sampling':{'enabled':true}} | data_efficiency.data_sampling.enabled: this program has no",
             })
     void mistakesAreOneLine(String members, String message) {
-        assertThatThrownBy(() -> parse(json(members), 4))
+        assertThatThrownBy(() -> arguments(json(members), 4))
                 .isInstanceOf(InvalidArgumentException.class)
-                .hasMessageStartingWith("--deepspeed: ds.json: ")
+                .hasMessageStartingWith("--deepspeed: " + folder.resolve("ds.json") + ": ")
                 .hasMessageContaining(message.replace('\'', '"').replace("jrun\"s", "jrun's"));
     }
 
     @Test
-    void theCommandLineOverridesTheFile(@TempDir Path folder) throws IOException {
-        Path file = Files.writeString(
-                folder.resolve("ds.json"),
-                json("'train_micro_batch_size_per_gpu':3,'gradient_clipping':0.5,'zero_optimization':{'stage':3}"));
-        DeepSpeedConfig config = DeepSpeedConfig.expand(new String[] {"--clip=2", "--deepspeed", file.toString()}, 2);
-        TrainingArguments options = arguments(config.options()).orElseThrow();
-        assertThat(options.recipe().update().clip()).isEqualTo(2);
-        assertThat(options.microBatch()).isEqualTo(3);
-        assertThat(options.parallel().zeroStage()).isEqualTo(3);
+    void theCommandLineOverridesTheFile() throws IOException {
+        String text = json("'train_micro_batch_size_per_gpu':3,'gradient_clipping':0.5,'zero_optimization':{'stage':3},"
+                + "'optimizer':{'type':'AdamW','params':{'lr':0.1,'betas':[0.8,0.9],'eps':1e-3,'weight_decay':0.5}},"
+                + "'scheduler':{'type':'WarmupCosineLR','params':{'total_num_steps':90,'warmup_num_steps':9}}");
+        assertEqual(
+                arguments(text, 2, "--clip=2"),
+                "--clip=2 --micro-batch=3 --accumulate=1 --zero=3 --shard=2 --optimizer=fused --lr=0.1 --betas=0.8,0.9"
+                        + " --eps=1e-3 --weight-decay=0.5 --lr-schedule=cosine --lr-floor=1e-4 --steps=90 --warmup=9"
+                        + " --warmup-curve=log");
+        assertEqual(
+                arguments(text, 2, "--lr=7", "--steps=5", "--warmup=1", "--lr-floor=0", "--shard=1", "--zero=0"),
+                "--micro-batch=3 --accumulate=1 --optimizer=fused --lr=7 --betas=0.8,0.9 --eps=1e-3 --clip=0.5"
+                        + " --weight-decay=0.5 --lr-schedule=cosine --lr-floor=0 --steps=5 --warmup=1"
+                        + " --warmup-curve=log");
+    }
+
+    @Test
+    void anOptimizerOfTheCommandLineHasItsOwnWeightDecay() throws IOException {
+        String text = json("'optimizer':{'type':'AdamW','params':{'lr':0.1}}");
+        assertEqual(arguments(text, 1, "--optimizer=sgd"), "--optimizer=sgd --lr=0.1");
     }
 
     /** DeepSpeed reads Hjson. */
     @Test
-    void commentsAndCommasAndPlainKeysAreReadAndAnErrorHasItsPlace(@TempDir Path folder) throws IOException {
+    void commentsAndCommasAndPlainKeysAreReadAndAnErrorHasItsPlace() throws IOException {
         String text = """
                 {
                     # sizes
@@ -268,36 +298,26 @@ class DeepSpeedConfigTest {
                     'steps_per_print': 5,
                 }
                 """;
-        assertThat(parse(text, 1).options())
-                .containsExactly("--micro-batch=2", "--accumulate=1", "--clip=0.5", "--log-every=5");
-        assertThatThrownBy(() -> parse(text.replace("0.5,", "0.5"), 1))
-                .hasMessage("--deepspeed: ds.json, line 6, column 5: found ''', expected ',' or '}'");
-        assertThatThrownBy(() -> parse(text.replace(": 5", ": five"), 1))
-                .hasMessage("--deepspeed: ds.json, line 6, column 24: found 'five', expected a value");
-        assertThatThrownBy(() -> parse("{\"gradient_clipping\": 1, gradient_clipping: 1}", 1))
-                .hasMessage("--deepspeed: ds.json, line 1, column 26: key 'gradient_clipping' occurs twice");
+        assertEqual(arguments(text, 1), "--micro-batch=2 --accumulate=1 --clip=0.5 --log-every=5");
+        String file = "--deepspeed: " + folder.resolve("ds.json");
+        assertThatThrownBy(() -> arguments(text.replace("0.5,", "0.5"), 1))
+                .hasMessage(file + ", line 6, column 5: found ''', expected ',' or '}'");
+        assertThatThrownBy(() -> arguments(text.replace(": 5", ": five"), 1))
+                .hasMessage(file + ", line 6, column 24: found 'five', expected a value");
+        assertThatThrownBy(() -> arguments("{\"gradient_clipping\": 1, gradient_clipping: 1}", 1))
+                .hasMessage(file + ", line 1, column 26: key 'gradient_clipping' occurs twice");
         Path latin = Files.write(folder.resolve("latin.json"), new byte[] {'{', '\n', '#', (byte) 0xE9, '\n', '}'});
-        assertThatThrownBy(() -> DeepSpeedConfig.expand(new String[] {"--deepspeed=" + latin}, 1))
+        assertThatThrownBy(() -> TrainingArguments.parse(new String[] {"--deepspeed=" + latin}, MODEL, 1))
                 .hasMessage("--deepspeed: cannot read " + latin + ": line 2 is not UTF-8 text");
     }
 
     /** The ranks of --tp on the command line are none of DeepSpeed's ranks. */
     @Test
-    void theFileLeavesTheRanksOfTheCommandLine() {
-        List<String> options = DeepSpeedConfig.parse(
-                        "ds.json",
-                        json("'train_batch_size':8,'zero_optimization':{'stage':3}"),
-                        List.of("--tp", "2", "--dp=2"),
-                        8)
-                .options();
-        assertThat(options)
-                .containsExactly("--micro-batch=2", "--accumulate=1", "--optimizer=fused", "--zero=3", "--shard=2");
-    }
-
-    private static Optional<TrainingArguments> arguments(List<String> options) {
-        return TrainingArguments.parse(options.toArray(String[]::new), ModelOptions.none(_ -> {
-            throw new IllegalStateException("the test builds no model");
-        }));
+    void theFileLeavesTheRanksOfTheCommandLine() throws IOException {
+        String text = json("'train_batch_size':8,'zero_optimization':{'stage':3}");
+        assertEqual(
+                arguments(text, 8, "--tp", "2", "--dp=2"),
+                "--tp=2 --dp=2 --micro-batch=2 --accumulate=1 --optimizer=fused --zero=3 --shard=2");
     }
 
     private static String json(String members) {

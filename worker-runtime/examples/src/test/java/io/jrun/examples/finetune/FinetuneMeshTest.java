@@ -12,6 +12,7 @@ import io.jrun.models.transformer.LanguageModel;
 import io.jrun.train.Libtorch;
 import io.jrun.train.weights.WeightLoader;
 import io.jrun.trainer.Trainer;
+import io.jrun.trainer.TrainingArguments;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.io.OutputStream;
@@ -190,7 +191,10 @@ class FinetuneMeshTest {
         LocalWorld.run(
                 LocalWorldOptions.ofSize(Integer.parseInt(words[0])).withDeterministic(true),
                 world -> Trainer.train(
-                        args, new FinetuneModelOptions(), world, new PrintStream(OutputStream.nullOutputStream())));
+                        TrainingArguments.parse(args, new FinetuneModelOptions(), world.size())
+                                .orElseThrow(),
+                        world,
+                        new PrintStream(OutputStream.nullOutputStream())));
         boolean isAdapted = lora.startsWith("--lora") && !lora.contains("--merge");
         return isAdapted ? logits(base, out.toString()) : logits(out, "");
     }

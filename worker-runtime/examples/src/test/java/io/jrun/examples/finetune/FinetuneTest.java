@@ -14,6 +14,7 @@ import io.jrun.train.json.JsonObject;
 import io.jrun.train.layer.TokenLoss;
 import io.jrun.train.weights.WeightLoader;
 import io.jrun.trainer.Trainer;
+import io.jrun.trainer.TrainingArguments;
 import io.jrun.trainer.arguments.InvalidArgumentException;
 import java.io.IOException;
 import java.io.InputStream;
@@ -163,7 +164,11 @@ class FinetuneTest {
     }
 
     private static void run(String[] args, World world) {
-        Trainer.train(args, new FinetuneModelOptions(), world, System.out);
+        Trainer.train(
+                TrainingArguments.parse(args, new FinetuneModelOptions(), world.size())
+                        .orElseThrow(),
+                world,
+                System.out);
     }
 
     private static void run(List<String> common, String... more) {
