@@ -10,8 +10,10 @@ import io.jrun.examples.own.ConvolutionModel;
 import io.jrun.examples.own.OwnModel;
 import io.jrun.train.Libtorch;
 import java.io.ByteArrayOutputStream;
+import java.io.IOException;
 import java.io.PrintStream;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
@@ -63,7 +65,7 @@ class OwnModelTest {
     @Test
     void aModelOfJrunsLayersHasTheParametersOfOneRank() {
         Map<String, double[]> expected = train("one", OwnModel::new, "1 --dp=1");
-        assertThat(expected).containsKeys("model.block3.qkv.weight", "model.head.weight");
+        assertThat(expected).containsKeys("model.block3.attention.qkv.weight", "model.head.weight");
         for (String mesh : CasesOfSeed.draw(MESHES, DRAWN)) {
             CheckpointContents.assertClose(train(mesh, OwnModel::new, mesh), expected, 1e-12, mesh);
         }
@@ -91,6 +93,12 @@ class OwnModelTest {
         assertThatThrownBy(() -> train("bad", ConvolutionModel::new, parts[0])).hasStackTraceContaining(parts[1]);
     }
 
+    @Test
+    void aTransformerIsShort() throws IOException {
+        Path source = Path.of("src/main/java/io/jrun/examples/own/OwnModel.java");
+        assertThat(Files.readString(source).lines().count()).isLessThanOrEqualTo(60);
+    }
+
     private Map<String, double[]> train(String name, ModelFactory model, String mesh) {
         String[] words = mesh.split(" ");
         Path saved = folder.resolve(name.replaceAll("\\W+", "-"));
@@ -109,7 +117,8 @@ class OwnModelTest {
                                                 "--checkpoint=" + saved),
                                         Stream.of(words).skip(1))
                                 .toArray(String[]::new),
-                        ModelOptions.none(model))
+                        ModelOptions.none(model),
+                        Integer.parseInt(words[0]))
                 .orElseThrow();
         PrintStream out = new PrintStream(new ByteArrayOutputStream(), true, StandardCharsets.UTF_8);
         LocalWorld.run(

@@ -36,6 +36,11 @@ public class LinearLayer extends Module {
         this(inputs, outputs, hasBias, layout, Device.CPU);
     }
 
+    /** A map with a bias, and a weight of the layout of torch, on a device. */
+    public LinearLayer(long inputs, long outputs, Device device) {
+        this(inputs, outputs, true, Layout.LINEAR, device);
+    }
+
     /** A map with zero parameters on a device. */
     public LinearLayer(long inputs, long outputs, boolean hasBias, Layout layout, Device device) {
         this.layout = layout;

@@ -4,6 +4,7 @@ import io.jrun.train.layer.TokenLoss;
 import io.jrun.train.module.ModelBlock;
 import io.jrun.train.module.PipelineLayer;
 import io.jrun.train.tensorparallel.ParallelStyle;
+import io.jrun.train.tensorparallel.TransformerPlan;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
@@ -50,6 +51,8 @@ public abstract class LayeredModel extends TrainableModel implements ModelDefini
     private final TokenLoss tokenLoss = add(LOSS, new TokenLoss());
     private NamedLayer<?> first = new NamedLayer<>("", () -> this, (_, x) -> x);
     private NamedLayer<?> last = first;
+    private Map<String, ParallelStyle> plan = Map.of();
+    private boolean isTransformer;
 
     private record NamedLayer<M extends Module>(String name, Supplier<M> part, BiFunction<M, Tensor, Tensor> forward) {
         /** Builds the part and adds it to the model. */
@@ -152,10 +155,27 @@ public abstract class LayeredModel extends TrainableModel implements ModelDefini
         return Collections.unmodifiableList(layers);
     }
 
-    /** No plan: a subclass names the styles of its layers. */
+    /**
+     * Says that the parts have the names and the types of {@link TransformerPlan}: ranks can then share the layers, and
+     * also the sequences.
+     *
+     * @param heads of each attention
+     */
+    protected final void transformer(long heads) {
+        plan = TransformerPlan.of(heads);
+        isTransformer = true;
+    }
+
+    /** The plan of {@link #transformer}, or none: a subclass names the styles of its layers. */
     @Override
     public Map<String, ParallelStyle> tensorParallelPlan() {
-        return Map.of();
+        return plan;
+    }
+
+    /** Whether the model is a {@link #transformer}; a subclass may know better. */
+    @Override
+    public boolean sharesSequences() {
+        return isTransformer;
     }
 
     /** The name of the class and the number of blocks. */
