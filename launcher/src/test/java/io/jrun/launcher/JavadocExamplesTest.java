@@ -21,8 +21,12 @@ class JavadocExamplesTest {
             Path.of("../worker-runtime/examples/src/main/java"),
             Path.of("../launcher/src/main/resources"), // the program of jrun init, which InitIT builds
             Path.of("../worker-runtime/comm/src/test/java"),
+            Path.of("../worker-runtime/core/src/test/java"),
             Path.of("../worker-runtime/data/src/test/java"),
-            Path.of("../worker-runtime/checkpoint/src/test/java"));
+            Path.of("../worker-runtime/checkpoint/src/test/java"),
+            Path.of("../worker-runtime/parallel/src/test/java"),
+            Path.of("../worker-runtime/models/src/test/java"),
+            Path.of("../worker-runtime/trainer/src/test/java"));
 
     @Test
     void eachExampleIsASource() throws IOException {
@@ -38,12 +42,14 @@ class JavadocExamplesTest {
                     .forEach(examples::add);
         }
         assertThat(examples)
-                .hasSizeGreaterThanOrEqualTo(7)
+                .hasSizeGreaterThanOrEqualTo(16)
                 .allSatisfy(example -> assertThat(FOLDERS)
                         .as(example)
                         .anyMatch(folder -> Files.isRegularFile(folder.resolve(example))));
         assertThat(Files.readString(Path.of("../scripts/javadoc")))
                 .contains(
-                        "worker-runtime/examples/src/main/java", "launcher/src/main/resources", "comm data checkpoint");
+                        "worker-runtime/examples/src/main/java",
+                        "launcher/src/main/resources",
+                        "comm core data checkpoint parallel models trainer");
     }
 }
