@@ -53,7 +53,8 @@ final class IndexedJobReader {
                         : 0,
                 Optional.ofNullable(requested.get("--mem")).map(IndexedJobReader::memory),
                 requested.containsKey("--time")
-                        ? OptionalLong.of(seconds(requested.get("--time")))
+                        ? OptionalLong.of(OptionValues.slurmTime(requested.get("--time"), "--time")
+                                .toSeconds())
                         : OptionalLong.empty(),
                 grace.plus(OWN_END).toSeconds(),
                 HexFormat.of().formatHex(secret),
@@ -94,13 +95,6 @@ final class IndexedJobReader {
 
     private static int count(String text, String name, int most) {
         return OptionValues.count(text, name, 1, most);
-    }
-
-    /** Slurm counts minutes; forms with a colon or a dash have a unit of their own. */
-    private static long seconds(String text) {
-        String time = text.strip();
-        return OptionValues.time(time.matches("[0-9]+") ? time + "m" : time, "--time")
-                .toSeconds();
     }
 
     /** Slurm's sizes are powers of two and without a unit MiB; Kubernetes writes them with an i. */

@@ -110,6 +110,12 @@ final class OptionValues {
         throw refused(name, text, "seconds, or a number with ms, s, m or h: 90, 90s, 10m, 2h, 1:30:00, 2-12");
     }
 
+    /** Reads a time as Slurm does: a number alone is in minutes. */
+    static Duration slurmTime(String text, String name) {
+        String time = text.strip();
+        return time(time.matches("[0-9]+") ? time + "m" : time, name);
+    }
+
     private static Duration ofClock(Matcher clock) {
         boolean hasDays = clock.group("days") != null;
         long first = clockNumber(clock, "first");

@@ -20,7 +20,6 @@ import picocli.CommandLine.Model.CommandSpec;
 final class UnknownOption {
     private static final Pattern SHORT_WITH_NUMBER = Pattern.compile("(-[A-Za-z]+)=?([0-9]+(?:-[0-9]+)?)");
     private static final Pattern PLACEHOLDER = Pattern.compile("\\{([^}]*)}");
-    private static final Pattern MINUTES = Pattern.compile("(?:(\\d+)-)?(\\d+)(?::(\\d+))?(?::(\\d+))?");
 
     private static final int MINUTE = 60;
     private static final int HOUR = 60 * MINUTE;
@@ -90,7 +89,7 @@ final class UnknownOption {
             return "use --nnodes=" + value.replace('-', ':'); // srun's MIN-MAX
         }
         return option == ForeignOption.TIME_LIMIT
-                ? filledIn(option.advice(), seconds(value))
+                ? filledIn(option.advice(), ofSlurm(value))
                 : filledIn(option.advice(), value);
     }
 
@@ -100,26 +99,13 @@ final class UnknownOption {
                 .replaceAll(place -> Matcher.quoteReplacement(value.isEmpty() ? place.group(1) : value));
     }
 
-    /**
-     * Translates a time of Slurm ("minutes", "minutes:seconds", "hours:minutes:seconds", "days-hours:minutes:seconds")
-     * into a time of jrun.
-     */
-    private static String seconds(String text) {
-        Matcher time = MINUTES.matcher(text);
-        if (!time.matches()) {
-            return "";
-        }
-        boolean hasDays = time.group(1) != null;
-        boolean hasHours = hasDays || time.group(4) != null;
-        int unit = hasHours ? HOUR : MINUTE;
-        long seconds = 0;
+    /** Translates a time of Slurm into a time of jrun. Returns "" for a text that is no time. */
+    private static String ofSlurm(String text) {
+        long seconds;
         try {
-            seconds += hasDays ? 24L * HOUR * Integer.parseInt(time.group(1)) : 0;
-            seconds += (long) unit * Integer.parseInt(time.group(2));
-            seconds += time.group(3) == null ? 0 : unit / MINUTE * Long.parseLong(time.group(3));
-            seconds += time.group(4) == null ? 0 : Long.parseLong(time.group(4));
-        } catch (NumberFormatException e) {
-            return ""; // too many digits for a time
+            seconds = OptionValues.slurmTime(text, ForeignOption.TIME_LIMIT.longName()).toSeconds();
+        } catch (UsageException e) {
+            return "";
         }
         return seconds % HOUR == 0
                 ? seconds / HOUR + "h"

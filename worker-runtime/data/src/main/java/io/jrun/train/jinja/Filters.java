@@ -8,12 +8,18 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.Set;
+import java.util.function.BiFunction;
 import java.util.function.Predicate;
+import java.util.function.UnaryOperator;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
 /** The filters of templates. Errors are IllegalArgumentExceptions in one line. */
 final class Filters {
+    private static final Pattern WORD = Pattern.compile("[^-\\s({\\[<]+");
+
     private Filters() {}
 
     /** A filter with a value and arguments. */
@@ -29,7 +35,7 @@ final class Filters {
             case "upper" -> (value, _) -> Values.text(value).toUpperCase(Locale.ROOT);
             case "lower" -> (value, _) -> Values.text(value).toLowerCase(Locale.ROOT);
             case "capitalize" -> (value, _) -> Methods.capitalized(Values.text(value));
-            case "title" -> (value, _) -> Methods.title(Values.text(value));
+            case "title" -> (value, _) -> title(Values.text(value));
             case "string" -> (value, _) -> Values.text(value);
             case "safe" -> (value, _) -> value;
             case "replace" -> (value, a) -> Methods.replaced(Values.text(value), a);
@@ -39,7 +45,7 @@ final class Filters {
             case "int" -> Filters::whole;
             case "float" -> Filters::decimal;
             case "abs" ->
-                (value, _) -> value instanceof Long n ? (Object) Math.abs(n) : (Object) Math.abs((Double) value);
+                (value, _) -> value instanceof Double n ? (Object) Math.abs(n) : (Object) Math.abs(Values.whole(value));
             default -> ofCollections(name);
         };
     }
@@ -88,8 +94,8 @@ final class Filters {
             case "sum" ->
                 (value, a) -> Values.elements(mapped(value, a.get(0, "attribute", None.NONE))).stream()
                         .reduce(a.get(1, "start", 0L), (sum, next) -> Operators.apply("+", sum, next));
-            case "min" -> (value, _) -> Collections.min(Values.elements(value), Values::compare);
-            case "max" -> (value, _) -> Collections.max(Values.elements(value), Values::compare);
+            case "min" -> (value, a) -> extreme(value, a, Collections::min);
+            case "max" -> (value, a) -> extreme(value, a, Collections::max);
             case "map" ->
                 (value, a) -> a.has(0, "filter")
                         ? Values.elements(value).stream()
@@ -119,7 +125,7 @@ final class Filters {
     private static Object at(List<Object> elements, int place) {
         return place >= 0 && place < elements.size()
                 ? elements.get(place)
-                : new Undefined("the first element of nothing");
+                : new Undefined("an element of an empty list");
     }
 
     private static Object mapped(Object value, Object attribute) {
@@ -161,15 +167,32 @@ final class Filters {
         return element -> test.holds(element, more);
     }
 
-    private static List<Object> sorted(
-            List<Object> elements, java.util.function.UnaryOperator<Object> key, boolean ignoresCase) {
-        Comparator<Object> order =
-                (a, b) -> Values.compare(folded(key.apply(a), ignoresCase), folded(key.apply(b), ignoresCase));
-        return elements.stream().sorted(order).collect(Collectors.toCollection(ArrayList::new));
+    private static List<Object> sorted(List<Object> elements, UnaryOperator<Object> key, boolean ignoresCase) {
+        return elements.stream().sorted(order(key, ignoresCase)).collect(Collectors.toCollection(ArrayList::new));
+    }
+
+    private static Comparator<Object> order(UnaryOperator<Object> key, boolean ignoresCase) {
+        return (a, b) -> Values.compare(folded(key.apply(a), ignoresCase), folded(key.apply(b), ignoresCase));
+    }
+
+    /** The first of the least or of the largest elements. Case counts only if the arguments say so. */
+    private static Object extreme(
+            Object value, Arguments arguments, BiFunction<List<Object>, Comparator<Object>, Object> search) {
+        List<Object> elements = Values.elements(value);
+        boolean ignoresCase = !Values.isTrue(arguments.get(0, "case_sensitive", false));
+        return elements.isEmpty()
+                ? at(elements, 0)
+                : search.apply(elements, order(UnaryOperator.identity(), ignoresCase));
     }
 
     private static Object folded(Object key, boolean ignoresCase) {
         return ignoresCase && key instanceof String text ? text.toLowerCase(Locale.ROOT) : key;
+    }
+
+    /** Words behind blanks, dashes and opening brackets begin with a capital. The other letters are small. */
+    private static String title(String text) {
+        return WORD.matcher(text)
+                .replaceAll(word -> Matcher.quoteReplacement(Methods.capitalized(word.group())));
     }
 
     private static Object orDefault(Object value, Arguments arguments) {
@@ -196,6 +219,7 @@ final class Filters {
         try {
             return switch (value) {
                 case Number number -> number.doubleValue();
+                case Boolean flag -> flag ? 1.0 : 0.0;
                 case String text -> Double.parseDouble(text.strip());
                 default -> arguments.get(0, "default", 0.0);
             };

@@ -1,6 +1,7 @@
 package io.jrun.train.jinja;
 
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 
@@ -18,10 +19,11 @@ record Loop(int line, List<String> names, Expression sequence, Expression filter
         if (elements.isEmpty()) {
             return otherwise.run(scope, out);
         }
+        long depth = depth(scope);
         for (int i = 0; i < elements.size(); i++) {
             scope.budget().step(line);
             Scope inner = scope.inner();
-            inner.set("loop", new Namespace(state(elements, i)));
+            inner.set("loop", new Namespace(state(elements, i, depth)));
             Parser.assign(names, elements.get(i), inner, line);
             if (body.run(inner, out) == Flow.BREAK) {
                 break;
@@ -48,26 +50,33 @@ record Loop(int line, List<String> names, Expression sequence, Expression filter
         return kept;
     }
 
-    private static Map<String, Object> state(List<Object> elements, int at) {
+    private static Map<String, Object> state(List<Object> elements, int at, long depth) {
         long size = elements.size();
-        return Map.of(
-                "index",
-                at + 1L,
-                "index0",
-                (long) at,
-                "revindex",
-                size - at,
-                "revindex0",
-                size - at - 1,
-                "first",
-                at == 0,
-                "last",
-                at == size - 1,
-                "length",
-                size,
-                "previtem",
-                at > 0 ? elements.get(at - 1) : new Undefined("loop.previtem"),
-                "nextitem",
-                at < size - 1 ? elements.get(at + 1) : new Undefined("loop.nextitem"));
+        Map<String, Object> state = new HashMap<>();
+        state.put("index", at + 1L);
+        state.put("index0", (long) at);
+        state.put("revindex", size - at);
+        state.put("revindex0", size - at - 1);
+        state.put("first", at == 0);
+        state.put("last", at == size - 1);
+        state.put("length", size);
+        state.put("depth", depth);
+        state.put("depth0", depth - 1);
+        state.put("previtem", at > 0 ? elements.get(at - 1) : new Undefined("loop.previtem"));
+        state.put("nextitem", at < size - 1 ? elements.get(at + 1) : new Undefined("loop.nextitem"));
+        state.put("cycle", (Callable) (placed, _) -> cycled(placed, at));
+        return state;
+    }
+
+    private static Object cycled(List<Object> values, int at) {
+        if (values.isEmpty()) {
+            throw new IllegalArgumentException("loop.cycle needs values");
+        }
+        return values.get(at % values.size());
+    }
+
+    /** The number of loops around the body, with this one. */
+    private static long depth(Scope scope) {
+        return scope.get("loop") instanceof Namespace outer && outer.get("depth") instanceof Long depth ? depth + 1 : 1;
     }
 }

@@ -47,9 +47,9 @@ final class Tests {
             case "even" -> (value, _) -> Math.floorMod(Values.whole(value), 2) == 0;
             case "divisibleby" -> (value, a) -> Math.floorMod(Values.whole(value), Values.whole(first(a))) == 0;
             case "lower" ->
-                (value, _) -> Values.text(value).equals(Values.text(value).toLowerCase(Locale.ROOT));
+                (value, _) -> isCased(Values.text(value), Values.text(value).toLowerCase(Locale.ROOT));
             case "upper" ->
-                (value, _) -> Values.text(value).equals(Values.text(value).toUpperCase(Locale.ROOT));
+                (value, _) -> isCased(Values.text(value), Values.text(value).toUpperCase(Locale.ROOT));
             case "sameas" -> (value, a) -> value.equals(first(a));
             case "in" -> (value, a) -> Values.contains(first(a), value);
             case "eq", "equalto", "==" -> (value, a) -> Values.areEqual(value, first(a));
@@ -60,6 +60,12 @@ final class Tests {
             case "ge", ">=" -> (value, a) -> Values.compare(value, first(a)) >= 0;
             default -> null;
         };
+    }
+
+    /** As Python's {@code islower} and {@code isupper}: the text has the case, and a letter that has a case. */
+    private static boolean isCased(String text, String expected) {
+        return text.equals(expected)
+                && text.codePoints().anyMatch(c -> Character.isLowerCase(c) || Character.isUpperCase(c));
     }
 
     private static Object first(List<Object> arguments) {

@@ -233,6 +233,9 @@ final class Values {
 
     /** {@code target[from:to:by]}; a bound that is {@link None} is absent. */
     static Object slice(Object target, Object from, Object to, Object by) {
+        if (!(target instanceof List || target instanceof String)) {
+            throw new IllegalArgumentException("cannot take a slice of " + type(target));
+        }
         List<Object> elements = elements(target);
         long step = by == None.NONE ? 1 : whole(by);
         if (step == 0) {
