@@ -24,6 +24,7 @@ import io.jrun.launcher.layout.Node;
 import io.jrun.launcher.layout.Placement;
 import io.jrun.launcher.layout.RankMap;
 import io.jrun.launcher.report.DryRun;
+import io.jrun.launcher.report.GpuTopology;
 import io.jrun.launcher.report.RankMapJson;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -111,6 +112,7 @@ final class DryRunCommand {
             LaunchContext context = context(job, home, here);
             return List.of(RankMapJson.of(
                     ranks.placements(),
+                    topology(ranks),
                     launch.getWorkersList().stream()
                             .map(worker -> WorkerCommand.compose(launch, worker, context))
                             .toList(),
@@ -126,9 +128,19 @@ final class DryRunCommand {
         lines.addAll(Layout.sharedDevices(ranks, job.workers().gpuVisibility()));
         lines.addAll(Layout.sharedCores(ranks));
         lines.addAll(binding.problems(launch, here.host()));
+        lines.addAll(topology(ranks).lines());
         lines.addAll(DryRun.network(job.workers().environment()));
         lines.addAll(DryRun.container(job.workers().container()));
         return lines;
+    }
+
+    private static GpuTopology topology(RankMap ranks) {
+        try {
+            return GpuTopology.probe(ranks.placements(), System.getenv());
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            throw new IllegalStateException("interrupted while it read the GPUs", e);
+        }
     }
 
     private static NodeResources resources() {

@@ -83,9 +83,9 @@ public final class JRunCommand {
         Path command = directory.resolve(System.getProperty(COMMAND_PROPERTY, "scripts/jrun"));
         CommandContext commandContext =
                 new CommandContext(System.getenv(), directory, home, command.normalize(), streams);
-        String archiveTraining = System.getProperty(ArchiveTraining.PROPERTY);
-        if (archiveTraining != null) {
-            ArchiveTraining.run(archiveTraining, commandContext);
+        String classListJobs = System.getProperty(ClassListJobs.PROPERTY);
+        if (classListJobs != null) {
+            ClassListJobs.run(classListJobs, commandContext);
             return;
         }
         Optional<String> undecoded = UndecodedText.problem(Arrays.asList(args), optionVariables());

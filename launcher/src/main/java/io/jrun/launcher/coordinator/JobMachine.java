@@ -55,12 +55,12 @@ final class JobMachine {
 
     private final RankAssignment rankAssignment;
     private final RoundStart roundStart;
-    private final RoundEnd ending;
+    private final RoundEnd roundEnd;
 
     JobMachine(RankAssignment rankAssignment, StopPolicy policy) {
         this.rankAssignment = rankAssignment;
         this.roundStart = new RoundStart(rankAssignment, policy);
-        this.ending = new RoundEnd(policy, roundStart);
+        this.roundEnd = new RoundEnd(policy, roundStart);
     }
 
     /**
@@ -81,9 +81,9 @@ final class JobMachine {
             return Transition.to(state.with(state.jobProgress().withoutOldestFailure(id)));
         }
         return switch (state) {
-            case AwaitingNodes waiting -> roundStart.next(waiting, event, ending);
+            case AwaitingNodes waiting -> roundStart.next(waiting, event, roundEnd);
             case RoundRunning running -> running(running, event);
-            case Stopping stopping -> ending.next(stopping, event);
+            case Stopping stopping -> roundEnd.next(stopping, event);
             case Finished finished -> Transition.to(finished);
         };
     }
@@ -92,27 +92,27 @@ final class JobMachine {
         Round round = state.round();
         Transition same = Transition.to(state);
         return switch (event) {
-            case NodeOpened(int id, Node node) -> came(state, id, node);
-            case NodeUnavailable(int id, String where, String why, boolean _) -> gone(state, id, where, why);
+            case NodeOpened(int id, Node node) -> nodeOpened(state, id, node);
+            case NodeUnavailable(int id, String where, String why, boolean _) -> nodeUnavailable(state, id, where, why);
             case WorkerProcessStarted(int number, int rank, long pid) ->
                 number == round.number() ? Transition.to(state.with(round.withPid(rank, pid))) : same;
             case NodeWorkersJoined(int id, int number, List<Endpoint> endpoints) ->
-                number == round.number() && round.membership().has(id) ? joined(state, id, endpoints) : same;
+                number == round.number() && round.membership().has(id) ? nodeWorkersJoined(state, id, endpoints) : same;
             case WorkerElastic(int number, int rank) ->
-                number == round.number() ? grow(state.with(round.withElastic(rank))) : same;
+                number == round.number() ? regroupIfLarger(state.with(round.withElastic(rank))) : same;
             case WorkerProcessParked(int number, int rank, long pid, String why) ->
-                number == round.number() ? parked(state.with(round.withParked(rank, pid)), rank, why) : same;
+                number == round.number() ? workerParked(state.with(round.withParked(rank, pid)), rank, why) : same;
             case WorkerLeaving(int rank, int number, String how) ->
-                number == round.number() ? left(state, rank, how) : same;
+                number == round.number() ? workerLeft(state, rank, how) : same;
             case WorkerProcessEnded(int number, WorkerResult end) ->
-                number == round.number() && !round.hasEnded(end.rank()) ? ended(state, end) : same;
+                number == round.number() && !round.hasEnded(end.rank()) ? workerEnded(state, end) : same;
             case WorkerHung(int rank, int number, long pid, String why) ->
-                number == round.number() ? hung(state, rank, pid, why) : same;
-            case SignalReceived(StopSignal signal) -> signalled(state, signal);
+                number == round.number() ? workerHung(state, rank, pid, why) : same;
+            case SignalReceived(StopSignal signal) -> signalReceived(state, signal);
             case JobTimeout() ->
-                ending.stop(state, new TimedOut(), SIGTERM, "the time limit of the job (--timeout) has passed");
+                roundEnd.stop(state, new TimedOut(), SIGTERM, "the time limit of the job (--timeout) has passed");
             case ParkUnexplained(int number, int rank, String why) ->
-                number == round.number() && round.parked().has(rank) ? scattered(state, rank, why) : same;
+                number == round.number() && round.parked().has(rank) ? peersLost(state, rank, why) : same;
             case GracePeriodEnded _,
                     JoinTimeout _,
                     LastCallEnded _,
@@ -121,16 +121,16 @@ final class JobMachine {
         };
     }
 
-    private Transition came(RoundRunning state, int id, Node node) {
+    private Transition nodeOpened(RoundRunning state, int id, Node node) {
         return roundStart
                 .admit(state, id, node)
-                .map(this::grow)
+                .map(this::regroupIfLarger)
                 .orElseGet(() ->
                         Transition.to(state, new CoordinatorAction.ReleaseNode(id, "the job does not need this node")));
     }
 
     /** Requests a new round if the job may use more nodes and all workers are elastic. */
-    private Transition grow(RoundRunning state) {
+    private Transition regroupIfLarger(RoundRunning state) {
         Round round = state.round();
         if (round.regrouping() || !round.isElastic() || !rankAssignment.canGrow(state.jobProgress(), round)) {
             return Transition.to(state);
@@ -142,7 +142,7 @@ final class JobMachine {
                 new RequestRegroup(round.number(), why));
     }
 
-    private Transition gone(RoundRunning state, int id, String where, String why) {
+    private Transition nodeUnavailable(RoundRunning state, int id, String where, String why) {
         RoundRunning without = state.with(state.jobProgress().without(id));
         Round round = state.round();
         if (!round.membership().has(id)) {
@@ -155,14 +155,14 @@ final class JobMachine {
                 .nodes()
                 .get(round.membership().nodeRank(id))
                 .host();
-        return lost(without.with(round.withNodeEnded(id)), host, why);
+        return agentLost(without.with(round.withNodeEnded(id)), host, why);
     }
 
-    private Transition lost(RoundRunning state, String host, String why) {
-        return ending.stop(state, new LostAgent(host, why), SIGTERM, "the agent of " + host + " was lost: " + why);
+    private Transition agentLost(RoundRunning state, String host, String why) {
+        return roundEnd.stop(state, new LostAgent(host, why), SIGTERM, "the agent of " + host + " was lost: " + why);
     }
 
-    private static Transition joined(RoundRunning state, int id, List<Endpoint> endpoints) {
+    private static Transition nodeWorkersJoined(RoundRunning state, int id, List<Endpoint> endpoints) {
         Round round = state.round();
         Round next = round.withJoined(id, endpoints);
         if (round.joined().has(id)
@@ -192,63 +192,63 @@ final class JobMachine {
         return peers;
     }
 
-    private Transition parked(RoundRunning state, int rank, String why) {
+    private Transition workerParked(RoundRunning state, int rank, String why) {
         Round round = state.round();
         if (round.regrouping()) {
-            return ending.regroup(state);
+            return roundEnd.regroup(state);
         }
         if (round.isOver()) {
-            return scattered(state, rank, why);
+            return peersLost(state, rank, why);
         }
         return Transition.to(
                 state, new CoordinatorAction.Schedule(new ParkUnexplained(round.number(), rank, why), PARK_MILLIS));
     }
 
     /** Workers have lost connections to each other, and no other failure is known. */
-    private Transition scattered(RoundRunning state, int rank, String why) {
+    private Transition peersLost(RoundRunning state, int rank, String why) {
         String host = state.round().membership().ranks().placement(rank).host();
-        return ending.stop(
+        return roundEnd.stop(
                 state,
                 new StopCause.PeersLost(rank, host, why),
                 SIGTERM,
                 "rank " + rank + " on " + host + " has lost its peers: " + why);
     }
 
-    private static Transition left(RoundRunning state, int rank, String how) {
+    private static Transition workerLeft(RoundRunning state, int rank, String how) {
         Round round = state.round();
         return round.left().has(rank)
                 ? Transition.to(state)
                 : Transition.to(state.with(round.withLeft(rank)), new ReportRankLeft(round.number(), rank, how));
     }
 
-    private Transition ended(RoundRunning state, WorkerResult end) {
+    private Transition workerEnded(RoundRunning state, WorkerResult end) {
         Round next = state.round().withEnd(end);
         RoundRunning with = state.with(next);
         if (!end.isSuccess() && end.afterStop()) { // the launcher has not stopped this worker
             int id = next.membership().idOf(end.rank());
-            return lost(
+            return agentLost(
                     with.with(state.jobProgress().without(id)),
                     end.host(),
                     "the agent was stopped, and it stopped its workers");
         }
         if (!end.isSuccess()) {
-            return ending.stop(with, new WorkerFailed(end), SIGTERM, RoundEnd.words(end));
+            return roundEnd.stop(with, new WorkerFailed(end), SIGTERM, RoundEnd.words(end));
         }
         if (next.isReaped()) {
             return RoundEnd.finish(state.jobProgress(), Optional.empty(), next.ends());
         }
-        return left(with, end.rank(), "exited with code 0");
+        return workerLeft(with, end.rank(), "exited with code 0");
     }
 
-    private Transition hung(RoundRunning state, int rank, long pid, String why) {
+    private Transition workerHung(RoundRunning state, int rank, long pid, String why) {
         String host = state.round().membership().ranks().placement(rank).host();
         StopCause cause = new StopCause.HungWorker(rank, host, pid, why);
-        return ending.stop(state, cause, SIGTERM, RoundEnd.words(cause));
+        return roundEnd.stop(state, cause, SIGTERM, RoundEnd.words(cause));
     }
 
-    private Transition signalled(RoundRunning state, StopSignal signal) {
+    private Transition signalReceived(RoundRunning state, StopSignal signal) {
         return signal.endsJob()
-                ? ending.stopAsAsked(state, signal)
+                ? roundEnd.stopAsAsked(state, signal)
                 : Transition.to(state, new RequestCheckpoint(signal.number()));
     }
 }

@@ -18,13 +18,18 @@ public final class RankMapJson {
     /**
      * The rank map of a dry run.
      *
+     * @param gpus the places of the GPUs
      * @param commands by rank
      * @param container of each worker; empty for none
      */
     public static String of(
-            List<Placement> placements, List<List<String>> commands, Optional<ContainerSpec> container) {
+            List<Placement> placements,
+            GpuTopology gpus,
+            List<List<String>> commands,
+            Optional<ContainerSpec> container) {
         Map<String, Object> json = new LinkedHashMap<>();
         json.put("ranks", ranks(placements, commands));
+        json.put("gpus", gpus.json());
         container.ifPresent(spec -> json.put("container", DryRun.words(spec)));
         return JsonLine.of(json);
     }

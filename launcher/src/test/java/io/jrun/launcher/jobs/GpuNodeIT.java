@@ -3,6 +3,8 @@ package io.jrun.launcher.jobs;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.json.JsonMapper;
 import io.jrun.launcher.jobs.JRun.Result;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -65,7 +67,26 @@ class GpuNodeIT extends RealJobs {
         assertThat(result.out().lines().map(line -> line.replaceAll("  +", "  ")))
                 .contains("all workers get UCX_TLS=rc")
                 .anyMatch(line -> line.endsWith("taskset -c 0 /usr/bin/sh -c 'exit 0'"))
-                .anyMatch(line -> line.startsWith("2 workers on ") && line.endsWith(BY_DEFAULT));
+                .anyMatch(line -> line.startsWith("2 workers on ") && line.endsWith(BY_DEFAULT))
+                .contains("paths between the GPUs: NVLink (ranks 0-1)");
+    }
+
+    @Test
+    void theDryRunSaysWhereEightGpusLie() throws IOException {
+        List<String> eight = List.of(TWO_GPUS.getFirst(), "8");
+        int cpus = Runtime.getRuntime().availableProcessors();
+        String text = jrun.startUnder(eight, "--dry-run", "true").await().out();
+        assertThat(text).contains("paths between the GPUs: NVLink (ranks 0-1 2-3 4-5 6-7), SYS (the other pairs)\n");
+        JsonNode gpus = new JsonMapper()
+                .readTree(jrun.startUnder(eight, "--dry-run", "--json", "true").await().out())
+                .get("gpus");
+        for (int rank = 0; rank < 8; rank++) {
+            assertThat(gpus.get("numaNodes").get("" + rank).asInt()).isEqualTo(rank % cpus);
+        }
+        assertThat(gpus.get("paths").get("SYS")).hasSize(24);
+        if (cpus == 2) {
+            assertThat(text).contains("NUMA nodes of the GPUs: 0 (ranks 0 2 4 6), 1 (ranks 1 3 5 7)\n");
+        }
     }
 
     @Test

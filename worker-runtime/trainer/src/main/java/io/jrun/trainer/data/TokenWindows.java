@@ -128,8 +128,7 @@ public final class TokenWindows implements TrainingData<long[]> {
                 : Optional.of(String.format(
                         Locale.ROOT,
                         "bigram baseline %.4f",
-                        new BigramModel(evaluation == null ? corpus.training(1) : corpus.all(1), corpus.vocabulary())
-                                .loss(heldOut())));
+                        new BigramModel(training(), corpus.vocabulary()).loss(heldOut())));
     }
 
     @Override

@@ -26,7 +26,7 @@ import org.bytedeco.pytorch.global.torch;
  * archive of the workers from the classes that this program loads: more than a thousand classes of libtorch, the
  * classes that join ranks, the classes that read and write JSON, and the classes that a failure needs.
  */
-public final class ArchiveTrainingProgram {
+public final class ClassListProgram {
     private static final int WIDTH = 4;
     private static final int STEPS = 4;
     private static final int LOST_AT = 2;
@@ -35,7 +35,7 @@ public final class ArchiveTrainingProgram {
     /** A reduction so large that the runtime loads its vector code. */
     private static final int LARGE = 8 << 20; // floats
 
-    private ArchiveTrainingProgram() {}
+    private ClassListProgram() {}
 
     /** Entry point. */
     public static void main(String[] args) {

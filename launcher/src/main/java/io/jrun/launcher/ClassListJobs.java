@@ -13,19 +13,19 @@ import java.util.List;
 /**
  * Runs a small job with a failure and a restart, a job of another program, and a job on a standing agent, so that the
  * JVM can archive the classes that jrun loads. The workers of the first job write lists of their classes to the folder
- * {@value #CLASS_LISTS}. scripts/jrun-archive starts this training.
+ * {@value #CLASS_LISTS}. scripts/jrun-archive starts them.
  */
-final class ArchiveTraining {
-    /** A folder for logs. If the property is set, {@link JRunCommand} runs the training jobs instead of a job. */
-    static final String PROPERTY = "jrun.archive.training";
+final class ClassListJobs {
+    /** A folder for logs. If the property is set, {@link JRunCommand} runs these jobs instead of a job. */
+    static final String PROPERTY = "jrun.class.list.jobs";
 
     /** A folder below the working directory. A relative path is needed, because an absolute path may have spaces. */
     private static final String CLASS_LISTS = "classes";
 
     /** A class of the runtime, which is not on the launcher's class path. */
-    private static final String TRAINING = "io.jrun.train.elastic.ArchiveTrainingProgram";
+    private static final String PROGRAM = "io.jrun.train.elastic.ClassListProgram";
 
-    private ArchiveTraining() {}
+    private ClassListJobs() {}
 
     /** The program of the worker on the standing agent. */
     public static void main(String[] args) {
@@ -46,7 +46,7 @@ final class ArchiveTraining {
                 // These workers live for seconds.
                 "--jvm-opts=-XX:TieredStopAtLevel=1 -XX:DumpLoadedClassList=" + CLASS_LISTS + "/%p",
                 "--log-dir=" + logs,
-                "--main-class=" + TRAINING,
+                "--main-class=" + PROGRAM,
                 jar));
         command.run(List.of("--nproc-per-node=1", "--timeout=60", "--log-dir=" + logs, "true"));
         Path secret = Path.of(logs, "secret");
@@ -60,7 +60,7 @@ final class ArchiveTraining {
                     "--agent-port=" + agent.port(),
                     "--secret-file=" + secret,
                     "--log-dir=" + logs,
-                    "--main-class=" + ArchiveTraining.class.getName(),
+                    "--main-class=" + ClassListJobs.class.getName(),
                     jar));
         } catch (IOException _) {
             // Without these classes only jobs on other hosts start more slowly.

@@ -1,0 +1,104 @@
+package io.jrun.launcher.report;
+
+import io.jrun.agent.node.GpuLocality;
+import io.jrun.agent.node.PciGpu;
+import io.jrun.agent.nvml.BoundedNvml;
+import io.jrun.agent.nvml.NvmlException;
+import io.jrun.agent.nvml.NvmlGpu;
+import io.jrun.agent.nvml.NvmlLink;
+import io.jrun.launcher.layout.Placement;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.TreeMap;
+
+/**
+ * Where the GPUs of the ranks of this machine lie. Immutable.
+ *
+ * @param numaNodes the NUMA node of the GPU of a rank; ranks without a known node are absent
+ * @param paths {@code NVLink}, or the name of nvidia-smi for a path over PCI, with the pairs of ranks such as 0-1, whose
+ *     GPUs the path joins; empty without NVML
+ */
+public record GpuTopology(TreeMap<Integer, Integer> numaNodes, TreeMap<String, List<String>> paths) {
+    private static final Path ROOT = Path.of("/");
+
+    /** Reads the topology of this machine. Ranks that share a GPU, or whose GPU is unknown, are left out. */
+    public static GpuTopology probe(List<Placement> placements, Map<String, String> environment)
+            throws InterruptedException {
+        GpuLocality locality = GpuLocality.probe(ROOT, environment);
+        Map<String, Integer> ranks = new HashMap<>();
+        TreeMap<Integer, Integer> numaNodes = new TreeMap<>();
+        for (Placement place : placements) {
+            String busId = place.gpu().contains(",") || place.gpu().isEmpty()
+                    ? ""
+                    : locality.find(place.gpu()).map(PciGpu::busId).orElse("");
+            if (!busId.isEmpty()) {
+                ranks.put(busId, place.rank());
+                int numaNode = GpuLocality.numaNode(ROOT, busId);
+                if (numaNode >= 0) {
+                    numaNodes.put(place.rank(), numaNode);
+                }
+            }
+        }
+        return new GpuTopology(numaNodes, ranks.size() < 2 ? new TreeMap<>() : paths(ranks));
+    }
+
+    /** @param ranks by bus address */
+    private static TreeMap<String, List<String>> paths(Map<String, Integer> ranks) throws InterruptedException {
+        TreeMap<String, List<String>> paths = new TreeMap<>();
+        Optional<BoundedNvml> here = BoundedNvml.here();
+        if (here.isEmpty()) {
+            return paths;
+        }
+        try (BoundedNvml nvml = here.get()) {
+            List<NvmlGpu> gpus = nvml.gpus();
+            List<NvmlLink> links = new ArrayList<>(nvml.links());
+            links.sort(Comparator.comparing(NvmlLink::first).thenComparing(NvmlLink::second));
+            for (NvmlLink link : links) {
+                Integer one = ranks.get(gpus.get(link.first()).busId());
+                Integer other = ranks.get(gpus.get(link.second()).busId());
+                if (one != null && other != null) {
+                    paths.computeIfAbsent(link.path(), _ -> new ArrayList<>())
+                            .add(Math.min(one, other) + "-" + Math.max(one, other));
+                }
+            }
+        } catch (NvmlException _) {
+            paths.clear(); // 'jrun doctor' names the reason.
+        }
+        return paths;
+    }
+
+    /** One line about NUMA nodes and one about paths, each if something is known. */
+    public List<String> lines() {
+        List<String> lines = new ArrayList<>();
+        TreeMap<Integer, List<String>> ranks = new TreeMap<>();
+        numaNodes.forEach((rank, node) ->
+                ranks.computeIfAbsent(node, _ -> new ArrayList<>()).add(rank.toString()));
+        if (!ranks.isEmpty()) {
+            List<String> words = new ArrayList<>();
+            ranks.forEach((node, some) -> words.add(node + " (ranks " + String.join(" ", some) + ")"));
+            lines.add("NUMA nodes of the GPUs: " + String.join(", ", words));
+        }
+        if (!paths.isEmpty()) {
+            int most = paths.values().stream().mapToInt(List::size).max().orElse(0);
+            List<String> words = new ArrayList<>();
+            paths.forEach((path, pairs) -> words.add(path
+                    + (pairs.size() == most && most > 1
+                            ? paths.size() == 1 ? " (all pairs)" : " (the other pairs)"
+                            : " (ranks " + String.join(" ", pairs) + ")")));
+            lines.add("paths between the GPUs: " + String.join(", ", words));
+        }
+        return lines;
+    }
+
+    /** The same for {@code --json}. */
+    Map<String, Object> json() {
+        Map<String, Object> nodes = new TreeMap<>();
+        numaNodes.forEach((rank, node) -> nodes.put(rank.toString(), node));
+        return Map.of("numaNodes", nodes, "paths", paths);
+    }
+}
