@@ -162,10 +162,10 @@ public final class ImagePreparer {
     private Path result(ImageReference image, Process process) throws ContainerException, InterruptedException {
         BlockingQueue<Optional<String>> lines = new LinkedBlockingQueue<>();
         String[] lastError = {""};
-        Thread errors = Thread.ofVirtual().name("jrun-image-errors").start(() -> {
+        Thread errors = Thread.ofPlatform().daemon().name("jrun-image-errors").start(() -> {
             read(process.errorReader(StandardCharsets.UTF_8), line -> lastError[0] = line);
         });
-        Thread.ofVirtual().name("jrun-image-lines").start(() -> {
+        Thread.ofPlatform().daemon().name("jrun-image-lines").start(() -> {
             read(process.inputReader(StandardCharsets.UTF_8), line -> lines.add(Optional.of(line)));
             lines.add(Optional.empty());
         });

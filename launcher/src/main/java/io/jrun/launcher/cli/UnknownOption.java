@@ -103,7 +103,8 @@ final class UnknownOption {
     private static String ofSlurm(String text) {
         long seconds;
         try {
-            seconds = OptionValues.slurmTime(text, ForeignOption.TIME_LIMIT.longName()).toSeconds();
+            seconds = OptionValues.slurmTime(text, ForeignOption.TIME_LIMIT.longName())
+                    .toSeconds();
         } catch (UsageException e) {
             return "";
         }

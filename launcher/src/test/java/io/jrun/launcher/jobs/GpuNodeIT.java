@@ -78,7 +78,9 @@ class GpuNodeIT extends RealJobs {
         String text = jrun.startUnder(eight, "--dry-run", "true").await().out();
         assertThat(text).contains("paths between the GPUs: NVLink (ranks 0-1 2-3 4-5 6-7), SYS (the other pairs)\n");
         JsonNode gpus = new JsonMapper()
-                .readTree(jrun.startUnder(eight, "--dry-run", "--json", "true").await().out())
+                .readTree(jrun.startUnder(eight, "--dry-run", "--json", "true")
+                        .await()
+                        .out())
                 .get("gpus");
         for (int rank = 0; rank < 8; rank++) {
             assertThat(gpus.get("numaNodes").get("" + rank).asInt()).isEqualTo(rank % cpus);

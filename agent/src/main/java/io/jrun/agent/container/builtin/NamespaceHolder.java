@@ -239,9 +239,9 @@ final class NamespaceHolder implements AutoCloseable {
     /** Waits for the mount. Returns false, and ends the shell, if another job holds the lock or has ended. */
     private boolean isReady(Process shell, Path image, Account account, Optional<NamespaceHolder> other)
             throws ContainerException, InterruptedException {
-        Thread collector = Thread.ofVirtual().name("jrun-container-errors").start(() -> collectErrors(shell));
+        Thread collector = Thread.ofPlatform().daemon().name("jrun-container-errors").start(() -> collectErrors(shell));
         CompletableFuture<String> line = new CompletableFuture<>();
-        Thread.ofVirtual().name("jrun-container-ready").start(() -> {
+        Thread.ofPlatform().daemon().name("jrun-container-ready").start(() -> {
             try (BufferedReader out = shell.inputReader(StandardCharsets.UTF_8)) {
                 line.complete(String.valueOf(out.readLine()));
             } catch (IOException e) {

@@ -191,8 +191,7 @@ final class Filters {
 
     /** Words behind blanks, dashes and opening brackets begin with a capital. The other letters are small. */
     private static String title(String text) {
-        return WORD.matcher(text)
-                .replaceAll(word -> Matcher.quoteReplacement(Methods.capitalized(word.group())));
+        return WORD.matcher(text).replaceAll(word -> Matcher.quoteReplacement(Methods.capitalized(word.group())));
     }
 
     private static Object orDefault(Object value, Arguments arguments) {
