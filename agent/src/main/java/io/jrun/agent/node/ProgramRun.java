@@ -43,7 +43,10 @@ public record ProgramRun(int exitCode, String output) {
         try {
             process.getOutputStream().close();
             CompletableFuture<String> output = new CompletableFuture<>();
-            Thread.ofPlatform().daemon().name("jrun-program-output").start(() -> collect(process.getInputStream(), output));
+            Thread.ofPlatform()
+                    .daemon()
+                    .name("jrun-program-output")
+                    .start(() -> collect(process.getInputStream(), output));
             String text = output.get(deadline.toMillis(), TimeUnit.MILLISECONDS);
             return process.waitFor(deadline.toMillis(), TimeUnit.MILLISECONDS)
                     ? Optional.of(new ProgramRun(process.exitValue(), text))

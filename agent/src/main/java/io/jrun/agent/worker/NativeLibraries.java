@@ -116,7 +116,8 @@ public record NativeLibraries(List<Path> runtime, Path folder, Optional<Path> cu
                 .start();
         try {
             StringBuilder lastLine = new StringBuilder();
-            Thread reader = Thread.ofPlatform().daemon().name("jrun-natives-errors").start(() -> read(process, lastLine));
+            Thread reader =
+                    Thread.ofPlatform().daemon().name("jrun-natives-errors").start(() -> read(process, lastLine));
             if (!process.waitFor(DEADLINE_SECONDS, TimeUnit.SECONDS)) {
                 return Optional.of("the process has not ended within " + DEADLINE_SECONDS + " s");
             }

@@ -57,7 +57,7 @@ public record GpuTopology(TreeMap<Integer, Integer> numaNodes, TreeMap<String, L
         try (BoundedNvml nvml = here.get()) {
             List<NvmlGpu> gpus = nvml.gpus();
             List<NvmlLink> links = new ArrayList<>(nvml.links());
-            links.sort(Comparator.comparing(NvmlLink::first).thenComparing(NvmlLink::second));
+            links.sort(Comparator.comparingInt(NvmlLink::first).thenComparingInt(NvmlLink::second));
             for (NvmlLink link : links) {
                 Integer one = ranks.get(gpus.get(link.first()).busId());
                 Integer other = ranks.get(gpus.get(link.second()).busId());

@@ -239,7 +239,8 @@ final class NamespaceHolder implements AutoCloseable {
     /** Waits for the mount. Returns false, and ends the shell, if another job holds the lock or has ended. */
     private boolean isReady(Process shell, Path image, Account account, Optional<NamespaceHolder> other)
             throws ContainerException, InterruptedException {
-        Thread collector = Thread.ofPlatform().daemon().name("jrun-container-errors").start(() -> collectErrors(shell));
+        Thread collector =
+                Thread.ofPlatform().daemon().name("jrun-container-errors").start(() -> collectErrors(shell));
         CompletableFuture<String> line = new CompletableFuture<>();
         Thread.ofPlatform().daemon().name("jrun-container-ready").start(() -> {
             try (BufferedReader out = shell.inputReader(StandardCharsets.UTF_8)) {
