@@ -144,11 +144,11 @@ class MeshModelTest {
         Mesh fourAxes = new Mesh(16, "--tp=2 --cp=2 --pp=2 --dp=2 --accumulate=2 --sequence-parallel");
         Mesh shards = new Mesh(16, "--tp=2 --cp=2 --pp=2 --shard=2 --accumulate=2");
         Mesh states = new Mesh(8, "--tp=2 --pp=2 --shard=2 --zero=2 --accumulate=2 --optimizer=fused-sgd");
-        Mesh cost = new Mesh(4, "--tp=2 --pp=2 --accumulate=4 --stage-cut=cost --model=llama --heads=4 --key-heads=2");
+        Mesh grouped = new Mesh(4, "--tp=2 --pp=2 --accumulate=4 --model=llama --heads=4 --key-heads=2");
         List<Mesh> also32 = CasesOfSeed.draw(
                 Stream.concat(Stream.of(fourAxes), drawn.stream()).toList(), 1);
         return Stream.concat(
-                Stream.concat(Stream.of(shards, states, cost), also32.stream())
+                Stream.concat(Stream.of(shards, states, grouped), also32.stream())
                         .map(mesh -> Arguments.of(mesh, ComparedType.F32)),
                 Stream.concat(Stream.of(fourAxes), drawn.stream()).map(mesh -> Arguments.of(mesh, ComparedType.F64)));
     }
@@ -300,7 +300,6 @@ class MeshModelTest {
                 "2 | --cp=2 --context=30 | a sequence of 30 tokens cannot be shared by 2 context parallel ranks",
                 "2 | --cp=2 --cp-exchange=ulysses --heads=1 | the 1 key heads of a rank cannot be shared by --cp=2",
                 "2 | --tp=2 --model=llama --key-heads=1 | 1 heads cannot be shared by 2 tensor parallel ranks",
-                "2 | --stage-cut=cost | --stage-cut=cost needs --pp",
                 "2 | --tp=2 --context=31 --sequence-parallel | the 31 tokens of a rank cannot be shared by --tp=2",
                 "2 | --pp=2 --accumulate=1 | 1 micro-batches are fewer than the 2 pipeline ranks: use at least 2 (--accumulate is 1, --virtual-stages is 1)",
                 "2 | --pp=2 --accumulate=2 --schedule=interleaved --virtual-stages=3 | a model of 4 layers has no 6 stages",

@@ -126,6 +126,16 @@ public final class ShardedTraining {
             World world, FullyShardedDataParallel fsdp, Consumer<ModelBlock> inner, int passes) {
         UnevenNet net = new UnevenNet(inner.andThen(block -> FullyShard.apply(block, fsdp)));
         FullyShard.apply(net, fsdp);
+        return train(world, net, fsdp, passes);
+    }
+
+    /** Shards a built module that names no blocks. */
+    public static Map<String, float[]> wholeModule(World world) {
+        UnevenNet net = new UnevenNet();
+        return train(world, net, FullyShard.apply(net, new MeshAxis("shard", world.group())), 1);
+    }
+
+    private static Map<String, float[]> train(World world, UnevenNet net, FullyShardedDataParallel fsdp, int passes) {
         try (FlatOptimizer optimizer = optimizer(fsdp.parameters(), fsdp.gradientMemory())) {
             for (int step = 0; step < STEPS; step++) {
                 try (var scope = fsdp.step()) {

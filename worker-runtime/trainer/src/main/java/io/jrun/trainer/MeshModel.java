@@ -16,6 +16,7 @@ import io.jrun.train.model.TrainableModel;
 import io.jrun.train.pipeline.PipelineException;
 import io.jrun.train.pipeline.PipelineOptions;
 import io.jrun.train.pipeline.PipelineParallel;
+import io.jrun.train.pipeline.StageCut;
 import io.jrun.train.pipeline.StageLayers;
 import io.jrun.train.pipeline.schedule.ScheduleException;
 import io.jrun.train.precision.Autocast;
@@ -73,7 +74,7 @@ final class MeshModel implements TrainedModel {
                 ? null
                 : new TensorParallel(tensorAxis, parallel.isSequenceParallel(), tensorParallelPlan(options));
         try {
-            PipelineOptions how = pipelineOptions(options, mesh);
+            PipelineOptions how = pipelineOptions(options);
             lossRank = how.schedule().rankOf(how.schedule().stages() - 1);
             // Each block is built, gets its values and is shared before the next block is built.
             StageLayers ofStage = new StageLayers(how.cut().orElseThrow(), how.schedule(), stages, 1);
@@ -113,11 +114,11 @@ final class MeshModel implements TrainedModel {
         return plan;
     }
 
-    private PipelineOptions pipelineOptions(TrainingArguments options, DeviceMesh mesh) {
+    private PipelineOptions pipelineOptions(TrainingArguments options) {
         ParallelOptions parallel = options.parallel();
         PipelineOptions order = order(parallel);
-        PipelineOptions cut =
-                order.withCut(StageCosts.cut(options, order.schedule().stages(), mesh.world()));
+        PipelineOptions cut = order.withCut(StageCut.byCount(
+                options.definition().blockCount() + 2, order.schedule().stages()));
         return options.recipe().precision() == TrainingRecipe.Precision.BF16
                 ? cut.withAutocast(() -> Autocast.on(options.device().device(), torch.ScalarType.BFloat16))
                 : cut;

@@ -19,7 +19,6 @@ final class ParallelChecks {
         boolean sharesInPart = stage == 1 || stage == 2;
         needs(given, "--virtual-stages", options.pipeline() > 1, "--pp=N: without a pipeline there are no stages");
         needs(given, "--schedule", options.pipeline() > 1, "--pp=N: a schedule is the order of the stages");
-        needs(given, "--stage-cut", options.pipeline() > 1, "--pp=N: without a pipeline there are no stages");
         needs(given, "--cp-exchange", options.context() > 1, "--cp=N: the ranks of --cp exchange keys");
         refuse(
                 options.isSequenceParallel() && options.tensor() == 1,

@@ -32,7 +32,6 @@ import java.util.Optional;
  * @param globalBatch sequences of one step on all ranks together; 0 if {@code --accumulate} decides
  * @param schedule of the pipeline
  * @param virtualStages stages that each pipeline rank holds
- * @param stageCut the measure by which stages are equal
  * @param isSequenceParallel whether tensor parallel ranks share the sequence between the layers
  * @param contextExchange how attention reaches the keys of other ranks
  */
@@ -48,7 +47,6 @@ public record ParallelOptions(
         int globalBatch,
         ScheduleKind schedule,
         int virtualStages,
-        CutMeasure stageCut,
         boolean isSequenceParallel,
         ContextParallel.Exchange contextExchange) {
 
@@ -72,19 +70,10 @@ public record ParallelOptions(
             "--global-batch",
             "--schedule",
             "--virtual-stages",
-            "--stage-cut",
             "--cp-exchange");
     static final List<String> FLAGS = List.of("--sequence-parallel");
 
     static final int STAGES = 3;
-
-    /** The measure by which the stages of a pipeline are equal. */
-    public enum CutMeasure {
-        /** The number of layers. */
-        COUNT,
-        /** The measured time of a forward and a backward pass. */
-        COST
-    }
 
     static ParallelOptions of(CommandLineArguments given) {
         int shards = given.number("--shard", 1, 1);
@@ -100,7 +89,6 @@ public record ParallelOptions(
                 given.number("--global-batch", 0, 1, 1 << 30),
                 schedule(given),
                 given.number("--virtual-stages", schedule(given).leastStagesPerRank(), 1, 10_000),
-                given.word("--stage-cut", CutMeasure.COUNT),
                 given.has("--sequence-parallel"),
                 given.word("--cp-exchange", ContextParallel.Exchange.RING));
     }
@@ -169,7 +157,6 @@ public record ParallelOptions(
                 globalBatch,
                 schedule,
                 virtualStages,
-                stageCut,
                 isSequenceParallel,
                 newExchange);
     }

@@ -139,8 +139,6 @@ public record TrainingArguments(
           --pp=N                 ranks that share the layers as stages of a pipeline  Default: 1.
           --schedule=NAME        order of the pipeline: gpipe, 1f1b, interleaved, zb1p or zbv  Default: 1f1b.
           --virtual-stages=N     stages of a rank  Default: 2 for interleaved and zbv, else 1.
-          --stage-cut=NAME       count (stages of equally many layers) or cost (of equal time; the time of a layer is
-                                 measured first)  Default: count.
           --shard=N              ranks that share the states of one copy of the model  Default: 1.
           --zero=STAGE           shared states: 1 optimizer, 2 also gradients, 3 also parameters (FSDP); 1 and 2
                                  need --optimizer=fused or fused-sgd  Default: 3 with --shard, else 0.

@@ -89,10 +89,6 @@ final class TrainingRun<S> {
                         && (options.model().factory().hasExperts()
                                 || options.recipe().exchange().unevenEnd().isPresent()),
                 "samples with unequal numbers of targets are trained without --experts and --uneven");
-        ParallelChecks.refuse(
-                data.unit().equals(TrainingData.SAMPLE)
-                        && options.parallel().stageCut() == ParallelOptions.CutMeasure.COST,
-                "--stage-cut=cost measures a model of tokens: use --stage-cut=count");
     }
 
     private static DataLoaderOptions loading(TrainingArguments options) {

@@ -70,6 +70,6 @@ public final class ModelBlock {
 
     /** The block as a layer of a pipeline. Code that is put around the block later is part of the layer too. */
     public PipelineLayer layer() {
-        return new PipelineLayer(name, parameters(), this::forward);
+        return PipelineLayer.of(name, module, this::forward);
     }
 }

@@ -100,11 +100,6 @@ public record GptConfig(
         return Float.BYTES * (double) Math.max(vocabulary, 4 * width);
     }
 
-    /** The same with one layer. */
-    GptConfig withOneLayer() {
-        return new GptConfig(kind, 1, width, heads, keyHeads, context, isTied, vocabulary, experts);
-    }
-
     /** The same for another vocabulary. */
     GptConfig withVocabulary(int newVocabulary) {
         return new GptConfig(kind, layers, width, heads, keyHeads, context, isTied, newVocabulary, experts);

@@ -55,9 +55,4 @@ record GptDefinition(GptConfig config, Device device) implements ModelDefinition
     public double outputBytes() {
         return config.outputBytes();
     }
-
-    @Override
-    public ModelDefinition withOneBlock() {
-        return new GptDefinition(config.withOneLayer(), device);
-    }
 }

@@ -58,9 +58,4 @@ public interface ModelDefinition {
     default double outputBytes() {
         return 0;
     }
-
-    /** The same model with one block, to measure the time of a block; this model if it has no such form. */
-    default ModelDefinition withOneBlock() {
-        return this;
-    }
 }

@@ -32,7 +32,7 @@ import org.bytedeco.pytorch.Tensor;
  * if one process had added them up in their order. Optimizers and clips work on {@link #parameters()}.
  *
  * <pre>{@code
- * var layers = List.of(PipelineLayer.of("embedding", ...), PipelineLayer.of("block0", ...), ...);
+ * List<PipelineLayer> layers = model.pipelineLayers();
  * var options = PipelineOptions.of(ScheduleKind.ONE_FORWARD_ONE_BACKWARD, mesh.axis("pp").size(), 1, 8);
  * try (var model = new PipelineParallel(layers, lossFunction, mesh.axis("pp"), options)) {
  *     optimizer.zero_grad();

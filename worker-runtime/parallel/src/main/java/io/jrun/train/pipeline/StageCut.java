@@ -1,8 +1,6 @@
 package io.jrun.train.pipeline;
 
 import java.util.ArrayList;
-import java.util.Arrays;
-import java.util.Collections;
 import java.util.List;
 
 /**
@@ -32,45 +30,6 @@ public record StageCut(List<Integer> starts, int layers) {
         for (int stage = 0; stage < stages; stage++) {
             starts.add(stage * (layers / stages) + Math.min(stage, layers % stages));
         }
-        return new StageCut(starts, layers);
-    }
-
-    /**
-     * The cut whose most expensive stage costs least.
-     *
-     * @param costs of each layer in any unit, such as {@link LayerCosts#measure}
-     */
-    public static StageCut byCost(double[] costs, int stages) {
-        int layers = costs.length;
-        requireEnough(layers, stages);
-        double[] sums = new double[layers + 1];
-        for (int layer = 0; layer < layers; layer++) {
-            sums[layer + 1] = sums[layer] + costs[layer];
-        }
-        // worst[s][n]: the cost of the most expensive of s stages of the first n layers; last[s][n]: where the last
-        // begins.
-        double[][] worst = new double[stages + 1][layers + 1];
-        int[][] last = new int[stages + 1][layers + 1];
-        Arrays.stream(worst).forEach(row -> Arrays.fill(row, Double.POSITIVE_INFINITY));
-        worst[0][0] = 0;
-        for (int stage = 1; stage <= stages; stage++) {
-            for (int end = stage; end <= layers; end++) {
-                for (int begin = stage - 1; begin < end; begin++) {
-                    double cost = Math.max(worst[stage - 1][begin], sums[end] - sums[begin]);
-                    if (cost < worst[stage][end]) {
-                        worst[stage][end] = cost;
-                        last[stage][end] = begin;
-                    }
-                }
-            }
-        }
-        List<Integer> starts = new ArrayList<>();
-        int end = layers;
-        for (int stage = stages; stage > 0; stage--) {
-            end = last[stage][end];
-            starts.add(end);
-        }
-        Collections.reverse(starts);
         return new StageCut(starts, layers);
     }
 

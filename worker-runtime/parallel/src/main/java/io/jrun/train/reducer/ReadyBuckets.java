@@ -58,10 +58,6 @@ final class ReadyBuckets {
         return bucket;
     }
 
-    int launchedCount() {
-        return launched.cardinality();
-    }
-
     boolean areAllLaunched() {
         return launched.cardinality() == missing.length;
     }

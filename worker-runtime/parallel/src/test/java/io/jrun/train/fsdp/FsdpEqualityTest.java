@@ -53,6 +53,11 @@ class FsdpEqualityTest {
     }
 
     @Test
+    void aModuleWithoutBlocksGivesTheSameBits() {
+        assertEqualBits(3, ShardedTraining::wholeModule, 1);
+    }
+
+    @Test
     void recomputedUnitsGiveTheSameBits() {
         assertEqualBits(2, world -> ShardedTraining.fsdp(world, FsdpOptions.DEFAULT, ShardedTraining.RECOMPUTED, 1), 1);
     }

@@ -165,24 +165,8 @@ class PipelineParallelTest {
     }
 
     @Test
-    void cutsByCountAndByCost() {
+    void cutsByCount() {
         assertThat(StageCut.byCount(8, 3).starts()).containsExactly(0, 3, 6);
-        assertThat(StageCut.byCost(new double[] {1, 1, 1, 1, 4}, 2).starts()).containsExactly(0, 4);
-        assertThat(StageCut.byCost(new double[] {5, 1, 1, 1, 1, 5}, 3).starts()).containsExactly(0, 1, 5);
         assertThatThrownBy(() -> new StageCut(List.of(0, 2, 2), 4)).isInstanceOf(PipelineException.class);
-    }
-
-    @Test
-    void measuresTheCostOfEachLayer() {
-        LocalWorld.run(2, world -> {
-            try (PointerScope _ = new PointerScope()) {
-                List<PipelineLayer> layers = new StagedGpt(false, false).layers();
-                double[] costs = LayerCosts.measure(layers, StagedGpt.batch(1, 2), world.group());
-                assertThat(costs).hasSize(layers.size()).doesNotContain(Double.POSITIVE_INFINITY);
-                assertThat(StageCut.byCost(costs, 4).stages()).isEqualTo(4);
-                Tensor tokens = requireNonNull(layers.getFirst().parameters().get("tokens"));
-                assertThat(tokens.grad().defined()).isFalse();
-            }
-        });
     }
 }

@@ -1,14 +1,14 @@
 package io.jrun.train.pipeline;
 
 import io.jrun.train.autograd.DeferredLinear;
+import io.jrun.train.module.ModelBlock;
 import io.jrun.train.module.PipelineLayer;
-import io.jrun.train.recompute.RecomputedSegment;
+import io.jrun.train.recompute.Recompute;
 import io.jrun.train.tensor.ModuleTensors;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.function.UnaryOperator;
 import org.bytedeco.pytorch.EmbeddingImpl;
 import org.bytedeco.pytorch.Generator;
 import org.bytedeco.pytorch.GeneratorOptional;
@@ -67,9 +67,11 @@ final class StagedGpt {
         layers.add(new PipelineLayer("embedding", Map.of("tokens", tokens.weight()), tokens::forward));
         for (int i = 0; i < BLOCKS; i++) {
             Block block = blocks.get(i);
-            UnaryOperator<Tensor> forward =
-                    recomputes ? RecomputedSegment.of("block" + i, block, block::forward)::forward : block::forward;
-            layers.add(PipelineLayer.of("block" + i, block, forward));
+            ModelBlock built = new ModelBlock("block" + i, i, block, block::forward);
+            if (recomputes) {
+                Recompute.apply(built);
+            }
+            layers.add(built.layer());
         }
         Tensor matrix = isTied ? tokens.weight() : head.weight();
         Map<String, Tensor> last = new LinkedHashMap<>();
