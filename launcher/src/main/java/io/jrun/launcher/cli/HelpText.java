@@ -54,7 +54,8 @@ public final class HelpText {
             "  JRUN_LATE_WARNING_SECONDS  a collective that waits longer names the late ranks; default: 60 s",
             "  JRUN_ALGORITHM             TCP algorithm to use, see docs/algorithms.md",
             "  JRUN_LIBTORCH              auto, cpu, cuda: build of libtorch; default: auto (cuda on GPUs)",
-            "  JRUN_CUDA_PATH             folders of CUDA's own libraries, see 'jrun cuda status'");
+            "  JRUN_CUDA_PATH             folders of CUDA's own libraries, see 'jrun cuda status'",
+            "  JRUN_GPU_DIRECT_STORAGE    auto, off: how files are read into GPU memory; default: auto");
 
     /** The usage of jrun, in lines. */
     static final String[] USAGE = {"jrun [options] PROGRAM [args...]", "jrun COMMAND [options]"};

@@ -30,6 +30,7 @@ class GpuCheckIT extends RealJobs {
                         "pinned-copies",
                         "device-buffers",
                         "plane-one-rank",
+                        "file-reads",
                         "nccl-all-ranks",
                         "device-buffers-all",
                         "close-right-after",

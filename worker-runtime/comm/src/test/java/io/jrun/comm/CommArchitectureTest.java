@@ -91,7 +91,7 @@ class CommArchitectureTest {
     }
 
     @Test
-    void onlyThreeClassesReadTheEnvironment() {
+    void onlyFourClassesReadTheEnvironment() {
         noClasses()
                 .that()
                 .doNotHaveFullyQualifiedName("io.jrun.comm.join.RuntimeWorldProvider")
@@ -100,6 +100,8 @@ class CommArchitectureTest {
                 .and()
                 .doNotHaveFullyQualifiedName(
                         "io.jrun.comm.cuda.CudaLibraries") // where CUDA lies is no setting of a world
+                .and()
+                .haveNameNotMatching("io\\.jrun\\.comm\\.cuda\\.GpuDirectStorage.*") // nor how files are read
                 .should()
                 .callMethod(System.class, "getenv")
                 .orShould()

@@ -11,6 +11,7 @@ import io.jrun.train.step.Step;
 import io.jrun.train.token.Tokenizer;
 import io.jrun.trainer.arguments.InvalidArgumentException;
 import io.jrun.trainer.data.TrainingData;
+import io.jrun.trainer.device.FileReadNotes;
 import java.lang.foreign.MemorySegment;
 import java.util.Locale;
 import java.util.Optional;
@@ -100,6 +101,7 @@ final class TrainingRun<S> {
 
     private void run() {
         long firstStep = checkpoints.resume();
+        FileReadNotes.print(world);
         if (firstStep < options.steps()) {
             checkpoints.requireWritable();
         }

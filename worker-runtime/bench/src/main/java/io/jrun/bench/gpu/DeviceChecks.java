@@ -7,19 +7,28 @@ import io.jrun.comm.Device;
 import io.jrun.comm.ProcessGroup;
 import io.jrun.comm.ReduceOp;
 import io.jrun.comm.World;
+import io.jrun.comm.cuda.DeviceFile;
 import io.jrun.comm.cuda.DeviceMemory;
+import io.jrun.comm.cuda.GpuDirectStorage;
+import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
 import java.util.Optional;
+import java.util.SplittableRandom;
 import java.util.stream.IntStream;
 
-/** Collectives on memory of the host and of the GPU, compared with the sum that the host computes. */
+/** Collectives and reads of files on memory of the host and of the GPU, compared with what the host computes. */
 final class DeviceChecks {
     static final int CLOSES = 8;
     private static final int COUNT = 200_003;
+
+    /** More than two reads of libcufile, and no multiple of a block. */
+    private static final int FILE_BYTES = (40 << 20) + 123;
 
     /** A missing rank must be an error within this time. The timeout of the group is shorter. */
     private static final Duration ERROR_DEADLINE = Duration.ofSeconds(6);
@@ -136,6 +145,38 @@ final class DeviceChecks {
 
     private static void fill(MemorySegment memory, float value) {
         IntStream.range(0, COUNT).forEach(i -> memory.setAtIndex(ValueLayout.JAVA_FLOAT_UNALIGNED, i, value));
+    }
+
+    /** Reads a file of odd size into device memory from odd positions on, and compares the bytes. */
+    static String fileReads() throws CheckSkippedException, IOException {
+        byte[] content = new byte[FILE_BYTES];
+        new SplittableRandom(1).nextBytes(content);
+        Path file = Files.createTempFile("gpu-check", ".bytes");
+        GpuDirectStorage direct = GpuDirectStorage.ofProcess();
+        try {
+            Files.write(file, content);
+            try (DeviceFile opened = direct.open(file, content.length, Device.cuda(0))
+                    .orElseThrow(() -> new CheckSkippedException(String.join(". ", direct.takeNotes())))) {
+                for (int from : new int[] {0, 1, 4095, 4096, 1_000_003, content.length - 5}) {
+                    compare(opened, from, content);
+                }
+            }
+            return content.length + " bytes of " + file.getParent() + " by GPUDirect Storage, from six positions on";
+        } finally {
+            Files.delete(file);
+        }
+    }
+
+    private static void compare(DeviceFile file, int from, byte[] content) throws IOException {
+        int count = content.length - from;
+        try (Arena arena = Arena.ofConfined();
+                DeviceMemory memory = new DeviceMemory(Device.cuda(0), count)) {
+            file.read(from, memory.buffer(DataType.U8).memory());
+            MemorySegment host = arena.allocate(count);
+            memory.copyTo(host);
+            long wrong = host.mismatch(MemorySegment.ofArray(content).asSlice(from));
+            GpuCheck.require(wrong < 0, "byte " + (from + wrong) + " of the file is another in the GPU's memory");
+        }
     }
 
     private static void requireSum(MemorySegment memory, ProcessGroup group) {

@@ -76,6 +76,7 @@ public final class GpuCheck {
             report.check("pinned-copies", () -> onGroup(NCCL, true, DeviceChecks::heapMemory));
             report.check("device-buffers", () -> onGroup(NCCL, true, DeviceChecks::deviceMemory));
             report.check("plane-one-rank", () -> onGroup(OWN_PLANE, true, DeviceChecks::deviceMemory));
+            report.check("file-reads", DeviceChecks::fileReads);
             report.check("ddp-cuda-one-rank", () -> onGroup(NCCL, true, this::ddp));
         }
         report.check(all + "nccl-all-ranks", () -> onGroup(NCCL, false, DeviceChecks::registeredMemory));

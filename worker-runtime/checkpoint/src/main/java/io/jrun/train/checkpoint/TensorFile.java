@@ -4,6 +4,8 @@ import io.jrun.comm.Device;
 import io.jrun.comm.file.FileError;
 import io.jrun.comm.file.UserFile;
 import io.jrun.train.Libtorch;
+import io.jrun.train.storage.FileObjectReader;
+import io.jrun.train.storage.ObjectReader;
 import io.jrun.train.tensor.TensorMemory;
 import java.io.IOException;
 import java.lang.foreign.Arena;
@@ -31,11 +33,9 @@ import org.jspecify.annotations.Nullable;
  * needed byte of the file once, and no other byte. Thread-safe.
  */
 public final class TensorFile implements AutoCloseable {
-    /** Bytes of one read call: large enough for a network file system, small enough for the page cache. */
-    private static final long READ_BYTES = 8L << 20;
-
     private final Path path;
     private final FileChannel channel;
+    private final ObjectReader reader;
     private final Map<String, StoredTensor> tensors = new LinkedHashMap<>();
     private final Map<String, String> metadata;
     private final Map<String, String> objects;
@@ -47,6 +47,7 @@ public final class TensorFile implements AutoCloseable {
     private TensorFile(Path path, FileChannel channel, Content content) {
         this.path = path;
         this.channel = channel;
+        this.reader = new FileObjectReader(path, channel);
         content.tensors().forEach(tensor -> tensors.put(tensor.name(), tensor));
         metadata = Map.copyOf(content.metadata());
         objects = Map.copyOf(content.objects());
@@ -161,12 +162,15 @@ public final class TensorFile implements AutoCloseable {
         }
     }
 
-    /** A tensor with memory of its own, in the layout of the file. */
+    /** A tensor with memory of its own on the CPU, in the layout of the file. */
     public Tensor load(String name) {
-        StoredTensor stored = stored(name);
+        return load(stored(name), Device.CPU);
+    }
+
+    private Tensor load(StoredTensor stored, Device device) {
         long elements = stored.spanBytes() / stored.type().sizeBytes();
-        try (Tensor flat = TensorMemory.empty(Device.CPU, stored.type().torch(), elements)) {
-            fill(stored, TensorMemory.segment(flat));
+        try (Tensor flat = TensorMemory.empty(device, stored.type().torch(), elements)) {
+            fill(stored, TensorMemory.elements(flat), device);
             return shaped(flat, stored);
         }
     }
@@ -183,17 +187,33 @@ public final class TensorFile implements AutoCloseable {
                     + TensorMemory.form(destination) + " in the program");
         }
         Optional<ElementType> type = ElementType.of(destination.scalar_type());
-        if (TensorMemory.device(destination).isCpu()
+        Device wanted = TensorMemory.device(destination);
+        Device device = place(stored, wanted);
+        if (device.equals(wanted)
                 && destination.is_contiguous()
                 && stored.isRowMajor()
                 && type.equals(Optional.of(stored.type()))) {
-            fill(stored, TensorMemory.segment(destination));
+            fill(stored, TensorMemory.elements(destination), device);
             return;
         }
         try (NoGradGuard _ = new NoGradGuard();
-                Tensor loaded = load(name)) {
+                Tensor loaded = load(stored, device)) {
             destination.copy_(loaded);
         }
+    }
+
+    /** The device into whose memory a tensor is read for a tensor on {@code wanted}. */
+    private Device place(StoredTensor stored, Device wanted) {
+        try {
+            return isSwapped(stored) ? Device.CPU : reader.place(wanted);
+        } catch (IOException e) {
+            throw unreadable(stored, e);
+        }
+    }
+
+    private CheckpointException unreadable(StoredTensor stored, IOException e) {
+        return new CheckpointException(
+                "cannot read tensor '" + stored.name() + "' of " + path + ": " + FileError.reason(e, path), e);
     }
 
     private static Tensor shaped(Tensor flat, StoredTensor stored) {
@@ -217,18 +237,12 @@ public final class TensorFile implements AutoCloseable {
         return whole;
     }
 
-    private void fill(StoredTensor stored, MemorySegment destination) {
-        long size = stored.spanBytes();
+    private void fill(StoredTensor stored, MemorySegment destination, Device device) {
         try {
-            for (long at = 0; at < size; at += READ_BYTES) {
-                ByteBuffer part =
-                        destination.asSlice(at, Math.min(READ_BYTES, size - at)).asByteBuffer();
-                bytesRead.addAndGet(part.remaining());
-                readFully(channel, stored.position() + at, part);
-            }
+            bytesRead.addAndGet(destination.byteSize());
+            reader.read(stored.position(), destination, device);
         } catch (IOException e) {
-            throw new CheckpointException(
-                    "cannot read tensor '" + stored.name() + "' of " + path + ": " + FileError.reason(e, path), e);
+            throw unreadable(stored, e);
         }
         if (isSwapped(stored)) {
             swap(
@@ -265,7 +279,11 @@ public final class TensorFile implements AutoCloseable {
     @Override
     public void close() {
         arena.close();
-        close(channel);
+        try {
+            reader.close();
+        } catch (IOException e) {
+            throw notClosed(e);
+        }
     }
 
     private static void close(@Nullable FileChannel channel) {
@@ -273,8 +291,12 @@ public final class TensorFile implements AutoCloseable {
             try {
                 channel.close();
             } catch (IOException e) {
-                throw new CheckpointException("cannot close a checkpoint file: " + e, e);
+                throw notClosed(e);
             }
         }
+    }
+
+    private static CheckpointException notClosed(IOException e) {
+        return new CheckpointException("cannot close a checkpoint file: " + e, e);
     }
 }

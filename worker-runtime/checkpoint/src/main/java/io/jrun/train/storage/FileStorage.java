@@ -4,7 +4,6 @@ import io.jrun.comm.file.FileError;
 import io.jrun.comm.file.FileType;
 import io.jrun.comm.file.OutputFile;
 import io.jrun.comm.file.UserFile;
-import java.io.EOFException;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
@@ -119,7 +118,8 @@ public final class FileStorage implements Storage {
 
     @Override
     public ObjectReader open(String name) throws IOException {
-        return new FileObjectReader(UserFile.open(base.resolve(name)));
+        Path file = base.resolve(name);
+        return new FileObjectReader(file, UserFile.open(file));
     }
 
     @Override
@@ -233,38 +233,6 @@ public final class FileStorage implements Storage {
                     Files.deleteIfExists(file);
                 }
             }
-        }
-    }
-
-    private record FileObjectReader(FileChannel channel) implements ObjectReader {
-        /** The bytes of a piece are still in the processor's cache when the caller looks at the bytes. */
-        private static final int PIECE_BYTES = 256 << 10;
-
-        @Override
-        public int pieceBytes() {
-            return PIECE_BYTES;
-        }
-
-        @Override
-        public long size() throws IOException {
-            return channel.size();
-        }
-
-        @Override
-        public void read(long position, ByteBuffer destination) throws IOException {
-            long at = position;
-            while (destination.hasRemaining()) {
-                int count = channel.read(destination, at);
-                if (count < 0) {
-                    throw new EOFException("the object ends at byte " + at);
-                }
-                at += count;
-            }
-        }
-
-        @Override
-        public void close() throws IOException {
-            channel.close();
         }
     }
 }

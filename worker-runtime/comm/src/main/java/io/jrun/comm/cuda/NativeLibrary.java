@@ -42,12 +42,18 @@ public final class NativeLibrary {
      * @throws MissingLibraryException if this version of the library lacks the function
      */
     public MethodHandle function(String name, MemoryLayout... arguments) {
+        return function(name, FunctionDescriptor.of(JAVA_INT, arguments));
+    }
+
+    /** A function that returns something else than an error code. Throws like {@link #function(String, MemoryLayout...)}. */
+    public MethodHandle function(String name, FunctionDescriptor form, Linker.Option... options) {
         return Linker.nativeLinker()
                 .downcallHandle(
                         symbols.find(name)
                                 .orElseThrow(() -> new MissingLibraryException(
                                         file + " has no function " + name + ". Install a newer version")),
-                        FunctionDescriptor.of(JAVA_INT, arguments));
+                        form,
+                        options);
     }
 
     /** Returns what a call of a {@link #function} has thrown. Native functions throw no checked exceptions. */

@@ -2,6 +2,7 @@ package io.jrun.comm.shm;
 
 import io.jrun.comm.CommException;
 import io.jrun.comm.ErrorCode;
+import io.jrun.comm.file.SystemErrors;
 import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;

@@ -19,6 +19,7 @@ import io.jrun.trainer.data.ChatData;
 import io.jrun.trainer.data.DataOptions;
 import io.jrun.trainer.data.TokenCorpus;
 import io.jrun.trainer.device.DeviceOptions;
+import io.jrun.trainer.device.FileReadNotes;
 import java.nio.file.Path;
 import java.time.LocalDateTime;
 import java.time.ZoneId;
@@ -136,6 +137,7 @@ public final class Finetune {
         LanguageModel model = pretrained.build(on.device());
         try {
             long _ = WeightLoader.load(model, options.model(), model.mapping(), world, options.readers());
+            FileReadNotes.print(world);
             Optional<Lora> lora = pretrained.attach(model);
             if (world.rank() == 0) {
                 lora.ifPresent(PretrainedModel::printNotes);

@@ -216,15 +216,17 @@ public final class SavedCheckpoint {
                     / Math.max(1, chunk.shape().isEmpty() ? 1 : chunk.shape().getFirst());
             long position = read.source().position() + overlap.firstRow(chunk.offsets()) * rowBytes;
             long bytes = overlap.rows() * rowBytes;
-            boolean isDirect = TensorMemory.device(local).isCpu()
+            Device device = part.place(TensorMemory.device(local));
+            boolean isDirect = device.equals(TensorMemory.device(local))
                     && local.is_contiguous()
                     && overlap.hasWholeRowsOf(chunk.shape())
                     && overlap.hasWholeRowsOf(read.destination().shape());
             if (isDirect) {
-                MemorySegment memory = TensorMemory.segment(local);
+                MemorySegment memory = TensorMemory.elements(local);
                 part.read(
                         position,
-                        memory.asSlice(overlap.firstRow(read.destination().offsets()) * rowBytes, bytes));
+                        memory.asSlice(overlap.firstRow(read.destination().offsets()) * rowBytes, bytes),
+                        device);
                 return;
             }
             List<Long> shape = new ArrayList<>(chunk.shape());
@@ -234,10 +236,10 @@ public final class SavedCheckpoint {
                 begin.set(0, overlap.offsets().getFirst());
             }
             Tensor rows = TensorMemory.empty(
-                    Device.CPU,
+                    device,
                     chunk.type().torch(),
                     shape.stream().mapToLong(Long::longValue).toArray());
-            part.read(position, TensorMemory.segment(rows));
+            part.read(position, TensorMemory.elements(rows), device);
             overlap.in(local, read.destination().offsets()).copy_(overlap.in(rows, begin));
         }
     }

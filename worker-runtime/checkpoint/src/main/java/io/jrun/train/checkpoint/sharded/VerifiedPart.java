@@ -11,11 +11,13 @@ import java.nio.ByteBuffer;
 import java.util.zip.CRC32C;
 import org.bytedeco.pytorch.Tensor;
 import org.bytedeco.pytorch.global.torch;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Reads a part and verifies the checksum of every block of which it returns a byte. Bytes go to the destination
  * directly, and the checksum follows in the order of the file, also through a block that several tensors share. If
- * small reads are slow, as from S3, a block is read whole and kept, because many small tensors lie in one block. Not
+ * small reads are slow, as from S3, a block is read whole and kept, because many small tensors lie in one block. A block
+ * that is read into the memory of a device is read whole and kept there, and verified in a copy on the host. Not
  * thread-safe.
  */
 final class VerifiedPart implements AutoCloseable {
@@ -39,6 +41,9 @@ final class VerifiedPart implements AutoCloseable {
 
     private long keptFrom;
 
+    /** The verified block in the memory of a device; null before the first read into such memory. */
+    private @Nullable DeviceBlock onDevice;
+
     VerifiedPart(SavedPart part, ObjectReader reader) {
         this.part = part;
         this.reader = reader;
@@ -55,19 +60,57 @@ final class VerifiedPart implements AutoCloseable {
         return new VerifiedPart(part, reader);
     }
 
+    /** The device into whose memory the part is read for tensors of a device, see {@link ObjectReader#place}. */
+    Device place(Device wanted) throws IOException {
+        return reader.place(wanted);
+    }
+
     /**
      * Fills {@code destination} with the bytes from {@code position} on. The last bytes are verified by a later call,
      * or by {@link #finish}.
+     *
+     * @param destination memory of the device
+     * @param device a result of {@link #place}
      */
-    void read(long position, MemorySegment destination) throws IOException {
+    void read(long position, MemorySegment destination, Device device) throws IOException {
         long done = 0;
         while (done < destination.byteSize()) {
             long block = (position + done) / SavedPart.BLOCK_BYTES;
             long from = (position + done) % SavedPart.BLOCK_BYTES;
             long count = Math.min(size(block) - from, destination.byteSize() - done);
-            readWithin(block, from, destination.asSlice(done, count));
+            MemorySegment piece = destination.asSlice(done, count);
+            if (device.isCpu()) {
+                readWithin(block, from, piece);
+            } else {
+                TensorMemory.copy(deviceBlock(block, device).bytes(from, count), piece, device);
+            }
             done += count;
         }
+    }
+
+    /** A block in the memory of a device. Its copy on the host becomes the kept block. */
+    private DeviceBlock deviceBlock(long block, Device device) throws IOException {
+        DeviceBlock held = onDevice;
+        if (held == null || !held.device().equals(device)) {
+            if (held != null) {
+                held.close();
+            }
+            held = new DeviceBlock(device);
+            onDevice = held;
+        }
+        if (!held.holds(block)) {
+            finish();
+            keptBlock = NO_BLOCK;
+            long bytes = size(block);
+            held.read(reader, block, bytes);
+            held.copyToHost(memory, bytes);
+            checksum.reset();
+            checksum.update(kept.asSlice(0, bytes).asByteBuffer());
+            verify(block);
+            keptFrom = 0;
+            held.verified();
+        }
+        return held;
     }
 
     private void readWithin(long block, long from, MemorySegment destination) throws IOException {
@@ -124,6 +167,10 @@ final class VerifiedPart implements AutoCloseable {
         keptFrom = readBytes;
         readOn(kept.asSlice(readBytes, size(block) - readBytes));
         openBlock = NO_BLOCK;
+        verify(block);
+    }
+
+    private void verify(long block) throws StorageException {
         long expected = part.checksums().get(Math.toIntExact(block));
         if (checksum.getValue() != expected) {
             throw new StorageException(
@@ -138,6 +185,9 @@ final class VerifiedPart implements AutoCloseable {
     @Override
     public void close() throws IOException {
         memory.close();
+        if (onDevice != null) {
+            onDevice.close();
+        }
         reader.close();
     }
 }

@@ -3,6 +3,7 @@ package io.jrun.train.checkpoint.sharded;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.jrun.comm.Device;
 import io.jrun.train.Libtorch;
 import io.jrun.train.storage.FileStorage;
 import io.jrun.train.storage.ObjectReader;
@@ -122,7 +123,7 @@ class VerifiedPartTest {
                 try (Tensor tensor =
                         torch.full(new long[] {range.count}, new Scalar(7), new TensorOptions(torch.ScalarType.Byte))) {
                     MemorySegment memory = TensorMemory.segment(tensor);
-                    reader.read(range.from, memory);
+                    reader.read(range.from, memory, Device.CPU);
                     read.add(memory.toArray(ValueLayout.JAVA_BYTE));
                 }
             }
@@ -197,7 +198,7 @@ class VerifiedPartTest {
                 Tensor tensor = torch.empty(size)) {
             MemorySegment memory = TensorMemory.segment(tensor);
             for (int at = 4096; at < BYTES; at += size) {
-                reader.read(at, memory.asSlice(0, Math.min(size, BYTES - at)));
+                reader.read(at, memory.asSlice(0, Math.min(size, BYTES - at)), Device.CPU);
             }
             reader.finish();
         }
@@ -210,7 +211,7 @@ class VerifiedPartTest {
         PieceReader counting = new PieceReader(16 << 20);
         try (VerifiedPart reader = new VerifiedPart(part, counting)) {
             for (int at = 5000; at + 200 <= BLOCK; at += 300) {
-                reader.read(at, MemorySegment.ofArray(new byte[200]));
+                reader.read(at, MemorySegment.ofArray(new byte[200]), Device.CPU);
             }
             reader.finish();
         }
@@ -242,10 +243,11 @@ class VerifiedPartTest {
     void aFileThatIsShortenedWhileItIsReadIsAnError() throws IOException {
         try (VerifiedPart reader = VerifiedPart.open(storage, "", part);
                 FileChannel file = FileChannel.open(folder.resolve(FILE), StandardOpenOption.WRITE)) {
-            reader.read(0, MemorySegment.ofArray(new byte[BLOCK]));
+            reader.read(0, MemorySegment.ofArray(new byte[BLOCK]), Device.CPU);
             file.truncate(BLOCK + 1000);
-            assertThatThrownBy(() -> reader.read(BLOCK, MemorySegment.ofArray(new byte[BLOCK])))
-                    .hasMessage("the object ends at byte " + (BLOCK + 1000));
+            assertThatThrownBy(() -> reader.read(BLOCK, MemorySegment.ofArray(new byte[BLOCK]), Device.CPU))
+                    .hasMessage("the file ends at byte " + (BLOCK + 1000)
+                            + "; another process has shortened the file during the read");
             file.write(ByteBuffer.wrap(CONTENT, BLOCK + 1000, BYTES - BLOCK - 1000), BLOCK + 1000);
         }
     }

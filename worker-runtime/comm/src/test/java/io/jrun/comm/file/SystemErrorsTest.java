@@ -1,4 +1,4 @@
-package io.jrun.comm.shm;
+package io.jrun.comm.file;
 
 import static org.assertj.core.api.Assertions.assertThat;
 

@@ -1,4 +1,4 @@
-package io.jrun.comm.shm;
+package io.jrun.comm.file;
 
 import java.lang.foreign.FunctionDescriptor;
 import java.lang.foreign.Linker;
@@ -7,14 +7,14 @@ import java.lang.foreign.ValueLayout;
 import java.lang.invoke.MethodHandle;
 
 /** The words of the C library for an errno value. Linked at the first error only. Stateless. */
-final class SystemErrors {
+public final class SystemErrors {
     /** The longest text of the C library has about 50 bytes. */
     private static final int MAX_BYTES = 256;
 
     private SystemErrors() {}
 
     /** For example {@code Read-only file system} for 30. */
-    static String words(int errno) {
+    public static String words(int errno) {
         Linker linker = Linker.nativeLinker();
         MethodHandle strerror = linker.downcallHandle(
                 linker.defaultLookup().find("strerror").orElseThrow(),
