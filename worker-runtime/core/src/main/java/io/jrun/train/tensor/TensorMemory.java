@@ -3,7 +3,9 @@ package io.jrun.train.tensor;
 import io.jrun.comm.Device;
 import java.lang.foreign.MemorySegment;
 import java.util.Arrays;
+import java.util.List;
 import org.bytedeco.javacpp.Pointer;
+import org.bytedeco.javacpp.PointerScope;
 import org.bytedeco.pytorch.NoGradGuard;
 import org.bytedeco.pytorch.Tensor;
 import org.bytedeco.pytorch.TensorOptions;
@@ -135,6 +137,40 @@ public final class TensorMemory {
                 Tensor target = tensor(to, device, torch.ScalarType.Byte, from.byteSize())) {
             target.copy_(source);
         }
+    }
+
+    /**
+     * Copies pieces of memory of a device to other pieces of the same sizes, which do not overlap. On another device than
+     * the CPU few kernels copy all pieces, queued on the default stream; {@link #copy(MemorySegment, MemorySegment,
+     * Device)} needs one for each piece.
+     *
+     * @param type of the elements
+     */
+    public static void copyAll(List<MemorySegment> from, List<MemorySegment> to, torch.ScalarType type, Device device) {
+        if (device.isCpu()) {
+            for (int i = 0; i < from.size(); i++) {
+                to.get(i).copyFrom(from.get(i));
+            }
+            return;
+        }
+        try (PointerScope _ = new PointerScope()) {
+            PieceCopies.OPERATOR.call(
+                    AtenOperator.list(flat(to, type, device)),
+                    AtenOperator.list(flat(from, type, device)),
+                    AtenOperator.flag(false));
+        }
+    }
+
+    private static List<Tensor> flat(List<MemorySegment> pieces, torch.ScalarType type, Device device) {
+        long elementBytes = torch.elementSize(type);
+        return pieces.stream()
+                .map(piece -> tensor(piece, device, type, piece.byteSize() / elementBytes))
+                .toList();
+    }
+
+    /** Found at the first use. */
+    private static final class PieceCopies {
+        static final AtenOperator OPERATOR = AtenOperator.of("aten::_foreach_copy_", "");
     }
 
     /**

@@ -136,10 +136,13 @@ final class UnitGather {
         transfer.await();
         if (packed != null) {
             MemorySegment all = TensorMemory.elements(packed);
-            smallLayout.forEachPiece((index, inParameter, inParts, count) -> TensorMemory.copy(
-                    slice(all, inParts, count),
-                    parameters.whole().segment(small[index], inParameter, count),
-                    memory.device()));
+            List<MemorySegment> from = new ArrayList<>();
+            List<MemorySegment> to = new ArrayList<>();
+            smallLayout.forEachPiece((index, inParameter, inParts, count) -> {
+                from.add(slice(all, inParts, count));
+                to.add(parameters.whole().segment(small[index], inParameter, count));
+            });
+            TensorMemory.copyAll(from, to, parameters.type(), memory.device());
             memory.give(packed);
             packed = null;
         }
