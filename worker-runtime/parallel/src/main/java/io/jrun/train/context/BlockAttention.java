@@ -16,11 +16,13 @@ import org.bytedeco.pytorch.global.torch;
  * as one tensor [2, B, G, S, E] of any type; each key serves H / G neighbouring query heads.
  */
 final class BlockAttention {
+    private final AttentionKernel kernel;
     private final Tensor queries;
     private final Tensor output;
     private final Tensor logSums;
 
     private BlockAttention(Tensor queries, Tensor output, Tensor logSums) {
+        this.kernel = AttentionKernel.of(queries);
         this.queries = queries;
         this.output = output;
         this.logSums = logSums;
@@ -55,7 +57,7 @@ final class BlockAttention {
     /** Adds keys and values. */
     void add(Tensor keysValues, List<Block> blocks) {
         for (Block block : blocks) {
-            Result result = AttentionKernel.forward(
+            Result result = kernel.forward(
                     rows(queries, block),
                     keys(keysValues.select(0, 0), block),
                     keys(keysValues.select(0, 1), block),
@@ -82,7 +84,7 @@ final class BlockAttention {
     void addGradients(
             Tensor gradient, Tensor keysValues, List<Block> blocks, Tensor queriesGradient, Tensor keysValuesGradient) {
         for (Block block : blocks) {
-            Gradients part = AttentionKernel.backward(
+            Gradients part = kernel.backward(
                     rows(gradient, block),
                     rows(queries, block),
                     keys(keysValues.select(0, 0), block),

@@ -1,8 +1,11 @@
 package io.jrun.train.context;
 
+import io.jrun.comm.Device;
 import io.jrun.comm.Work;
 import io.jrun.train.mesh.MeshAxis;
+import io.jrun.train.tensor.DeviceWaits;
 import io.jrun.train.tensor.TensorCollectives;
+import io.jrun.train.tensor.TensorMemory;
 import java.util.function.BiConsumer;
 import java.util.function.BiFunction;
 import org.bytedeco.pytorch.Tensor;
@@ -64,18 +67,21 @@ final class RingExchange implements KeyExchange {
     /** A tensor on its way to the next rank, and the previous rank's tensor on its way here. */
     private final class Hop {
         private final Tensor incoming;
+        private final Device device;
         private final Work sent;
         private final Work arrived;
 
         Hop(Tensor outgoing) {
             incoming = torch.empty_like(outgoing);
+            device = TensorMemory.device(outgoing);
             sent = collectives.sendAsync(outgoing, Math.floorMod(self + 1, ranks));
             arrived = collectives.recvAsync(incoming, Math.floorMod(self - 1, ranks));
         }
 
+        /** The tensor for all later work. On a GPU the host does not wait. */
         Tensor received() {
-            sent.await();
-            arrived.await();
+            DeviceWaits.order(sent, device);
+            DeviceWaits.order(arrived, device);
             return incoming;
         }
     }
