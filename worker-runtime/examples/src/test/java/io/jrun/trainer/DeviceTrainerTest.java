@@ -20,7 +20,12 @@ class DeviceTrainerTest {
     void parametersAreThoseOfOneRank() throws Exception {
         String loading = SHARED + "#aCheckpointOfOneMeshIsLoadedOnAnother(int,java.lang.String,int,java.lang.String)";
         if (Boolean.getBoolean("jrun.soak")) {
-            TestsOnDevices.run(folder, 45, MESHES, loading);
+            TestsOnDevices.run(
+                    folder,
+                    47,
+                    MESHES,
+                    loading,
+                    SHARED + "#statesInFilesGiveTheLossesOfMemoryAndGoOn(java.lang.String)");
         } else {
             TestsOnDevices.run(
                     folder,

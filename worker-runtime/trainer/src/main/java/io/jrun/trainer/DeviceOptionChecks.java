@@ -1,6 +1,5 @@
 package io.jrun.trainer;
 
-import io.jrun.train.context.ContextParallel;
 import io.jrun.trainer.TrainingRecipe.Precision;
 import io.jrun.trainer.arguments.InvalidArgumentException;
 import java.util.ArrayList;
@@ -25,12 +24,8 @@ final class DeviceOptionChecks {
     }
 
     private static List<String> onCpusOnly(TrainingArguments options) {
-        ParallelOptions parallel = options.parallel();
         TrainingRecipe recipe = options.recipe();
         List<String> given = new ArrayList<>();
-        boolean hasRing = parallel.context() > 1 && parallel.contextExchange() != ContextParallel.Exchange.ULYSSES;
-        add(given, hasRing, "--cp without --cp-exchange=ulysses");
-        add(given, parallel.offload().isPresent(), "--offload");
         add(given, recipe.precision() == Precision.FP8, "--precision=fp8");
         add(given, recipe.exchange().unevenEnd().isPresent(), "--uneven");
         return given;

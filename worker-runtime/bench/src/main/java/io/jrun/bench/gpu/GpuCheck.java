@@ -7,11 +7,13 @@ import io.jrun.comm.GroupOptions;
 import io.jrun.comm.ProcessGroup;
 import io.jrun.comm.World;
 import io.jrun.train.Libtorch;
+import io.jrun.train.context.ContextParallel.Exchange;
 import io.jrun.train.nccl.NcclProvider;
 import java.time.Duration;
 import java.util.Arrays;
 import java.util.HashSet;
 import java.util.List;
+import java.util.Locale;
 import java.util.Optional;
 import org.bytedeco.pytorch.global.torch;
 
@@ -89,14 +91,19 @@ public final class GpuCheck {
         report.check(
                 all + "tp-cuda-plane",
                 () -> onCuda(OWN_PLANE, group -> SharedLayers.tensorParallel(group, Device.cuda(0))));
-        report.check(
-                all + "cp-cuda-plane",
-                () -> onCuda(OWN_PLANE, group -> SharedLayers.contextParallel(group, Device.cuda(0))));
+        for (Exchange exchange : Exchange.values()) {
+            report.check(
+                    all + "cp-" + exchange.name().toLowerCase(Locale.ROOT).replace('_', '-') + "-cuda-plane",
+                    () -> onCuda(OWN_PLANE, group -> SharedLayers.contextParallel(group, Device.cuda(0), exchange)));
+        }
         for (String backend : List.of(NCCL, OWN_PLANE)) {
             String on = backend.equals(NCCL) ? "-cuda" : "-cuda-plane";
             report.check(
                     all + "fsdp" + on,
                     () -> onCuda(backend, group -> SharedLayers.fullySharded(group, Device.cuda(0))));
+            report.check(
+                    all + "fsdp-files" + on,
+                    () -> onCuda(backend, group -> SharedLayers.statesInFiles(group, Device.cuda(0))));
             report.check(
                     all + "zero" + on,
                     () -> onCuda(backend, group -> SharedLayers.sharedStates(group, Device.cuda(0))));

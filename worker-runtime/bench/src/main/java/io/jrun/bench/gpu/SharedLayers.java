@@ -2,6 +2,7 @@ package io.jrun.bench.gpu;
 
 import io.jrun.comm.Device;
 import io.jrun.comm.ProcessGroup;
+import io.jrun.comm.file.TemporaryFolder;
 import io.jrun.models.gpt2.Gpt2;
 import io.jrun.models.gpt2.Gpt2Config;
 import io.jrun.models.transformer.ExpertLayers;
@@ -12,10 +13,12 @@ import io.jrun.train.ddp.DistributedDataParallel;
 import io.jrun.train.expert.ExpertDataParallel;
 import io.jrun.train.expert.ExpertOptions;
 import io.jrun.train.expert.ExpertParallel;
+import io.jrun.train.fsdp.FsdpOptions;
 import io.jrun.train.fsdp.FullyShard;
 import io.jrun.train.fsdp.FullyShardedDataParallel;
 import io.jrun.train.mesh.MeshAxis;
 import io.jrun.train.mesh.Parameters;
+import io.jrun.train.offload.OffloadedOptimizer;
 import io.jrun.train.optim.FlatOptimizer;
 import io.jrun.train.optim.FusedSgd;
 import io.jrun.train.optim.LearningRateSchedule;
@@ -29,6 +32,8 @@ import io.jrun.train.tensor.ModuleTensors;
 import io.jrun.train.tensor.TensorMemory;
 import io.jrun.train.tensorparallel.TensorParallel;
 import io.jrun.train.zero.ZeroOptimizer;
+import java.io.IOException;
+import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -71,12 +76,12 @@ final class SharedLayers {
         return compare(found, expected);
     }
 
-    /** Context parallelism by an exchange of heads. */
-    static String contextParallel(ProcessGroup group, Device device) {
+    /** Context parallelism. */
+    static String contextParallel(ProcessGroup group, Device device, ContextParallel.Exchange exchange) {
         Map<String, Tensor> expected = serial();
         MeshAxis axis = new MeshAxis("cp", group);
         Gpt2 model = model(device);
-        ContextParallel context = ContextParallel.apply(model, axis, axis, ContextParallel.Exchange.ULYSSES);
+        ContextParallel context = ContextParallel.apply(model, axis, axis, exchange);
         try (DistributedDataParallel<Gpt2> ddp = new DistributedDataParallel<>(model, group)) {
             train(model, (x, y) -> {
                 try (Step step = ddp.step()) {
@@ -106,6 +111,28 @@ final class SharedLayers {
                 sharded.wholeParameters(
                         (_, whole) -> TensorMemory.own(whole.detach().clone())),
                 expected);
+    }
+
+    /** Full sharding with parameters, gradients and states in files. The CPU makes the steps of the optimizer. */
+    static String statesInFiles(ProcessGroup group, Device device) throws IOException {
+        Map<String, Tensor> expected = serial();
+        Gpt2 model = model(device);
+        try (TemporaryFolder folder = TemporaryFolder.make(Path.of(System.getProperty("java.io.tmpdir")), "gpu-check");
+                OffloadedOptimizer optimizer = new OffloadedOptimizer(folder.path(), group, RULE, ALL, SCHEDULE)) {
+            FullyShardedDataParallel sharded =
+                    new FullyShardedDataParallel(new MeshAxis("shard", group), FsdpOptions.DEFAULT, optimizer);
+            FullyShard.apply(model, sharded);
+            steps(model, (x, y) -> {
+                try (Step step = sharded.step()) {
+                    step.backward(model.loss(x, y));
+                    optimizer.step();
+                }
+            });
+            return compare(
+                    sharded.wholeParameters(
+                            (_, whole) -> TensorMemory.own(whole.detach().clone())),
+                    expected);
+        }
     }
 
     /** Stage 2 of ZeRO: each rank keeps a part of the gradients and of the optimizer's states. */

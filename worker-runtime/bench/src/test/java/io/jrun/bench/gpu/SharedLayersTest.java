@@ -6,6 +6,8 @@ import io.jrun.comm.Device;
 import io.jrun.comm.ProcessGroup;
 import io.jrun.comm.local.LocalWorld;
 import io.jrun.train.Libtorch;
+import io.jrun.train.context.ContextParallel.Exchange;
+import java.io.IOException;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
@@ -14,17 +16,21 @@ import org.junit.jupiter.params.provider.EnumSource;
 class SharedLayersTest {
     enum Check {
         TENSOR,
-        CONTEXT,
+        ULYSSES,
+        RING,
         FULLY_SHARDED,
+        STATES_IN_FILES,
         ZERO,
         PIPELINE,
         EXPERTS;
 
-        String run(ProcessGroup group) {
+        String run(ProcessGroup group) throws IOException {
             return switch (this) {
                 case TENSOR -> SharedLayers.tensorParallel(group, Device.CPU);
-                case CONTEXT -> SharedLayers.contextParallel(group, Device.CPU);
+                case ULYSSES -> SharedLayers.contextParallel(group, Device.CPU, Exchange.ULYSSES);
+                case RING -> SharedLayers.contextParallel(group, Device.CPU, Exchange.RING);
                 case FULLY_SHARDED -> SharedLayers.fullySharded(group, Device.CPU);
+                case STATES_IN_FILES -> SharedLayers.statesInFiles(group, Device.CPU);
                 case ZERO -> SharedLayers.sharedStates(group, Device.CPU);
                 case PIPELINE -> SharedLayers.pipeline(group, Device.CPU);
                 case EXPERTS -> SharedLayers.expertParallel(group, Device.CPU);

@@ -41,9 +41,11 @@ final class OffloadedGradients implements GradientStore {
 
     @Override
     public double[] norms(List<Tensor> parameters) {
+        Map<OffloadedShards, double[]> ofUnits = new HashMap<>();
         return parameters.stream()
                 .map(parameter -> Objects.requireNonNull(places.get(TensorMemory.identity(parameter))))
-                .mapToDouble(place -> place.unit().gradientNorms().get(place.index()))
+                .mapToDouble(
+                        place -> ofUnits.computeIfAbsent(place.unit(), OffloadedShards::gradientNorms)[place.index()])
                 .toArray();
     }
 

@@ -1,13 +1,14 @@
 package io.jrun.train.fsdp;
 
+import io.jrun.train.tensor.DeviceWaits;
 import io.jrun.train.tensor.TensorMemory;
-import java.util.Collections;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import org.bytedeco.javacpp.PointerScope;
 import org.bytedeco.pytorch.NoGradGuard;
 import org.bytedeco.pytorch.Tensor;
+import org.bytedeco.pytorch.TensorVector;
 import org.bytedeco.pytorch.global.torch;
 import org.jspecify.annotations.Nullable;
 
@@ -21,7 +22,12 @@ final class OffloadedShards {
     private final List<Tensor> shards;
     private final PaddedMemory values;
     private final PaddedMemory gradients;
-    private List<Double> norms = List.of();
+    /** The norm of each gradient; null before the first gradients. */
+    private @Nullable Tensor norms;
+
+    /** What the offload has multiplied the gradients with since then. */
+    private double normFactor = 1;
+
     private @Nullable ShardTransfer valuesRead;
     private @Nullable ShardTransfer gradientsRead;
     private @Nullable ShardTransfer gradientsWrite;
@@ -109,30 +115,45 @@ final class OffloadedShards {
         }
     }
 
-    /** The norms of the gradients of all shards that wait for a step of the optimizer; 0 without a gradient. */
-    List<Double> gradientNorms() {
-        return offload.hasGradients() ? norms : Collections.nCopies(shards.size(), 0.0);
+    /**
+     * The norms of the gradients of all shards that wait for a step of the optimizer; 0 without a gradient. Waits for the
+     * device.
+     */
+    double[] gradientNorms() {
+        if (norms == null || !offload.hasGradients()) {
+            return new double[shards.size()];
+        }
+        double[] numbers = DeviceWaits.numbers(List.of(norms));
+        for (int i = 0; i < numbers.length; i++) {
+            numbers[i] *= normFactor;
+        }
+        return numbers;
     }
 
     /** Notes that the offload multiplies the gradients. */
     void scaleNorms(double factor) {
-        norms = norms.stream().map(norm -> norm * factor).toList();
+        normFactor *= factor;
     }
 
     /** Begins to write the gradients. */
     void beginStoreGradients() {
-        norms = shards.stream()
-                .map(shard -> shard.numel() > 0 ? norm(shard.mutable_grad()) : 0.0)
-                .toList();
+        if (norms != null) {
+            norms.close();
+        }
+        norms = normsOf(shards);
+        normFactor = 1;
         gradientsWrite = offload.writeGradients(gradients.elements());
         shards.forEach(shard -> shard.mutable_grad().reset());
     }
 
-    private static double norm(Tensor gradient) {
+    /** The norms of the gradients as numbers on their device. */
+    private static Tensor normsOf(List<Tensor> shards) {
         try (PointerScope _ = new PointerScope();
                 NoGradGuard _ = new NoGradGuard()) {
-            return torch.linalg_vector_norm(gradient.to(torch.ScalarType.Double))
-                    .item_double();
+            Tensor[] norms = shards.stream()
+                    .map(shard -> torch.linalg_vector_norm(shard.mutable_grad().to(torch.ScalarType.Double)))
+                    .toArray(Tensor[]::new);
+            return TensorMemory.own(torch.stack(new TensorVector(norms)));
         }
     }
 

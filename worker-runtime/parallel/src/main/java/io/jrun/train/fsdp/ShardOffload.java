@@ -8,8 +8,9 @@ import org.bytedeco.pytorch.Tensor;
  * they were wrapped. Values and gradients of a unit have one layout: each shard is padded to whole cache lines. Called
  * on the training thread.
  *
- * <p>Reads and writes run on other threads. The caller does not touch the tensor of a transfer, which is flat and lies
- * in host memory, before {@link ShardTransfer#await} has returned. At most two reads of values,
+ * <p>Reads and writes run on other threads. The caller does not touch the tensor of a transfer, which is flat, before
+ * {@link ShardTransfer#await} has returned. A read into memory of a GPU is then queued on the default stream, and a write
+ * from such memory follows the work that the default stream held when the write began. At most two reads of values,
  * one read of gradients and two writes run at a time.
  */
 public interface ShardOffload {

@@ -14,6 +14,7 @@ import io.jrun.train.optim.ParameterGroup;
 import io.jrun.train.optim.ParameterOptimizer;
 import io.jrun.train.optim.UpdateRule;
 import io.jrun.train.storage.AtomicFile;
+import io.jrun.train.tensor.DeviceWaits;
 import java.io.IOException;
 import java.lang.foreign.MemorySegment;
 import java.nio.ByteBuffer;
@@ -35,7 +36,11 @@ import org.bytedeco.pytorch.global.torch;
  * the parameters of the next units while a unit computes, and writes gradients meanwhile. A step reads the states of a
  * unit while the unit before is updated and the one before that is written. A step has at most three units of this
  * rank in memory. A pass has the rows of two units and the gradients of two. The result has the bits that
- * {@code FlatOptimizer} gives in memory.
+ * {@code FlatOptimizer} gives in memory of the CPU.
+ *
+ * <p>Of parameters on a GPU the states lie in files too, and the CPU updates them. Values and gradients travel through
+ * pinned memory, in the order of the default stream. A thread of files waits for the copy of gradients; the training
+ * thread does not.
  *
  * <p>A process that ends at any time leaves the states of the last whole step. A later object on the same folder goes
  * on from there: {@link #steps}.
@@ -55,6 +60,7 @@ public final class OffloadedOptimizer implements ShardOffload, ParameterOptimize
     private final int blocks;
     private final List<OffloadedUnit> units = new ArrayList<>();
     private final FileThreads threads;
+    private final HostMemory hostMemory;
     private double gradientFactor = 1;
     private final int ranks;
     private long steps;
@@ -75,6 +81,7 @@ public final class OffloadedOptimizer implements ShardOffload, ParameterOptimize
             LearningRateSchedule schedule) {
         this.folder = folder;
         this.threads = new FileThreads(group.options().timeout());
+        this.hostMemory = new HostMemory(group.options().timeout());
         this.update = new FlatUpdate(rule, groups, schedule);
         this.blocks = 1 + rule.stateNames().size();
         try {
@@ -120,7 +127,9 @@ public final class OffloadedOptimizer implements ShardOffload, ParameterOptimize
                 unit.add(shard, shard.requires_grad() ? update.group(shardName, shard) : FROZEN_GROUP));
         units.add(unit);
         if (steps == 0) {
-            unit.begin(values);
+            try (Tensor onHost = DeviceWaits.onHost(values)) {
+                unit.begin(onHost);
+            }
         }
     }
 
@@ -139,23 +148,41 @@ public final class OffloadedOptimizer implements ShardOffload, ParameterOptimize
     public ShardTransfer readValues(int number, Tensor into) {
         OffloadedUnit unit = units.get(number);
         long version = steps;
-        ShardTransfer read = threads.read(unit, "the read of parameters", () -> unit.readValues(version, into));
+        HostElements elements = hostMemory.of(into);
+        ShardTransfer read = threads.read(unit, "the read of parameters", () -> unit.readValues(version, elements));
         return () -> {
             long ended = read.await();
-            return steps == version ? ended : readValues(number, into).await(); // a step has changed the values
+            if (steps != version) { // a step has changed the values
+                elements.release();
+                return readValues(number, into).await();
+            }
+            elements.copyToDevice();
+            return ended;
         };
     }
 
     @Override
     public ShardTransfer readGradients(int number, Tensor into) {
         OffloadedUnit unit = units.get(number);
-        return threads.read(unit, "the read of gradients", () -> unit.readGradients(into));
+        HostElements elements = hostMemory.of(into);
+        ShardTransfer read = threads.read(unit, "the read of gradients", () -> unit.readGradients(elements));
+        return () -> {
+            long ended = read.await();
+            elements.copyToDevice();
+            return ended;
+        };
     }
 
     @Override
     public ShardTransfer writeGradients(int number, Tensor from) {
         OffloadedUnit unit = units.get(number);
-        return threads.write(unit, "the write of gradients", () -> unit.writeGradients(from));
+        HostElements elements = hostMemory.copyOf(from);
+        ShardTransfer write = threads.write(unit, "the write of gradients", () -> unit.writeGradients(elements));
+        return () -> {
+            long ended = write.await();
+            elements.release();
+            return ended;
+        };
     }
 
     @Override
@@ -240,6 +267,7 @@ public final class OffloadedOptimizer implements ShardOffload, ParameterOptimize
             threads.close();
         } finally {
             units.forEach(OffloadedUnit::close);
+            hostMemory.close();
         }
     }
 }

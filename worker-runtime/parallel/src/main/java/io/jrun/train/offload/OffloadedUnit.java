@@ -59,26 +59,42 @@ final class OffloadedUnit {
         }
     }
 
-    /** Reads the values after {@code steps} steps. Returns them. */
-    Tensor readValues(long steps, Tensor into) {
+    /** Reads the values after {@code steps} steps. Returns their place. */
+    HostElements readValues(long steps, HostElements into) {
         return read(file.version(steps), into);
     }
 
-    /** Reads and returns the gradients. */
-    Tensor readGradients(Tensor into) {
+    /** Reads the gradients. Returns their place. */
+    HostElements readGradients(HostElements into) {
         return read(file.gradients(), into);
     }
 
-    void writeGradients(Tensor from) {
-        write(file.gradients(), from);
+    /** Writes the gradients when they are in host memory. */
+    void writeGradients(HostElements from) {
+        from.awaitCopy();
+        try {
+            file.write(file.gradients(), from.onHost());
+        } finally {
+            Reference.reachabilityFence(from);
+        }
         hasGradients = true;
     }
 
-    /** The fence keeps the memory alive: the program may drop the tensor after a failure. */
-    private Tensor read(long at, Tensor into) {
+    /** The fence keeps the memory alive: the program may drop the memory after a failure. */
+    private HostElements read(long at, HostElements into) {
         try {
-            file.read(at, TensorMemory.segment(into));
+            file.read(at, into.onHost());
             return into;
+        } finally {
+            Reference.reachabilityFence(into);
+        }
+    }
+
+    private void read(long at, Tensor into) {
+        try {
+            if (into.numel() > 0) {
+                file.read(at, TensorMemory.segment(into));
+            }
         } finally {
             Reference.reachabilityFence(into);
         }
@@ -86,7 +102,9 @@ final class OffloadedUnit {
 
     private void write(long at, Tensor from) {
         try {
-            file.write(at, TensorMemory.segment(from));
+            if (from.numel() > 0) {
+                file.write(at, TensorMemory.segment(from));
+            }
         } finally {
             Reference.reachabilityFence(from);
         }
