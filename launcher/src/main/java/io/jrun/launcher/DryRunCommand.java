@@ -108,17 +108,17 @@ final class DryRunCommand {
         RankMap ranks = Layout.place(List.of(node), LayoutRules.of(job));
         Layout.checkFilters(ranks, job);
         LaunchRound launch = JobMessages.launch(job, ranks, ranks.nodes().getFirst(), 1, 0, Map.of());
+        WorkerBinding binding = WorkerBinding.here(here.gpus(), JvmVariables.restored(System.getenv()));
         if (job.json()) {
             LaunchContext context = context(job, home, here);
             return List.of(RankMapJson.of(
                     ranks.placements(),
-                    topology(ranks),
+                    topology(ranks, binding),
                     launch.getWorkersList().stream()
                             .map(worker -> WorkerCommand.compose(launch, worker, context))
                             .toList(),
                     job.workers().container()));
         }
-        WorkerBinding binding = WorkerBinding.here(here.gpus(), JvmVariables.restored(System.getenv()));
         List<List<String>> commands = shortCommands(
                 job,
                 ranks,
@@ -128,15 +128,15 @@ final class DryRunCommand {
         lines.addAll(Layout.sharedDevices(ranks, job.workers().gpuVisibility()));
         lines.addAll(Layout.sharedCores(ranks));
         lines.addAll(binding.problems(launch, here.host()));
-        lines.addAll(topology(ranks).lines());
+        lines.addAll(topology(ranks, binding).lines());
         lines.addAll(DryRun.network(job.workers().environment()));
         lines.addAll(DryRun.container(job.workers().container()));
         return lines;
     }
 
-    private static GpuTopology topology(RankMap ranks) {
+    private static GpuTopology topology(RankMap ranks, WorkerBinding binding) {
         try {
-            return GpuTopology.probe(ranks.placements(), System.getenv());
+            return GpuTopology.probe(ranks.placements(), binding);
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
             throw new IllegalStateException("interrupted while it read the GPUs", e);

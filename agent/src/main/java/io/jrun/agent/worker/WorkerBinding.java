@@ -86,6 +86,15 @@ public record WorkerBinding(
         return own.get(localRank % own.size());
     }
 
+    /**
+     * The PCI address of a worker's GPU; empty if unknown.
+     *
+     * @param gpu as in {@link #words}
+     */
+    public Optional<String> busId(String gpu, int localRank) {
+        return gpus.isEmpty() ? Optional.empty() : busId(entry(gpu, localRank));
+    }
+
     private Optional<String> busId(String entry) {
         return locality.find(entry).map(PciGpu::busId).or(() -> busIds.apply(entry));
     }

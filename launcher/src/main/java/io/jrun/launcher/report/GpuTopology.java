@@ -1,11 +1,11 @@
 package io.jrun.launcher.report;
 
 import io.jrun.agent.node.GpuLocality;
-import io.jrun.agent.node.PciGpu;
 import io.jrun.agent.nvml.BoundedNvml;
 import io.jrun.agent.nvml.NvmlException;
 import io.jrun.agent.nvml.NvmlGpu;
 import io.jrun.agent.nvml.NvmlLink;
+import io.jrun.agent.worker.WorkerBinding;
 import io.jrun.launcher.layout.Placement;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -26,19 +26,15 @@ import java.util.TreeMap;
 public record GpuTopology(TreeMap<Integer, Integer> numaNodes, TreeMap<String, List<String>> paths) {
     private static final Path ROOT = Path.of("/");
 
-    /** Reads the topology of this machine. Ranks that share a GPU, or whose GPU is unknown, are left out. */
-    public static GpuTopology probe(List<Placement> placements, Map<String, String> environment)
-            throws InterruptedException {
-        GpuLocality locality = GpuLocality.probe(ROOT, environment);
+    /** Reads the topology of this machine. Ranks whose GPU is unknown are left out. */
+    public static GpuTopology probe(List<Placement> placements, WorkerBinding binding) throws InterruptedException {
         Map<String, Integer> ranks = new HashMap<>();
         TreeMap<Integer, Integer> numaNodes = new TreeMap<>();
         for (Placement place : placements) {
-            String busId = place.gpu().contains(",") || place.gpu().isEmpty()
-                    ? ""
-                    : locality.find(place.gpu()).map(PciGpu::busId).orElse("");
-            if (!busId.isEmpty()) {
-                ranks.put(busId, place.rank());
-                int numaNode = GpuLocality.numaNode(ROOT, busId);
+            Optional<String> busId = binding.busId(place.gpu(), place.localRank());
+            if (busId.isPresent()) {
+                ranks.putIfAbsent(busId.get(), place.rank());
+                int numaNode = GpuLocality.numaNode(ROOT, busId.get());
                 if (numaNode >= 0) {
                     numaNodes.put(place.rank(), numaNode);
                 }
@@ -80,7 +76,8 @@ public record GpuTopology(TreeMap<Integer, Integer> numaNodes, TreeMap<String, L
                 ranks.computeIfAbsent(node, _ -> new ArrayList<>()).add(rank.toString()));
         if (!ranks.isEmpty()) {
             List<String> words = new ArrayList<>();
-            ranks.forEach((node, some) -> words.add(node + " (ranks " + String.join(" ", some) + ")"));
+            ranks.forEach((node, some) ->
+                    words.add(node + (some.size() == 1 ? " (rank " : " (ranks ") + String.join(" ", some) + ")"));
             lines.add("NUMA nodes of the GPUs: " + String.join(", ", words));
         }
         if (!paths.isEmpty()) {
