@@ -28,7 +28,7 @@ final class BucketReductions {
         this.options = options;
         List<Bucket> buckets = parameters.buckets(options.bucketBytes());
         this.memory = options.placement() == GradientPlacement.SHARDED_GRADIENTS
-                ? new PassingMemory(parameters.all(), buckets, group.size(), group.groupRank())
+                ? new ShardedGradientMemory(parameters.all(), buckets, group.size(), group.groupRank())
                 : new GradientMemory(parameters.all(), group, buckets);
         this.hook = options.placement() == GradientPlacement.REPLICATED ? new AllReduceHook() : new ReduceScatterHook();
         this.ready = new ReadyBuckets(parameters.all().size());

@@ -6,7 +6,7 @@ import io.jrun.train.autograd.FunctionContext;
 import io.jrun.train.layer.LinearLayer;
 import io.jrun.train.layer.LinearOperation;
 import io.jrun.train.mesh.MeshAxis;
-import io.jrun.train.tensorparallel.Products.LaterWeight;
+import io.jrun.train.tensorparallel.LinearGradients.LaterWeight;
 import io.jrun.train.tensorparallel.SequenceCollectives.Pending;
 import java.util.ArrayList;
 import java.util.Collections;
@@ -93,7 +93,7 @@ final class ColumnLinear implements LinearOperation {
                 results.add(
                         gradient == null || !context.needsGradient(1 + i)
                                 ? null
-                                : Products.weightGradient(gradient, whole, context.saved(1 + i), later.get(i)));
+                                : LinearGradients.weightGradient(gradient, whole, context.saved(1 + i), later.get(i)));
             }
             if (sum != null) {
                 sum.work().await();
@@ -112,7 +112,7 @@ final class ColumnLinear implements LinearOperation {
         for (int i = 0; i < gradients.size(); i++) {
             Tensor gradient = gradients.get(i);
             if (gradient != null) {
-                Tensor product = Products.inputGradient(gradient, context.saved(1 + i));
+                Tensor product = LinearGradients.inputGradient(gradient, context.saved(1 + i));
                 sum = sum == null ? product : sum.add_(product);
             }
         }

@@ -7,7 +7,7 @@ import io.jrun.train.autograd.FunctionContext;
 import io.jrun.train.layer.LinearLayer;
 import io.jrun.train.layer.LinearOperation;
 import io.jrun.train.mesh.MeshAxis;
-import io.jrun.train.tensorparallel.Products.LaterWeight;
+import io.jrun.train.tensorparallel.LinearGradients.LaterWeight;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
@@ -74,10 +74,10 @@ final class RowLinear implements LinearOperation {
             Tensor matrix = context.saved(1);
             return Arrays.asList(
                     context.needsGradient(0)
-                            ? Products.inputGradient(gradient, matrix)
+                            ? LinearGradients.inputGradient(gradient, matrix)
                                     .to(x.scalar_type().intern())
                             : null,
-                    context.needsGradient(1) ? Products.weightGradient(gradient, x, matrix, later) : null);
+                    context.needsGradient(1) ? LinearGradients.weightGradient(gradient, x, matrix, later) : null);
         }
     }
 }

@@ -6,9 +6,9 @@ import org.bytedeco.pytorch.Tensor;
 import org.bytedeco.pytorch.global.torch;
 import org.jspecify.annotations.Nullable;
 
-/** The products in the backward pass of {@code y = x W^T}, in the type of the gradient of y. */
-final class Products {
-    private Products() {}
+/** The gradients of {@code y = x W^T}, in the type of the gradient of y. */
+final class LinearGradients {
+    private LinearGradients() {}
 
     /** The gradient of x: a new tensor. */
     static Tensor inputGradient(Tensor gradient, Tensor matrix) {

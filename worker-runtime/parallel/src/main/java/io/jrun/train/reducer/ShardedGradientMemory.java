@@ -13,13 +13,13 @@ import org.bytedeco.pytorch.Tensor;
  * Gradients of which this rank keeps the means of its parts. The gradients of the module are freed when their bucket is
  * reduced. Means of several reductions add up.
  */
-final class PassingMemory implements BucketMemory {
+final class ShardedGradientMemory implements BucketMemory {
     private final List<Parameter> parameters;
     private final List<Bucket> buckets;
     private final List<ShardRange> ranges = new ArrayList<>();
     private final List<Tensor> parts = new ArrayList<>();
 
-    PassingMemory(List<Parameter> parameters, List<Bucket> buckets, int ranks, int rank) {
+    ShardedGradientMemory(List<Parameter> parameters, List<Bucket> buckets, int ranks, int rank) {
         this.parameters = parameters;
         this.buckets = buckets;
         for (Bucket bucket : buckets) {
