@@ -122,6 +122,7 @@ public enum StackTraining {
         public void train(World world, int layers, long width, int steps, Runnable measure) {
             var fsdp = new FullyShardedDataParallel(new MeshAxis("shard", world.group()), FsdpOptions.DEFAULT);
             LinearStack stack = new LinearStack(layers, width, block -> FullyShard.apply(block, fsdp));
+            FullyShard.apply(stack, fsdp);
             try (FlatOptimizer optimizer = new FlatOptimizer(
                     fsdp.parameters(),
                     FusedAdamW.DEFAULT,

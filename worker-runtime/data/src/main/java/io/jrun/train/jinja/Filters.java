@@ -74,10 +74,9 @@ final class Filters {
                 };
             case "sort" ->
                 (value, a) -> {
-                    Object by = a.get(2, "attribute", None.NONE);
                     List<Object> sorted = sorted(
                             Values.elements(value),
-                            element -> by == None.NONE ? element : path(element, Values.text(by)),
+                            key(a.get(2, "attribute", None.NONE)),
                             !Values.isTrue(a.get(1, "case_sensitive", false)));
                     if (Values.isTrue(a.get(0, "reverse", false))) {
                         Collections.reverse(sorted);
@@ -171,6 +170,11 @@ final class Filters {
         return elements.stream().sorted(order(key, ignoresCase)).collect(Collectors.toCollection(ArrayList::new));
     }
 
+    /** What to order an element by: an attribute, or the element. */
+    private static UnaryOperator<Object> key(Object attribute) {
+        return element -> attribute == None.NONE ? element : path(element, Values.text(attribute));
+    }
+
     private static Comparator<Object> order(UnaryOperator<Object> key, boolean ignoresCase) {
         return (a, b) -> Values.compare(folded(key.apply(a), ignoresCase), folded(key.apply(b), ignoresCase));
     }
@@ -182,7 +186,7 @@ final class Filters {
         boolean ignoresCase = !Values.isTrue(arguments.get(0, "case_sensitive", false));
         return elements.isEmpty()
                 ? at(elements, 0)
-                : search.apply(elements, order(UnaryOperator.identity(), ignoresCase));
+                : search.apply(elements, order(key(arguments.get(1, "attribute", None.NONE)), ignoresCase));
     }
 
     private static Object folded(Object key, boolean ignoresCase) {

@@ -19,11 +19,10 @@ record Loop(int line, List<String> names, Expression sequence, Expression filter
         if (elements.isEmpty()) {
             return otherwise.run(scope, out);
         }
-        long depth = depth(scope);
         for (int i = 0; i < elements.size(); i++) {
             scope.budget().step(line);
             Scope inner = scope.inner();
-            inner.set("loop", new Namespace(state(elements, i, depth)));
+            inner.set("loop", new Namespace(state(elements, i)));
             Parser.assign(names, elements.get(i), inner, line);
             if (body.run(inner, out) == Flow.BREAK) {
                 break;
@@ -50,7 +49,7 @@ record Loop(int line, List<String> names, Expression sequence, Expression filter
         return kept;
     }
 
-    private static Map<String, Object> state(List<Object> elements, int at, long depth) {
+    private static Map<String, Object> state(List<Object> elements, int at) {
         long size = elements.size();
         Map<String, Object> state = new HashMap<>();
         state.put("index", at + 1L);
@@ -60,8 +59,8 @@ record Loop(int line, List<String> names, Expression sequence, Expression filter
         state.put("first", at == 0);
         state.put("last", at == size - 1);
         state.put("length", size);
-        state.put("depth", depth);
-        state.put("depth0", depth - 1);
+        state.put("depth", 1L); // a loop without 'recursive'
+        state.put("depth0", 0L);
         state.put("previtem", at > 0 ? elements.get(at - 1) : new Undefined("loop.previtem"));
         state.put("nextitem", at < size - 1 ? elements.get(at + 1) : new Undefined("loop.nextitem"));
         state.put("cycle", (Callable) (placed, _) -> cycled(placed, at));
@@ -73,10 +72,5 @@ record Loop(int line, List<String> names, Expression sequence, Expression filter
             throw new IllegalArgumentException("loop.cycle needs values");
         }
         return values.get(at % values.size());
-    }
-
-    /** The number of loops around the body, with this one. */
-    private static long depth(Scope scope) {
-        return scope.get("loop") instanceof Namespace outer && outer.get("depth") instanceof Long depth ? depth + 1 : 1;
     }
 }

@@ -8,6 +8,7 @@ import io.jrun.train.mesh.ShardedTensor;
 import io.jrun.train.module.ModelBlock;
 import io.jrun.train.tensor.ModuleTensors;
 import java.util.Collections;
+import java.util.HashSet;
 import java.util.LinkedHashSet;
 import java.util.Objects;
 import java.util.Set;
@@ -23,6 +24,8 @@ import org.bytedeco.pytorch.Tensor;
 public final class ExpertParallel {
     private final MeshAxis axis;
     private final Set<String> experts = new LinkedHashSet<>();
+    /** The prefixes of the names of the layers that are shared. */
+    private final Set<String> layers = new HashSet<>();
 
     /**
      * Shares experts.
@@ -41,7 +44,7 @@ public final class ExpertParallel {
     }
 
     /**
-     * Shares the experts of all layers of a model. The parameters have their first values, equal on all ranks.
+     * Shares the experts of all layers of a model that this object has not shared yet. The parameters have their first values, equal on all ranks.
      *
      * @throws IllegalArgumentException if the ranks do not divide the experts; the message names the layer
      */
@@ -57,14 +60,21 @@ public final class ExpertParallel {
                         + " experts cannot be shared by " + axis.size() + " expert parallel ranks in equal parts."
                         + " Choose another number of experts, or of ranks.");
             }
-            layer.share(axis);
             String before = prefix + name + ".experts.";
+            if (!layers.add(before)) {
+                return; // shared with its block
+            }
+            layer.share(axis);
             ModuleTensors.parameters(Objects.requireNonNull(layer.descendants().get("experts")))
                     .forEach((parameter, tensor) -> shard(before + parameter, tensor, layer));
         });
     }
 
     private void shard(String name, Tensor parameter, Module layer) {
+        if (!ShardedTensor.of(name, parameter).divided().isEmpty()) {
+            throw new IllegalArgumentException(
+                    "ranks share the experts '" + name + "' already. Apply ExpertParallel once.");
+        }
         try (PointerScope _ = new PointerScope(); // frees the whole tensor now
                 NoGradGuard _ = new NoGradGuard()) {
             ShardedTensor part = ShardedTensor.distribute(name, parameter, new Shard(0), axis);

@@ -44,7 +44,9 @@ public final class FullyShard {
 
     /**
      * Shards what is not sharded yet: the blocks of a {@link BlockModel}, each as a unit, and the other parameters of
-     * the model as one more unit, which is whole while a step is open. Call it once, when the model is built.
+     * the model as one more unit, which is whole while a step is open. Needed also after all blocks were sharded.
+     *
+     * @throws IllegalArgumentException if {@code sharding} has the parameters of another model
      */
     public static void apply(Module model, FullyShardedDataParallel sharding) {
         if (model instanceof BlockModel blocks) {

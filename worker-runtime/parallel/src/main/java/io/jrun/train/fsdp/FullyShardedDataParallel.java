@@ -58,6 +58,8 @@ public final class FullyShardedDataParallel {
     private final MovedGradients moved = new MovedGradients();
     private final Set<Long> sharded = new HashSet<>();
     private final List<CommunicationSpan> spans = new ArrayList<>();
+    private final Set<String> names = new HashSet<>();
+    private boolean hasModel;
     private boolean isGroupChecked;
 
     /** Shards over the ranks of an axis. */
@@ -120,15 +122,31 @@ public final class FullyShardedDataParallel {
         };
     }
 
-    /** Makes parameters that are in no unit one more unit. They are whole while a step is open. */
+    /**
+     * Makes parameters that are in no unit one more unit. They are whole while a step is open. All parameters of the
+     * model are sharded afterwards.
+     */
     void root(Map<String, Tensor> used) {
         Map<String, Tensor> parameters = unsharded(used);
         if (!parameters.isEmpty()) {
+            if (hasModel) {
+                throw new IllegalArgumentException("FullyShard.apply has a second model: its parameter '"
+                        + parameters.keySet().iterator().next()
+                        + "' is not of the first. Make a FullyShardedDataParallel for each model.");
+            }
             pass.setRoot(newUnit("root", parameters, null));
         }
+        hasModel = true;
     }
 
     private FsdpUnit newUnit(String name, Map<String, Tensor> parameters, @Nullable ProcessGroup gathering) {
+        for (String parameter : parameters.keySet()) {
+            if (!names.add(parameter)) {
+                throw new IllegalArgumentException("FullyShard.apply has two parameters with the name '" + parameter
+                        + "': two models, or blocks that were made twice. Make a FullyShardedDataParallel for each"
+                        + " model.");
+            }
+        }
         int number = pass.units().size();
         FsdpUnit unit = new FsdpUnit(
                 name, parameters, groups, gathering, options.precision(), offload, memory, number, spans::add);
@@ -158,8 +176,14 @@ public final class FullyShardedDataParallel {
      *
      * @throws IllegalArgumentException before the first step, if the ranks hold different parts of a parameter, or if a
      *     rank is missing whose gradients must be averaged; the message names the parameter, the axis and both groups
+     * @throws IllegalStateException if {@link FullyShard} was not applied to the model, but to blocks only
      */
     public Step step() {
+        if (!hasModel) {
+            throw new IllegalStateException("FullyShard was applied to " + pass.units().size()
+                    + " blocks, but not to their model: the parameters outside of the blocks would not be trained."
+                    + " Call FullyShard.apply(model, sharding) after the last block.");
+        }
         spans.clear();
         requireGroupsFit();
         pass.begin();
@@ -214,7 +238,8 @@ public final class FullyShardedDataParallel {
     }
 
     /**
-     * The names of the units, in the order in which they were sharded. The parameters outside all units are the last.
+     * The names of the units, in the order in which they were sharded. The parameters outside of all blocks are the
+     * last.
      */
     public List<String> units() {
         return pass.units().stream().map(FsdpUnit::name).toList();

@@ -3,6 +3,7 @@ package io.jrun.train.model;
 import io.jrun.train.layer.CompositeModule;
 import io.jrun.train.mesh.ShardedInitialization;
 import io.jrun.train.mesh.ShardedTensor;
+import io.jrun.train.module.BlockModel;
 import io.jrun.train.module.ModelBlock;
 import io.jrun.train.tensor.ModuleTensors;
 import io.jrun.train.tensor.TensorMemory;
@@ -42,6 +43,9 @@ public final class InitialValues {
 
     /** Fills the parameters of {@code model} that this object has not filled yet. */
     public void fill(Module model) {
+        if (model instanceof BlockModel blocks) {
+            int _ = blocks.blocks().size(); // throws for a model that is not built
+        }
         fill("", model);
     }
 

@@ -13,6 +13,7 @@ import io.jrun.train.mesh.ParameterNotes;
 import io.jrun.train.mesh.Shard;
 import io.jrun.train.mesh.ShardRange;
 import io.jrun.train.mesh.ShardedTensor;
+import io.jrun.train.tensor.ModuleTensors;
 import io.jrun.train.tensorparallel.ParallelStyle.Column;
 import io.jrun.train.tensorparallel.ParallelStyle.Distinct;
 import io.jrun.train.tensorparallel.ParallelStyle.Row;
@@ -57,6 +58,9 @@ final class LayerStyler {
 
     /** Throws if the style does not fit the layer. Changes no layer. */
     void check(String name, Module module, ParallelStyle style) {
+        if (style instanceof Column || style instanceof Row || style instanceof Vocabulary) {
+            requireWhole(name, module);
+        }
         switch (style) {
             case Column(long heads, int sections)
             when module instanceof LinearLayer layer -> {
@@ -78,6 +82,21 @@ final class LayerStyler {
                         + module.getClass().getSimpleName() + ", for which there is no style "
                         + style.getClass().getSimpleName());
         }
+    }
+
+    /** Throws if a parameter of the layer is a part already, or if FSDP or ZeRO has its gradient. */
+    private static void requireWhole(String name, Module module) {
+        ModuleTensors.parameters(module).forEach((parameter, tensor) -> {
+            ShardedTensor.of(parameter, tensor).divided().stream().findFirst().ifPresent(divided -> {
+                throw new IllegalArgumentException("layer '" + name + "': ranks of the axis '" + divided.name()
+                        + "' share its " + parameter + " already. Apply tensor parallelism once.");
+            });
+            if (ParameterNotes.gradients(tensor).isPresent()) {
+                throw new IllegalArgumentException("layer '" + name + "': its " + parameter
+                        + " is prepared for a reduction of gradients already. Apply tensor parallelism before"
+                        + " FullyShard, DDP and ZeRO.");
+            }
+        });
     }
 
     /** Throws if the layers do not fit one another. Follows {@link #check} of all layers. Changes no layer. */

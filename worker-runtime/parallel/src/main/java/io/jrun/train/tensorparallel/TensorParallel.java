@@ -1,8 +1,12 @@
 package io.jrun.train.tensorparallel;
 
 import io.jrun.train.layer.CompositeModule;
+import io.jrun.train.layer.Norm;
+import io.jrun.train.layer.TokenEmbedding;
 import io.jrun.train.mesh.MeshAxis;
+import io.jrun.train.module.BlockModel;
 import io.jrun.train.module.ModelBlock;
+import java.util.HashMap;
 import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
@@ -17,6 +21,9 @@ import org.bytedeco.pytorch.Module;
  *
  * <pre>{@code
  * TensorParallel.apply(model, mesh.axis("tp"), true, Map.of(
+ *         "embedding", ParallelStyle.VOCABULARY,
+ *         "*norm", ParallelStyle.SEQUENCE,
+ *         "*.*norm", ParallelStyle.SEQUENCE,
  *         "block*.queriesKeysValues", ParallelStyle.jointHeads(heads),
  *         "block*.projection", ParallelStyle.ROW,
  *         "block*.up", ParallelStyle.COLUMN,
@@ -38,8 +45,9 @@ import org.bytedeco.pytorch.Module;
  */
 public final class TensorParallel {
     private final Map<String, ParallelStyle> plan;
+    private final boolean isSequenceParallel;
     private final LayerStyler styler;
-    private final Set<String> shared = new HashSet<>();
+    private final Map<String, Module> shared = new HashMap<>();
 
     /**
      * Ranks that share the layers of one model.
@@ -51,6 +59,7 @@ public final class TensorParallel {
      */
     public TensorParallel(MeshAxis axis, boolean isSequenceParallel, Map<String, ParallelStyle> plan) {
         this.plan = new LinkedHashMap<>(plan);
+        this.isSequenceParallel = isSequenceParallel;
         this.styler = new LayerStyler(axis, isSequenceParallel);
     }
 
@@ -60,7 +69,7 @@ public final class TensorParallel {
     }
 
     /**
-     * Replaces layers by parallel ones, as {@link #TensorParallel} and {@link #apply(CompositeModule)} do. If a size
+     * Shares the layers of a built model, as {@link #TensorParallel} and {@link #apply(CompositeModule)} do. If a size
      * does not divide, the model is unchanged.
      */
     public static void apply(
@@ -69,7 +78,8 @@ public final class TensorParallel {
     }
 
     /**
-     * Replaces the layers of a block. Sends nothing.
+     * Shares the layers of a block. Sends nothing. {@link #apply(CompositeModule)} must follow after the last block: it
+     * shares the other layers, and checks the plan.
      *
      * @throws IllegalArgumentException if a style does not fit a layer, or if a size does not divide; the message names
      *     the layer, the size and the number of ranks
@@ -83,15 +93,25 @@ public final class TensorParallel {
     }
 
     /**
-     * Replaces the layers that this object has not replaced yet. Sends nothing.
+     * Shares the layers that this object has not shared yet. Sends nothing.
      *
-     * @throws IllegalArgumentException if a name of the plan fits no layer, if a style does not fit a layer, or if a
-     *     size does not divide; the message names the layer, the size and the number of ranks
+     * @throws IllegalArgumentException if a name of the plan fits no layer, if a style does not fit a layer, if a layer
+     *     is shared already, if sequence parallelism needs more styles, or if a size does not divide; the message names
+     *     the layer, the size and the number of ranks
+     * @throws IllegalStateException if the model is not built
      */
     public void apply(CompositeModule model) {
+        if (model instanceof BlockModel blocks) {
+            int _ = blocks.blocks().size(); // throws for a model that is not built
+        }
         Map<String, Module> layers = model.descendants();
         plan.keySet().forEach(pattern -> requireLayer(pattern, layers.keySet()));
-        share(layers, styler::checkTogether);
+        share(layers, () -> {
+            styler.checkTogether();
+            if (isSequenceParallel) {
+                requireSequenceStyles(layers);
+            }
+        });
     }
 
     /** Checks all layers before the first is changed. */
@@ -103,11 +123,51 @@ public final class TensorParallel {
                 throw new IllegalArgumentException("layer '" + name + "' has two styles in the plan");
             }
         }));
-        styles.keySet().removeAll(shared);
+        styles.keySet().removeIf(name -> isShared(name, Objects.requireNonNull(layers.get(name))));
         styles.forEach((name, style) -> styler.check(name, Objects.requireNonNull(layers.get(name)), style));
         lastCheck.run();
         styles.forEach((name, style) -> styler.apply(name, Objects.requireNonNull(layers.get(name)), style));
-        shared.addAll(styles.keySet());
+        styles.keySet().forEach(name -> shared.put(name, Objects.requireNonNull(layers.get(name))));
+    }
+
+    private boolean isShared(String name, Module layer) {
+        Module before = shared.get(name);
+        if (before != null && !before.equals(layer)) {
+            throw new IllegalArgumentException("layer '" + name
+                    + "' belongs to a second model. Make a TensorParallel for each model.");
+        }
+        return before != null;
+    }
+
+    /**
+     * Between the layers of the styles COLUMN and ROW a rank has a part of the sequence. An embedding divides the
+     * sequence, and the gradients of a norm are then sums over the ranks.
+     */
+    private void requireSequenceStyles(Map<String, Module> layers) {
+        Set<String> styled = new HashSet<>();
+        Set<String> columns = new HashSet<>();
+        plan.forEach((pattern, style) -> names(pattern, layers.keySet()).forEach(name -> {
+            styled.add(name);
+            if (style instanceof ParallelStyle.Column) {
+                columns.add(name);
+            }
+        }));
+        layers.forEach((name, layer) -> {
+            String parent = name.substring(0, name.lastIndexOf('.') + 1);
+            if (layer instanceof Norm
+                    && !styled.contains(name)
+                    && columns.stream().anyMatch(column -> column.startsWith(parent))) {
+                throw new IllegalArgumentException("norm '" + name + "' has no style, but with sequence parallelism"
+                        + " each rank computes the norm on a part of the sequence. Give it the style SEQUENCE; '*' in a"
+                        + " plan stands for a part of one word, so name '*norm' and '*.*norm'.");
+            }
+        });
+        Set<String> embeddings = new LinkedHashSet<>(layers.keySet());
+        embeddings.removeIf(name -> !(layers.get(name) instanceof TokenEmbedding));
+        if (!columns.isEmpty() && !embeddings.isEmpty() && embeddings.stream().noneMatch(styled::contains)) {
+            throw new IllegalArgumentException("no layer divides the sequence for sequence parallelism. Give the embedding '"
+                    + embeddings.iterator().next() + "' the style VOCABULARY or SEQUENCE.");
+        }
     }
 
     private static Set<String> names(String pattern, Set<String> layers) {

@@ -47,6 +47,7 @@ class FsdpOverlapTest {
                 return forward.apply(x);
             });
             LinearStack stack = new LinearStack(LAYERS, 64, probe.andThen(block -> FullyShard.apply(block, fsdp)));
+            FullyShard.apply(stack, fsdp);
             for (int i = 0; i < 2; i++) {
                 whole.clear();
                 try (var step = fsdp.step()) {

@@ -58,6 +58,29 @@ class FsdpStepTest {
         });
     }
 
+    @Test
+    void aModelWhoseBlocksAloneAreShardedIsRefused() {
+        LocalWorld.run(2, world -> {
+            var fsdp = new FullyShardedDataParallel(new MeshAxis("shard", world.group()), FsdpOptions.DEFAULT);
+            UnevenNet net = new UnevenNet(block -> FullyShard.apply(block, fsdp));
+            assertThatIllegalStateException()
+                    .isThrownBy(fsdp::step)
+                    .withMessageContaining("FullyShard was applied to 3 blocks, but not to their model")
+                    .withMessageContaining("FullyShard.apply(model, sharding)");
+            FullyShard.apply(net, fsdp);
+            FullyShard.apply(net, fsdp); // has nothing left to do
+            assertThatThrownBy(() -> new UnevenNet(block -> FullyShard.apply(block, fsdp)))
+                    .isInstanceOf(IllegalArgumentException.class)
+                    .hasMessageContaining("two parameters with the name 'block0.");
+            assertThatThrownBy(() -> FullyShard.apply(new LinearImpl(4, 4), fsdp))
+                    .isInstanceOf(IllegalArgumentException.class)
+                    .hasMessageContaining("FullyShard.apply has a second model: its parameter 'weight'");
+            try (var step = fsdp.step()) {
+                step.backward(net.loss(ShardedTraining.seed(world, 0, 0), 3));
+            }
+        });
+    }
+
     /** Memory that is free must not be read: the process would end. */
     @Test
     void parametersThatAreNotGatheredCannotBeRead() {
@@ -122,6 +145,7 @@ class FsdpStepTest {
             LinearImpl linear = new LinearImpl(4, 4);
             ModelBlock layer = new ModelBlock("layer", 0, linear, x -> x.matmul(linear.weight()));
             FullyShard.apply(layer, fsdp);
+            FullyShard.apply(linear, fsdp);
             ShardedTensor bias = Objects.requireNonNull(fsdp.parameters().get("layer.bias"));
             for (int i = 0; i < 3; i++) {
                 try (var step = fsdp.step()) {
@@ -136,6 +160,7 @@ class FsdpStepTest {
     void aStepThatIsClosedComputesNoGradients() {
         LocalWorld.run(1, world -> {
             var fsdp = new FullyShardedDataParallel(new MeshAxis("shard", world.group()), FsdpOptions.DEFAULT);
+            FullyShard.apply(new LinearImpl(1, 1), fsdp);
             Step step = fsdp.step();
             step.close();
             try (PointerScope _ = new PointerScope()) {

@@ -95,6 +95,7 @@ class ShardedMemoryTest {
         try (DeviceMesh mesh = DeviceMesh.of(world, "dp", 2, "shard", 2)) {
             var fsdp = new FullyShardedDataParallel(mesh.axis("shard"), mesh.axis("dp"), FsdpOptions.DEFAULT);
             LinearStack stack = new LinearStack(LAYERS, WIDTH, block -> FullyShard.apply(block, fsdp));
+            FullyShard.apply(stack, fsdp);
             step(fsdp, stack);
             measure.run();
             step(fsdp, stack);
@@ -161,6 +162,7 @@ class ShardedMemoryTest {
         LocalWorld.run(RANKS, world -> {
             var fsdp = new FullyShardedDataParallel(new MeshAxis("shard", world.group()), FsdpOptions.DEFAULT);
             LinearStack stack = new LinearStack(layers, WIDTH, probe.andThen(block -> FullyShard.apply(block, fsdp)));
+            FullyShard.apply(stack, fsdp);
             try (var step = fsdp.step()) {
                 step.backward(stack.loss());
                 measure.run();

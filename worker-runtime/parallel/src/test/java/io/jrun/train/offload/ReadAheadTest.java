@@ -119,6 +119,7 @@ class ReadAheadTest {
                                             }
                                         })
                                 .andThen(block -> FullyShard.apply(block, fsdp)));
+                FullyShard.apply(stack, fsdp);
                 for (; step[0] < 3; step[0]++) {
                     long transferred = transferredByThisThread();
                     try (var scope = fsdp.step()) {
@@ -165,6 +166,7 @@ class ReadAheadTest {
                 var fsdp = new FullyShardedDataParallel(
                         new MeshAxis("shard", world.group()), FsdpOptions.DEFAULT, new WatchedOffload(optimizer));
                 LinearStack stack = new LinearStack(2, WIDTH, block -> FullyShard.apply(block, fsdp));
+                FullyShard.apply(stack, fsdp);
                 double before;
                 double after;
                 try (var scope = fsdp.step()) {
@@ -188,6 +190,7 @@ class ReadAheadTest {
                 var fsdp = new FullyShardedDataParallel(
                         new MeshAxis("shard", world.group()), FsdpOptions.DEFAULT, new WatchedOffload(optimizer));
                 LinearStack stack = new LinearStack(LAYERS, WIDTH, block -> FullyShard.apply(block, fsdp));
+                FullyShard.apply(stack, fsdp);
                 try (var scope = fsdp.step()) {
                     scope.backward(stack.loss());
                     double once = Gradients.norm(fsdp.parameters().values()).value();
@@ -207,6 +210,7 @@ class ReadAheadTest {
                 var fsdp = new FullyShardedDataParallel(
                         new MeshAxis("shard", world.group()), FsdpOptions.DEFAULT, optimizer);
                 LinearStack stack = new LinearStack(LAYERS, WIDTH, block -> FullyShard.apply(block, fsdp));
+                FullyShard.apply(stack, fsdp);
                 world.group().barrier();
                 if (world.rank() == 1) {
                     truncate(folder.resolve("rank-1/unit-3-of-2-ranks-" + SHARD_BYTES + "-bytes"));

@@ -1,6 +1,7 @@
 package io.jrun.train.tensorparallel;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.jrun.comm.ProcessGroup;
 import io.jrun.comm.World;
@@ -18,6 +19,7 @@ import io.jrun.train.mesh.ShardedTensor;
 import io.jrun.train.optim.Gradients;
 import io.jrun.train.tensor.ModuleTensors;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
@@ -253,6 +255,31 @@ class TensorParallelTest {
                     .filter(call -> call.operation().startsWith("allGather"))
                     .count();
             assertThat(gathered).isEqualTo(4 + 4 + 4); // the last four: inputs of column layers, gathered again
+        });
+    }
+
+    @Test
+    void aSecondApplicationAndAPlanWithoutSequenceStylesAreRefused() {
+        LocalWorld.run(2, world -> {
+            MeshAxis axis = axis(world.group());
+            TinyTransformer model = new TinyTransformer(TinyTransformer.Options.of(torch.ScalarType.Float));
+            var parallel = new TensorParallel(axis, false, TinyTransformer.plan(2));
+            parallel.apply(model);
+            parallel.apply(model); // has nothing left to do
+            assertThatThrownBy(() -> TensorParallel.apply(model, axis, TinyTransformer.plan(2)))
+                    .hasMessageContaining("ranks of the axis 'tp' share its weight already");
+            TinyTransformer other = new TinyTransformer(TinyTransformer.Options.of(torch.ScalarType.Float));
+            assertThatThrownBy(() -> parallel.apply(other)).hasMessageContaining("belongs to a second model");
+
+            Map<String, ParallelStyle> plan = new HashMap<>(TinyTransformer.plan(2));
+            plan.remove("*.*norm");
+            assertThatThrownBy(() -> TensorParallel.apply(other, axis, true, plan))
+                    .hasMessageMatching("norm '(joint|grouped)\\.\\w*norm' has no style, but with sequence parallelism.*");
+            Map<String, ParallelStyle> blocks = new HashMap<>(TinyTransformer.plan(2));
+            blocks.keySet().removeAll(List.of("tokens", "places", "loss"));
+            assertThatThrownBy(() -> TensorParallel.apply(other, axis, true, blocks))
+                    .hasMessageContaining("no layer divides the sequence");
+            TensorParallel.apply(other, axis, true, TinyTransformer.plan(2)); // nothing was changed
         });
     }
 }
