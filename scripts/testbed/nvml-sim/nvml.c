@@ -143,6 +143,7 @@ int nvmlDeviceGetP2PStatus(device *a, device *b, int capability, int *status) {
 }
 int nvmlDeviceGetTopologyCommonAncestor(device *a, device *b, int *level) {
     BEGIN;
-    *level = a->gpu / 2 == b->gpu / 2 ? 20 : 50;
+    int half = (number("SIMNVML_DEVICES", 2) + 1) / 2;
+    *level = a->gpu / 2 == b->gpu / 2 ? 20 : a->gpu / half == b->gpu / half ? 40 : 50; /* 40: one NUMA node */
     return OK;
 }

@@ -112,7 +112,7 @@ final class OptionValues {
 
     /** Reads a time as Slurm does: a number alone is in minutes. */
     static Duration slurmTime(String text, String name) {
-        String time = text.strip();
+        String time = text.strip().replaceFirst("^0+(?=[0-9])", "");
         return time(time.matches("[0-9]+") ? time + "m" : time, name);
     }
 

@@ -9,11 +9,11 @@ import io.jrun.agent.worker.WorkerBinding;
 import io.jrun.launcher.layout.Placement;
 import java.nio.file.Path;
 import java.util.ArrayList;
-import java.util.Comparator;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
 import java.util.TreeMap;
 
 /**
@@ -21,51 +21,61 @@ import java.util.TreeMap;
  *
  * @param numaNodes the NUMA node of the GPU of a rank; ranks without a known node are absent
  * @param paths {@code NVLink}, or the name of nvidia-smi for a path over PCI, with the pairs of ranks such as 0-1, whose
- *     GPUs the path joins; empty without NVML
+ *     GPUs the path joins; empty without NVML. Ranks that share a GPU have the path {@value #SAME}
  */
 public record GpuTopology(TreeMap<Integer, Integer> numaNodes, TreeMap<String, List<String>> paths) {
     private static final Path ROOT = Path.of("/");
+    private static final String SAME = "same GPU";
 
     /** Reads the topology of this machine. Ranks whose GPU is unknown are left out. */
     public static GpuTopology probe(List<Placement> placements, WorkerBinding binding) throws InterruptedException {
-        Map<String, Integer> ranks = new HashMap<>();
+        TreeMap<Integer, String> busIds = new TreeMap<>();
         TreeMap<Integer, Integer> numaNodes = new TreeMap<>();
         for (Placement place : placements) {
             Optional<String> busId = binding.busId(place.gpu(), place.localRank());
             if (busId.isPresent()) {
-                ranks.putIfAbsent(busId.get(), place.rank());
+                busIds.put(place.rank(), busId.get());
                 int numaNode = GpuLocality.numaNode(ROOT, busId.get());
                 if (numaNode >= 0) {
                     numaNodes.put(place.rank(), numaNode);
                 }
             }
         }
-        return new GpuTopology(numaNodes, ranks.size() < 2 ? new TreeMap<>() : paths(ranks));
+        return new GpuTopology(numaNodes, busIds.size() < 2 ? new TreeMap<>() : paths(busIds));
     }
 
-    /** @param ranks by bus address */
-    private static TreeMap<String, List<String>> paths(Map<String, Integer> ranks) throws InterruptedException {
+    /** @param busIds by rank */
+    private static TreeMap<String, List<String>> paths(TreeMap<Integer, String> busIds) throws InterruptedException {
+        Map<Set<String>, String> links = links();
         TreeMap<String, List<String>> paths = new TreeMap<>();
-        Optional<BoundedNvml> here = BoundedNvml.here();
-        if (here.isEmpty()) {
-            return paths;
-        }
-        try (BoundedNvml nvml = here.get()) {
-            List<NvmlGpu> gpus = nvml.gpus();
-            List<NvmlLink> links = new ArrayList<>(nvml.links());
-            links.sort(Comparator.comparingInt(NvmlLink::first).thenComparingInt(NvmlLink::second));
-            for (NvmlLink link : links) {
-                Integer one = ranks.get(gpus.get(link.first()).busId());
-                Integer other = ranks.get(gpus.get(link.second()).busId());
-                if (one != null && other != null) {
-                    paths.computeIfAbsent(link.path(), _ -> new ArrayList<>())
-                            .add(Math.min(one, other) + "-" + Math.max(one, other));
-                }
+        busIds.forEach((one, busId) -> busIds.tailMap(one, false).forEach((other, otherId) -> {
+            String path = busId.equals(otherId) ? SAME : links.getOrDefault(Set.of(busId, otherId), "");
+            if (!path.isEmpty() && !links.isEmpty()) {
+                paths.computeIfAbsent(path, _ -> new ArrayList<>()).add(one + "-" + other);
             }
-        } catch (NvmlException _) {
-            paths.clear(); // 'jrun doctor' names the reason.
-        }
+        }));
         return paths;
+    }
+
+    /** The paths by pairs of bus addresses; empty without NVML. */
+    private static Map<Set<String>, String> links() throws InterruptedException {
+        Map<Set<String>, String> links = new HashMap<>();
+        Optional<BoundedNvml> here = BoundedNvml.here();
+        if (here.isPresent()) {
+            try (BoundedNvml nvml = here.get()) {
+                List<NvmlGpu> gpus = nvml.gpus();
+                for (NvmlLink link : nvml.links()) {
+                    links.put(
+                            Set.of(
+                                    gpus.get(link.first()).busId(),
+                                    gpus.get(link.second()).busId()),
+                            link.path());
+                }
+            } catch (NvmlException _) {
+                links.clear(); // 'jrun doctor' names the reason.
+            }
+        }
+        return links;
     }
 
     /** One line about NUMA nodes and one about paths, each if something is known. */

@@ -76,18 +76,21 @@ class GpuNodeIT extends RealJobs {
         List<String> eight = List.of(TWO_GPUS.getFirst(), "8");
         int cpus = Runtime.getRuntime().availableProcessors();
         String text = jrun.startUnder(eight, "--dry-run", "true").await().out();
-        assertThat(text).contains("paths between the GPUs: NVLink (ranks 0-1 2-3 4-5 6-7), SYS (the other pairs)\n");
+        assertThat(text).contains("paths between the GPUs: NODE (ranks 0-2 0-3 1-2 1-3 4-6 4-7 5-6 5-7), NVLink (ranks 0-1"
+                + " 2-3 4-5 6-7), SYS (the other pairs)\n");
         JsonNode gpus = new JsonMapper()
                 .readTree(jrun.startUnder(eight, "--dry-run", "--json", "true")
                         .await()
                         .out())
                 .get("gpus");
         for (int rank = 0; rank < 8; rank++) {
-            assertThat(gpus.get("numaNodes").get("" + rank).asInt()).isEqualTo(rank % cpus);
+            assertThat(gpus.get("numaNodes").get("" + rank).asInt()).isEqualTo(rank * cpus / 8);
         }
-        assertThat(gpus.get("paths").get("SYS")).hasSize(24);
+        assertThat(gpus.get("paths").get("SYS")).hasSize(16);
+        assertThat(run("--dry-run", "-n", "3", "true").out())
+                .contains("paths between the GPUs: NVLink (the other pairs), same GPU (ranks 0-2)\n");
         if (cpus == 2) {
-            assertThat(text).contains("NUMA nodes of the GPUs: 0 (ranks 0 2 4 6), 1 (ranks 1 3 5 7)\n");
+            assertThat(text).contains("NUMA nodes of the GPUs: 0 (ranks 0 1 2 3), 1 (ranks 4 5 6 7)\n");
         }
     }
 

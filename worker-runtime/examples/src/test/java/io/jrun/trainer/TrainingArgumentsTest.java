@@ -28,6 +28,19 @@ class TrainingArgumentsTest {
     }
 
     @Test
+    void numbersOutOfTheirRangesAreRefusedAlsoFromAProgram() {
+        TrainingArguments arguments = GptArguments.parse(new String[0]).orElseThrow();
+        assertThatThrownBy(() -> arguments.withSteps(-1)).hasMessage("the number of steps is -1, expected at least 0");
+        assertThatThrownBy(() -> arguments.withMicroBatch(0)).hasMessage("the micro-batch is 0, expected at least 1");
+        assertThatThrownBy(() -> arguments.withLogEvery(0)).hasMessageContaining("progress lines is 0");
+        for (double rate : new double[] {-1, Double.NaN, Double.POSITIVE_INFINITY}) {
+            assertThatThrownBy(() -> arguments.withLearningRate(rate))
+                    .isInstanceOf(InvalidArgumentException.class)
+                    .hasMessage("the learning rate is " + rate + ", expected a number of at least 0");
+        }
+    }
+
+    @Test
     void bothFormsOfAValueAreRead() {
         TrainingArguments options = GptArguments.parse(new String[] {
                     "--data=a b",

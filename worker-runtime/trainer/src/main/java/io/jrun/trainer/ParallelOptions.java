@@ -49,6 +49,13 @@ public record ParallelOptions(
         int virtualStages,
         boolean isSequenceParallel,
         ContextParallel.Exchange contextExchange) {
+    /** Refuses numbers of ranks out of their ranges, with one line. */
+    public ParallelOptions {
+        ParallelChecks.refuse(
+                Math.min(Math.min(tensor, pipeline), Math.min(context, shards)) < 1,
+                "a number of ranks is below 1: tensor " + tensor + ", pipeline " + pipeline + ", context " + context
+                        + ", shards " + shards);
+    }
 
     /** The axes of the mesh, the slowest first. */
     static final String PIPELINE_AXIS = "pp";

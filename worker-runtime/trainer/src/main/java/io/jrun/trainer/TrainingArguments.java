@@ -57,9 +57,22 @@ public record TrainingArguments(
         SamplingOptions sampling,
         CheckpointOptions checkpoints,
         List<String> notes) {
-    /** Copies the list. */
+    /** Refuses numbers out of their ranges, with one line. */
     public TrainingArguments {
         notes = List.copyOf(notes);
+        requireAtLeast("the number of steps", steps, 0);
+        requireAtLeast("the micro-batch", microBatch, 1);
+        requireAtLeast("the number of ranks that share the experts", expertRanks, 1);
+        requireAtLeast("the seed", seed, 0);
+        requireAtLeast("the number of threads", threads, 0);
+        requireAtLeast("the number of steps between progress lines", logEvery, 1);
+        ParallelChecks.refuse(
+                !(learningRate >= 0 && learningRate <= Float.MAX_VALUE),
+                "the learning rate is " + learningRate + ", expected a number of at least 0");
+    }
+
+    private static void requireAtLeast(String what, int number, int least) {
+        ParallelChecks.refuse(number < least, what + " is " + number + ", expected at least " + least);
     }
 
     private static final String DATA_HELP = """
@@ -239,6 +252,9 @@ public record TrainingArguments(
                 .map(file -> DeepSpeedConfig.read(Path.of(file), ofCommandLine, given, ranks))
                 .map(config -> config.arguments().withNotes(config.notes()))
                 .orElse(ofCommandLine);
+        ParallelChecks.refuse(
+                arguments.recipe().exchange().unevenEnd().isPresent() && arguments.steps() != ofCommandLine.steps(),
+                "--uneven trains once on all of the text: give a configuration of DeepSpeed without total_num_steps");
         arguments.check(given);
         return Optional.of(arguments);
     }

@@ -74,7 +74,11 @@ public final class Train {
                 var state = new TrainState(sharded.parameters(), optimizer);
                 long ranks = mesh.axis("shard").size();
                 long shard = mesh.coordinate("shard");
-                for (long step = state.resume(checkpoints) + 1; step <= 100; step++) {
+                long first = state.resume(checkpoints) + 1;
+                if (world.rank() == 0 && first > 1) {
+                    System.out.printf("goes on after step %d of the folder checkpoints%n", first - 1);
+                }
+                for (long step = first; step <= 100; step++) {
                     try (var scope = sharded.step()) { // frees the step's native memory
                         optimizer.zeroGradients();
                         double[] angles = LongStream.range(0, 1024)
