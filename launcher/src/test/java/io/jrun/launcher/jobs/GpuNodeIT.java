@@ -76,8 +76,9 @@ class GpuNodeIT extends RealJobs {
         List<String> eight = List.of(TWO_GPUS.getFirst(), "8");
         int cpus = Runtime.getRuntime().availableProcessors();
         String text = jrun.startUnder(eight, "--dry-run", "true").await().out();
-        assertThat(text).contains("paths between the GPUs: NODE (ranks 0-2 0-3 1-2 1-3 4-6 4-7 5-6 5-7), NVLink (ranks 0-1"
-                + " 2-3 4-5 6-7), SYS (the other pairs)\n");
+        assertThat(text)
+                .contains("paths between the GPUs: NODE (ranks 0-2 0-3 1-2 1-3 4-6 4-7 5-6 5-7), NVLink (ranks 0-1"
+                        + " 2-3 4-5 6-7), SYS (the other pairs)\n");
         JsonNode gpus = new JsonMapper()
                 .readTree(jrun.startUnder(eight, "--dry-run", "--json", "true")
                         .await()

@@ -180,9 +180,10 @@ public final class FullyShardedDataParallel {
      */
     public Step step() {
         if (!hasModel) {
-            throw new IllegalStateException("FullyShard was applied to " + pass.units().size()
-                    + " blocks, but not to their model: the parameters outside of the blocks would not be trained."
-                    + " Call FullyShard.apply(model, sharding) after the last block.");
+            throw new IllegalStateException(
+                    "FullyShard was applied to " + pass.units().size()
+                            + " blocks, but not to their model: the parameters outside of the blocks would not be trained."
+                            + " Call FullyShard.apply(model, sharding) after the last block.");
         }
         spans.clear();
         requireGroupsFit();

@@ -133,8 +133,8 @@ public final class TensorParallel {
     private boolean isShared(String name, Module layer) {
         Module before = shared.get(name);
         if (before != null && !before.equals(layer)) {
-            throw new IllegalArgumentException("layer '" + name
-                    + "' belongs to a second model. Make a TensorParallel for each model.");
+            throw new IllegalArgumentException(
+                    "layer '" + name + "' belongs to a second model. Make a TensorParallel for each model.");
         }
         return before != null;
     }
@@ -165,8 +165,9 @@ public final class TensorParallel {
         Set<String> embeddings = new LinkedHashSet<>(layers.keySet());
         embeddings.removeIf(name -> !(layers.get(name) instanceof TokenEmbedding));
         if (!columns.isEmpty() && !embeddings.isEmpty() && embeddings.stream().noneMatch(styled::contains)) {
-            throw new IllegalArgumentException("no layer divides the sequence for sequence parallelism. Give the embedding '"
-                    + embeddings.iterator().next() + "' the style VOCABULARY or SEQUENCE.");
+            throw new IllegalArgumentException(
+                    "no layer divides the sequence for sequence parallelism. Give the embedding '"
+                            + embeddings.iterator().next() + "' the style VOCABULARY or SEQUENCE.");
         }
     }
 

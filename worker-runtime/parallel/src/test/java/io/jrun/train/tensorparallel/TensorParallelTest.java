@@ -274,7 +274,8 @@ class TensorParallelTest {
             Map<String, ParallelStyle> plan = new HashMap<>(TinyTransformer.plan(2));
             plan.remove("*.*norm");
             assertThatThrownBy(() -> TensorParallel.apply(other, axis, true, plan))
-                    .hasMessageMatching("norm '(joint|grouped)\\.\\w*norm' has no style, but with sequence parallelism.*");
+                    .hasMessageMatching(
+                            "norm '(joint|grouped)\\.\\w*norm' has no style, but with sequence parallelism.*");
             Map<String, ParallelStyle> blocks = new HashMap<>(TinyTransformer.plan(2));
             blocks.keySet().removeAll(List.of("tokens", "places", "loss"));
             assertThatThrownBy(() -> TensorParallel.apply(other, axis, true, blocks))
