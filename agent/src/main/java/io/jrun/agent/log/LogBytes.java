@@ -53,9 +53,13 @@ public final class LogBytes implements AutoCloseable {
     /**
      * Reads bytes from {@code offset} on.
      *
-     * @return the number of bytes; 0 at the end of the log; {@link #GONE} if the byte at {@code offset} was removed
+     * @return the number of bytes; 0 at the end of the log, or for a target without room; {@link #GONE} if the byte at
+     *     {@code offset} was removed
      */
     public int read(ByteBuffer target, long offset) throws IOException {
+        if (!target.hasRemaining()) {
+            return 0;
+        }
         int count = readOpen(target, offset);
         while (count <= 0) {
             Part part = part(offset);
@@ -109,7 +113,11 @@ public final class LogBytes implements AutoCloseable {
             }
             // no log yet, or the next file does not exist yet
         }
-        return !part.isWritten() || part.equals(part(Long.MAX_VALUE));
+        if (part.isWritten() && !part.equals(part(Long.MAX_VALUE))) {
+            close(); // a newer file was opened, which begins at another offset
+            return false;
+        }
+        return true;
     }
 
     /** The bytes that are kept, as one stream from the oldest to the end of the log. */

@@ -4,18 +4,20 @@ import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
 import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
 import java.nio.file.StandardOpenOption;
 import java.nio.file.attribute.FileAttribute;
 import java.nio.file.attribute.PosixFilePermissions;
-import java.util.ArrayDeque;
 import java.util.Optional;
 import java.util.Set;
+import java.util.TreeSet;
 
 /**
- * One stream of one worker, as raw bytes on disk, with its {@link LogTimes} beside it. With a {@link LogLimit} the bytes
- * lie in several files, see {@link LogFiles}. One pump thread writes. Any thread may call {@link #size}, which only grows, and {@link #isEnded}, which changes once.
+ * One stream of one worker, as raw bytes on disk, with its {@link LogTimes} beside it. With a {@link LogLimit} the
+ * bytes lie in several files, see {@link LogFiles}. One pump thread writes. Any thread may call {@link #size}, which
+ * only grows, and {@link #isEnded}, which changes once.
  */
 public final class LogFile implements AutoCloseable {
     private static final FileAttribute<?> OWNER_ONLY =
@@ -25,7 +27,7 @@ public final class LogFile implements AutoCloseable {
     private final Optional<LogLimit> limit;
     private final LogTimes.TimesWriter times;
     private final Runnable onChange;
-    private final ArrayDeque<Long> fullStarts = new ArrayDeque<>();
+    private final TreeSet<Long> fullStarts = new TreeSet<>();
     private FileChannel channel;
     private long start; // offset of the first byte of the file that is written
     private boolean midLine;
@@ -83,7 +85,10 @@ public final class LogFile implements AutoCloseable {
         midLine = bytes[from + count - 1] != '\n';
     }
 
-    /** The number of bytes that go to the current file: whole lines, or a part of a line that fits in no file. */
+    /**
+     * The number of bytes that go to the current file: whole lines, or a part of a line that does not fit or that
+     * has begun in this file.
+     */
     private int fitting(LogLimit most, byte[] bytes, int from, int end) {
         int room = (int) Math.min(Integer.MAX_VALUE, most.fileBytes() - (size - start));
         if (end - from <= room) {
@@ -97,13 +102,22 @@ public final class LogFile implements AutoCloseable {
         return midLine || size == start ? room : 0;
     }
 
-    /** The full file gets its name, and only then the oldest file goes: a kill between two steps loses no byte. */
+    /**
+     * The full file gets its name, and only then the oldest file goes: a kill between two steps loses no byte. If
+     * somebody has removed or renamed the full file, an empty file tells readers where the next file begins. The next
+     * file takes its name when it is full.
+     */
     private void beginFile(LogLimit most) throws IOException {
         channel.close();
-        Files.move(path, LogFiles.full(path, start), StandardCopyOption.ATOMIC_MOVE);
-        fullStarts.add(start);
+        try {
+            Files.move(path, LogFiles.full(path, start), StandardCopyOption.ATOMIC_MOVE);
+            fullStarts.add(start);
+        } catch (NoSuchFileException e) {
+            open(LogFiles.full(path, size)).close();
+            fullStarts.add(size);
+        }
         while (fullStarts.size() >= most.files()) {
-            Files.deleteIfExists(LogFiles.full(path, fullStarts.remove()));
+            Files.deleteIfExists(LogFiles.full(path, fullStarts.removeFirst()));
             times.dropBefore(fullStarts.getFirst());
         }
         start = size;

@@ -1,6 +1,7 @@
 package io.jrun.agent.log;
 
 import java.io.IOException;
+import java.nio.file.DirectoryIteratorException;
 import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;
@@ -16,7 +17,8 @@ import java.util.regex.Pattern;
 /**
  * The names of the files of one log. {@code stdout.log} is written. A full file has the name
  * {@code stdout.log.000000001048576}, with the offset of its first byte in the whole output, and does not change until
- * it is removed. A file begins where the file before it ends. Stateless.
+ * it is removed. A file begins where the file before it ends, unless somebody has removed a file. Then the name of an
+ * empty full file has the offset at which {@code stdout.log} begins. Stateless.
  */
 final class LogFiles {
     /** The names sort by age. */
@@ -52,6 +54,8 @@ final class LogFiles {
             }
         } catch (NoSuchFileException | NotDirectoryException e) {
             // the folder does not exist yet, or is on another host
+        } catch (DirectoryIteratorException e) {
+            throw e.getCause();
         }
         Collections.sort(starts);
         return starts;

@@ -5,7 +5,7 @@ package io.jrun.agent.log;
  * log with the offset of its first byte, and begins a new file; the oldest file beyond {@code files} is removed.
  *
  * @param fileBytes bytes of a file, at least {@value #LEAST_BYTES}. A file ends with a whole line, unless the line is
- *     longer
+ *     longer or its first bytes came in an earlier write
  * @param files number of files with the one that is written, from {@value #LEAST_FILES} to {@value #MOST_FILES}
  */
 public record LogLimit(long fileBytes, int files) {

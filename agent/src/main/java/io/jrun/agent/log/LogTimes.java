@@ -150,13 +150,21 @@ public final class LogTimes {
                 Files.deleteIfExists(shorter);
                 FileChannel kept = FileChannel.open(
                         shorter, Set.of(StandardOpenOption.CREATE_NEW, StandardOpenOption.WRITE), OWNER_ONLY);
-                pairs.position(from);
-                while (pairs.hasRemaining()) {
-                    kept.write(pairs);
+                try {
+                    pairs.position(from);
+                    while (pairs.hasRemaining()) {
+                        kept.write(pairs);
+                    }
+                    Files.move(shorter, file, StandardCopyOption.ATOMIC_MOVE, StandardCopyOption.REPLACE_EXISTING);
+                } catch (IOException e) {
+                    try (kept) {
+                        Files.deleteIfExists(shorter);
+                    }
+                    throw e;
                 }
-                Files.move(shorter, file, StandardCopyOption.ATOMIC_MOVE, StandardCopyOption.REPLACE_EXISTING);
-                channel.get().close();
+                FileChannel replaced = channel.get();
                 channel = Optional.of(kept);
+                replaced.close();
             } catch (IOException e) {
                 failed = true;
             }

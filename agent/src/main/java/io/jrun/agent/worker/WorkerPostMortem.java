@@ -5,6 +5,7 @@ import io.jrun.comm.flight.FlightDump;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.DirectoryIteratorException;
 import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -25,8 +26,8 @@ final class WorkerPostMortem {
         String text;
         boolean whole;
         try (LogBytes bytes = new LogBytes(log)) {
-            long end = bytes.end();
-            long begin = bytes.firstKept(0);
+            long begin = bytes.firstKept(0); // first: a log that still changes its files may drop the end of before
+            long end = Math.max(begin, bytes.end());
             long from = Math.max(begin, end - TAIL_BYTES);
             whole = from == begin;
             ByteBuffer buffer = ByteBuffer.allocate((int) (end - from));
@@ -37,7 +38,7 @@ final class WorkerPostMortem {
         }
         List<String> lines = text.lines().map(WorkerPostMortem::cut).toList();
         int skip = Math.max(
-                whole || lines.size() == 1 ? 0 : 1, lines.size() - TAIL_LINES); // the first line may be incomplete
+                whole || lines.size() <= 1 ? 0 : 1, lines.size() - TAIL_LINES); // the first line may be incomplete
         return lines.subList(skip, lines.size());
     }
 
@@ -46,7 +47,7 @@ final class WorkerPostMortem {
         List<String> found = new ArrayList<>();
         try (DirectoryStream<Path> files = Files.newDirectoryStream(logDir, WorkerPostMortem::isArtifact)) {
             files.forEach(file -> found.add(file.toString()));
-        } catch (IOException e) {
+        } catch (IOException | DirectoryIteratorException e) {
             return List.of();
         }
         Collections.sort(found);

@@ -7,8 +7,8 @@ import java.util.Optional;
 
 /** Writes a log of numbered lines without end, and prints the number of written bytes again and again. */
 final class LimitedLogWriterMain {
-    /** The bytes of each line. */
-    static final int LINE_BYTES = 32;
+    /** The bytes of each line. The size of a file is no multiple. */
+    static final int LINE_BYTES = 37;
 
     private LimitedLogWriterMain() {}
 

@@ -23,6 +23,7 @@ import org.junit.jupiter.api.io.TempDir;
 @Timeout(120)
 class LogLimitTest {
     private static final LogLimit LIMIT = new LogLimit(LogLimit.LEAST_BYTES, 3);
+    private static final long LINE = LimitedLogWriterMain.LINE_BYTES;
     private static final int KILLS = Boolean.getBoolean("jrun.soak") ? 100 : 4;
 
     @TempDir
@@ -68,7 +69,7 @@ class LogLimitTest {
         try (LogFile file = new LogFile(log(), Optional.of(LIMIT), () -> {})) {
             assertThat(files()).containsExactly(log());
             for (long at = 0; at < 100_000; ) {
-                long next = at + 1 + random.nextInt(3000);
+                long next = at + (1 + random.nextInt(80)) * LINE;
                 write(file, at, next);
                 at = next;
                 assertThat(files()).hasSizeLessThanOrEqualTo(LIMIT.files());
@@ -76,9 +77,10 @@ class LogLimitTest {
             long[] range = checkedRange(log());
             assertThat(range[1]).isEqualTo(file.size());
             assertThat(range[1] - range[0]).isGreaterThan(LIMIT.fileBytes() * 2 - 3000);
-            assertThat(range[0] % LimitedLogWriterMain.LINE_BYTES).isZero();
+            assertThat(range[0] % LINE).isZero();
             for (Path part : files()) {
                 assertThat(Files.size(part)).isLessThanOrEqualTo(LIMIT.fileBytes());
+                assertThat(Files.size(part) % LINE).isZero();
                 assertThat(Files.getPosixFilePermissions(part)).hasSize(2);
             }
             try (LogBytes bytes = new LogBytes(log())) {
@@ -98,6 +100,64 @@ class LogLimitTest {
             file.write(line, 0, line.length);
             assertThat(LogBytes.newInputStream(log()).readAllBytes()).isEqualTo(line);
             assertThat(files()).hasSize(3);
+        }
+    }
+
+    @Test
+    void aLineThatCameInPartsIsSplit() throws IOException {
+        long most = LIMIT.fileBytes();
+        try (LogFile file = new LogFile(log(), Optional.of(LIMIT), () -> {})) {
+            write(file, 0, most - 1);
+            write(file, most - 1, most + 20);
+            assertThat(LogFiles.full(log(), 0)).hasSize(most);
+            assertThat(checkedRange(log())).containsExactly(0, most + 20);
+        }
+    }
+
+    @Test
+    void aLogGoesOnAfterItsFileWasRemovedOrRenamed() throws IOException {
+        try (LogFile file = new LogFile(log(), Optional.of(LIMIT), () -> {})) {
+            write(file, 0, 100 * LINE);
+            Files.delete(log());
+            write(file, 100 * LINE, 200 * LINE); // 10 more lines fit in the first file
+            assertThat(checkedRange(log())).containsExactly(110 * LINE, 200 * LINE);
+            write(file, 200 * LINE, 300 * LINE);
+            Files.move(log(), folder.resolve("away"));
+            write(file, 300 * LINE, 400 * LINE);
+            try (LogBytes bytes = new LogBytes(log())) {
+                assertThat(bytes.read(ByteBuffer.allocate(9), 250 * LINE)).isEqualTo(LogBytes.GONE);
+                assertThat(bytes.firstKept(250 * LINE)).isEqualTo(330 * LINE);
+            }
+            for (long line = 400; line < 900; line += 100) {
+                write(file, line * LINE, (line + 100) * LINE);
+                assertThat(files()).hasSizeLessThanOrEqualTo(LIMIT.files());
+            }
+            assertThat(checkedRange(log())).containsExactly(660 * LINE, 900 * LINE);
+        }
+    }
+
+    @Test
+    @Timeout(10)
+    void aBufferWithoutRoomGetsNoByte() throws IOException {
+        try (LogFile file = new LogFile(log(), Optional.of(LIMIT), () -> {});
+                LogBytes bytes = new LogBytes(log())) {
+            write(file, 0, 2 * LIMIT.fileBytes());
+            assertThat(bytes.read(ByteBuffer.allocate(0), 5)).isZero();
+        }
+    }
+
+    /** A write by an interrupted thread fails. */
+    @Test
+    void timesThatCannotBeShortenedStay() throws IOException {
+        try (LogTimes.TimesWriter writer = new LogTimes.TimesWriter(log())) {
+            writer.note(0);
+            Thread.currentThread().interrupt();
+            writer.dropBefore(905);
+            assertThat(Thread.interrupted()).isTrue();
+            try (Stream<Path> files = Files.list(folder)) {
+                assertThat(files).containsExactly(LogTimes.fileOf(log()));
+            }
+            assertThat(LogTimes.read(log()).orElseThrow().secondAt(905)).isPresent();
         }
     }
 
@@ -128,9 +188,9 @@ class LogLimitTest {
         LogFile file = new LogFile(log(), Optional.of(LIMIT), () -> {});
         try (LineCutter cutter = new LineCutter(file, false)) {
             try (file) {
-                write(file, 0, 64);
+                write(file, 0, 2 * LINE);
                 shown.add(cutter.next().map(ByteString::toStringUtf8).orElseThrow());
-                write(file, 64, 64_000);
+                write(file, 2 * LINE, 2000 * LINE);
             }
             for (Optional<ByteString> piece = cutter.next(); piece.isPresent(); piece = cutter.next()) {
                 shown.add(piece.get().toStringUtf8());
@@ -138,7 +198,7 @@ class LogLimitTest {
         }
         long begin = checkedRange(log())[0];
         assertThat(String.join("", shown))
-                .isEqualTo(text(0, 64) + LogLimit.notice(begin - 64) + "\n" + text(begin, 64_000));
+                .isEqualTo(text(0, 2 * LINE) + LogLimit.notice(begin - 2 * LINE) + "\n" + text(begin, 2000 * LINE));
     }
 
     private static String text(long from, long to) {
@@ -182,6 +242,41 @@ class LogLimitTest {
             } while (!last);
             writer.join();
             assertThat(at).isEqualTo(file.size());
+        }
+    }
+
+    /** The reader lists many files, so several files become full while it looks for an offset. */
+    @Test
+    void bytesThatGoWhileAReaderLooksForThemStayGone() throws Exception {
+        for (int i = 0; i < 300; i++) {
+            Files.createFile(folder.resolve("other" + i));
+        }
+        byte[] content = LimitedLogWriterMain.bytes(0, 2_000_000);
+        AtomicBoolean ended = new AtomicBoolean();
+        try (LogFile file = new LogFile(log(), Optional.of(new LogLimit(LogLimit.LEAST_BYTES, 2)), () -> {})) {
+            Thread writer = Thread.ofPlatform().start(() -> {
+                try {
+                    file.write(content, 0, content.length);
+                } catch (IOException e) {
+                    throw new IllegalStateException(e);
+                } finally {
+                    ended.set(true);
+                }
+            });
+            ByteBuffer buffer = ByteBuffer.allocate(2000);
+            while (!ended.get()) {
+                try (LogBytes bytes = new LogBytes(log())) {
+                    int at = (int) Math.max(0, file.size() - 3000);
+                    int count = bytes.read(buffer.clear(), at);
+                    if (count == LogBytes.GONE) {
+                        assertThat(bytes.read(buffer.clear(), at)).isEqualTo(LogBytes.GONE);
+                    } else {
+                        assertThat(buffer.flip()).isEqualTo(ByteBuffer.wrap(content, at, count));
+                    }
+                }
+            }
+            writer.join();
+            assertThat(file.size()).isEqualTo(content.length);
         }
     }
 
