@@ -94,7 +94,8 @@ class WorkerProcessIT {
             value = {
                 "JRUN_PIECE_BYTES | 1000 | JRUN_PIECE_BYTES is 1000 (expected 4096 or more)",
                 "JRUN_PIECE_BYTES | 4M   | JRUN_PIECE_BYTES is '4M' (expected a whole number)",
-                "JRUN_CONNECTIONS | 17   | JRUN_CONNECTIONS is 17 (expected 1..16)"
+                "JRUN_CONNECTIONS | 17   | JRUN_CONNECTIONS is 17 (expected 1..16)",
+                "JRUN_GPU_DIRECT_STORAGE | on | JRUN_GPU_DIRECT_STORAGE is 'on' (expected auto or off)"
             })
     void aVariableThatCannotBeUsedIsOneLine(String name, String value, String line) throws Exception {
         try (TestAgent agent = new TestAgent(1, TransportKind.AUTO)) {

@@ -3,6 +3,7 @@ package io.jrun.train.checkpoint;
 import io.jrun.comm.file.FileError;
 import io.jrun.train.Libtorch;
 import io.jrun.train.storage.AtomicFile;
+import io.jrun.train.storage.FileObjectReader;
 import io.jrun.train.tensor.DeviceWaits;
 import io.jrun.train.tensor.TensorMemory;
 import java.io.IOException;
@@ -159,7 +160,7 @@ public final class Safetensors {
 
     private static ByteBuffer read(FileChannel channel, long position, int count) throws IOException {
         ByteBuffer bytes = ByteBuffer.allocate(count);
-        TensorFile.readFully(channel, position, bytes);
+        FileObjectReader.readFully(channel, position, bytes);
         return bytes.flip();
     }
 

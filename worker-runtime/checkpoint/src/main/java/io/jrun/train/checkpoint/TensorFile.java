@@ -1,6 +1,7 @@
 package io.jrun.train.checkpoint;
 
 import io.jrun.comm.Device;
+import io.jrun.comm.file.DirectFile;
 import io.jrun.comm.file.FileError;
 import io.jrun.comm.file.UserFile;
 import io.jrun.train.Libtorch;
@@ -44,10 +45,10 @@ public final class TensorFile implements AutoCloseable {
     private final AtomicLong bytesRead = new AtomicLong();
     private @Nullable MemorySegment mapped;
 
-    private TensorFile(Path path, FileChannel channel, Content content) {
+    private TensorFile(Path path, Object key, FileChannel channel, Content content) {
         this.path = path;
         this.channel = channel;
-        this.reader = new FileObjectReader(path, channel);
+        this.reader = new FileObjectReader(path, key, channel);
         content.tensors().forEach(tensor -> tensors.put(tensor.name(), tensor));
         metadata = Map.copyOf(content.metadata());
         objects = Map.copyOf(content.objects());
@@ -84,11 +85,12 @@ public final class TensorFile implements AutoCloseable {
         Libtorch.load();
         FileChannel channel = null;
         try {
+            Object key = DirectFile.keyOf(path);
             channel = UserFile.open(path);
             Content content = format.describe(channel);
             long fileBytes = channel.size();
             content.tensors().forEach(tensor -> checkInside(tensor, fileBytes));
-            TensorFile file = new TensorFile(path, channel, content);
+            TensorFile file = new TensorFile(path, key, channel, content);
             channel = null;
             return file;
         } catch (IOException e) {
@@ -259,19 +261,6 @@ public final class TensorFile implements AutoCloseable {
                 element.put(elementBytes - 1 - i, part.get(ValueLayout.JAVA_BYTE, i));
             }
             MemorySegment.copy(MemorySegment.ofArray(element.array()), 0, part, 0, elementBytes);
-        }
-    }
-
-    /** Fills a buffer from a position of a file. Throws if the file ends before the buffer is full. */
-    public static void readFully(FileChannel channel, long position, ByteBuffer destination) throws IOException {
-        long at = position;
-        while (destination.hasRemaining()) {
-            int count = channel.read(destination, at);
-            if (count < 0) {
-                throw new IOException("the file ends at byte " + at + "; another process has shortened the file"
-                        + " during the read");
-            }
-            at += count;
         }
     }
 

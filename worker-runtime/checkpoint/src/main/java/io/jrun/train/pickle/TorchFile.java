@@ -8,6 +8,7 @@ import io.jrun.train.pickle.PickleValue.PickledTensor;
 import io.jrun.train.pickle.PickleValue.Scalar;
 import io.jrun.train.pickle.PickleValue.Sequence;
 import io.jrun.train.pickle.PickleValue.Tuple;
+import io.jrun.train.storage.FileObjectReader;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
@@ -104,7 +105,7 @@ public final class TorchFile {
 
     private static void refuseLegacy(FileChannel channel) throws IOException {
         ByteBuffer begin = ByteBuffer.allocate((int) Math.min(LEGACY.length, channel.size()));
-        TensorFile.readFully(channel, 0, begin);
+        FileObjectReader.readFully(channel, 0, begin);
         if (begin.flip().equals(ByteBuffer.wrap(LEGACY))) {
             throw new IllegalArgumentException("the file has the format of torch before 1.6."
                     + " Convert the file with torch:"
@@ -210,7 +211,7 @@ public final class TorchFile {
             throw new IllegalArgumentException("an entry has " + entry.bytes() + " bytes, expected at most " + limit);
         }
         ByteBuffer bytes = ByteBuffer.allocate((int) entry.bytes());
-        TensorFile.readFully(channel, entry.position(), bytes);
+        FileObjectReader.readFully(channel, entry.position(), bytes);
         return bytes.array();
     }
 }

@@ -1,6 +1,6 @@
 package io.jrun.train.pickle;
 
-import io.jrun.train.checkpoint.TensorFile;
+import io.jrun.train.storage.FileObjectReader;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
@@ -158,7 +158,7 @@ final class ZipIndex {
                 position >= 0 && position <= fileBytes - count,
                 "the zip directory points to byte " + position + ", but the file has " + fileBytes);
         ByteBuffer bytes = ByteBuffer.allocate(count).order(ByteOrder.LITTLE_ENDIAN);
-        TensorFile.readFully(channel, position, bytes);
+        FileObjectReader.readFully(channel, position, bytes);
         return bytes.flip();
     }
 

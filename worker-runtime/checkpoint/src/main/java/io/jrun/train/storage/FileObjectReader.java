@@ -3,6 +3,8 @@ package io.jrun.train.storage;
 import io.jrun.comm.Device;
 import io.jrun.comm.cuda.DeviceFile;
 import io.jrun.comm.cuda.GpuDirectStorage;
+import io.jrun.comm.file.DirectFile;
+import io.jrun.comm.file.UserFile;
 import java.io.EOFException;
 import java.io.IOException;
 import java.lang.foreign.MemorySegment;
@@ -10,6 +12,7 @@ import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
 import java.nio.file.Path;
 import java.util.HashMap;
+import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -20,13 +23,25 @@ public final class FileObjectReader implements ObjectReader {
     private static final int PIECE_BYTES = 256 << 10;
 
     private final Path file;
+    private final Object key;
     private final FileChannel channel;
     private final Map<Device, Optional<DeviceFile>> onDevices = new HashMap<>();
 
-    /** Reads a file that is open as {@code channel}, which {@link #close} closes. */
-    public FileObjectReader(Path file, FileChannel channel) {
+    /**
+     * Reads a file that is open as {@code channel}, which {@link #close} closes.
+     *
+     * @param key the result of {@link DirectFile#keyOf} before the channel was opened
+     */
+    public FileObjectReader(Path file, Object key, FileChannel channel) {
         this.file = file;
+        this.key = key;
         this.channel = channel;
+    }
+
+    /** Opens a regular file. */
+    static FileObjectReader open(Path file) throws IOException {
+        Object key = DirectFile.keyOf(file);
+        return new FileObjectReader(file, key, UserFile.open(file));
     }
 
     /** One line for each way in which this process has read files for GPUs since the last call, and why. */
@@ -51,6 +66,15 @@ public final class FileObjectReader implements ObjectReader {
 
     @Override
     public void read(long position, ByteBuffer destination) throws IOException {
+        readFully(channel, position, destination);
+    }
+
+    /**
+     * Fills a buffer from a position of a file.
+     *
+     * @throws EOFException if the file ends before the buffer is full
+     */
+    public static void readFully(FileChannel channel, long position, ByteBuffer destination) throws IOException {
         long at = position;
         while (destination.hasRemaining()) {
             int count = channel.read(destination, at);
@@ -76,7 +100,7 @@ public final class FileObjectReader implements ObjectReader {
     private synchronized Optional<DeviceFile> onDevice(Device device) throws IOException {
         Optional<DeviceFile> opened = onDevices.get(device);
         if (opened == null) {
-            opened = GpuDirectStorage.ofProcess().open(file, channel.size(), device);
+            opened = GpuDirectStorage.ofProcess().open(file, key, device);
             onDevices.put(device, opened);
         }
         return opened;
@@ -84,8 +108,21 @@ public final class FileObjectReader implements ObjectReader {
 
     @Override
     public synchronized void close() throws IOException {
-        onDevices.values().forEach(opened -> opened.ifPresent(DeviceFile::close));
-        onDevices.clear();
-        channel.close();
+        try (channel) {
+            closeAll(onDevices.values().iterator());
+        } finally {
+            onDevices.clear();
+        }
+    }
+
+    /** Closes each file, also if the close of another fails. */
+    private static void closeAll(Iterator<Optional<DeviceFile>> files) {
+        if (files.hasNext()) {
+            try {
+                files.next().ifPresent(DeviceFile::close);
+            } finally {
+                closeAll(files);
+            }
+        }
     }
 }

@@ -118,8 +118,7 @@ public final class FileStorage implements Storage {
 
     @Override
     public ObjectReader open(String name) throws IOException {
-        Path file = base.resolve(name);
-        return new FileObjectReader(file, UserFile.open(file));
+        return FileObjectReader.open(base.resolve(name));
     }
 
     @Override

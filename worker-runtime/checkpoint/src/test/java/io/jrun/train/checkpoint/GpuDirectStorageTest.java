@@ -22,6 +22,7 @@ import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
 import java.nio.file.StandardOpenOption;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
@@ -144,9 +145,11 @@ class GpuDirectStorageTest {
             LocalWorld.run(1, _ -> {
                 reading.weights();
                 reading.errors();
+                reading.replacedFile();
                 reading.checkpoints();
+                reading.memoryIsFreed();
+                reading.failedClose();
             });
-            assertThat(SimulatedCuda.allocatedBytes() % (16 << 20)).isLessThan(16 << 20);
             System.out.println("done");
         }
 
@@ -244,6 +247,69 @@ class GpuDirectStorageTest {
             GpuDirectStorage.ofProcess().takeNotes();
         }
 
+        /** A writer replaces the file after the program has opened it: the tensors come from the file of the header. */
+        private void replacedFile() {
+            Path path = folder.resolve("weights");
+            Path kept = folder.resolve("weights.kept");
+            String name = "Float.99983";
+            try (TensorFile weights = Safetensors.open(path)) {
+                Files.createLink(kept, path);
+                Path other = folder.resolve("weights.other");
+                Files.write(other, new byte[Math.toIntExact(Files.size(path))]);
+                Files.move(other, path, StandardCopyOption.REPLACE_EXISTING);
+                Tensor target = TensorMemory.empty(GPU, torch.ScalarType.Float, 99_983);
+                weights.read(name, target);
+                assertEqual(name, target, Objects.requireNonNull(tensors.get(name)));
+                assertThat(GpuDirectStorage.ofProcess().takeNotes())
+                        .containsExactly("files in " + folder + " are read through host memory: another process has"
+                                + " replaced weights");
+                Files.move(kept, path, StandardCopyOption.REPLACE_EXISTING);
+            } catch (IOException e) {
+                throw new AssertionError(e);
+            }
+        }
+
+        /** All files are closed: each registration has ended, and the buffer is free. */
+        private void memoryIsFreed() {
+            assertThat(calls("cuFileHandleRegister ")).isPositive().isEqualTo(calls("cuFileHandleDeregister "));
+            assertThat(calls("cuFileBufRegister ")).isPositive().isEqualTo(calls("cuFileBufDeregister "));
+            Tensor target = TensorMemory.empty(GPU, torch.ScalarType.Float, 1000);
+            long before = SimulatedCuda.allocatedBytes();
+            try (TensorFile weights = Safetensors.open(folder.resolve("weights"))) {
+                weights.read("Float.1000", target);
+                assertThat(SimulatedCuda.allocatedBytes()).isEqualTo(before + (16 << 20));
+            }
+            assertThat(SimulatedCuda.allocatedBytes()).isEqualTo(before);
+        }
+
+        /** The last check: the simulated library keeps a registration that it did not end. */
+        private void failedClose() {
+            Path path = folder.resolve("weights");
+            TensorFile weights = Safetensors.open(path);
+            weights.read("Float.1000", TensorMemory.empty(GPU, torch.ScalarType.Float, 1000));
+            assertThat(descriptors(path)).isEqualTo(2);
+            SimulatedCuda.set("SIMCUDA_FAIL", "cuFileBufDeregister=5011");
+            assertThatThrownBy(weights::close).hasMessageContaining("cuFileBufDeregister failed with cuFile error 5011");
+            assertThat(descriptors(path)).isZero();
+        }
+
+        /** How often this process has opened a file. */
+        private static long descriptors(Path file) {
+            try (Stream<Path> all = Files.list(Path.of("/proc/self/fd"))) {
+                return all.filter(each -> isLinkTo(each, file)).count();
+            } catch (IOException e) {
+                throw new AssertionError(e);
+            }
+        }
+
+        private static boolean isLinkTo(Path descriptor, Path file) {
+            try {
+                return Files.readSymbolicLink(descriptor).equals(file);
+            } catch (IOException _) { // the descriptor of the list
+                return false;
+            }
+        }
+
         private void checkpoints() {
             String place = folder.resolve("checkpoints").toString();
             StateDict saved = new StateDict();
@@ -256,9 +322,9 @@ class GpuDirectStorageTest {
             saved.putAll("model.", onDevice);
             try (CheckpointManager manager = CheckpointManager.alone(place, Retention.DEFAULT)) {
                 manager.save(1, saved);
-                int before = cuFileReads();
+                long before = calls("cuFileRead ");
                 load(manager);
-                assertThat(cuFileReads()).isGreaterThan(before);
+                assertThat(calls("cuFileRead ")).isGreaterThan(before);
                 damage();
                 assertThatThrownBy(() -> load(manager))
                         .isInstanceOf(DamagedCheckpointException.class)
@@ -267,10 +333,10 @@ class GpuDirectStorageTest {
             }
         }
 
-        private int cuFileReads() {
+        private long calls(String begin) {
             try {
-                return (int) SimulatedCuda.calls(folder).stream()
-                        .filter(call -> call.text().startsWith("cuFileRead "))
+                return SimulatedCuda.calls(folder).stream()
+                        .filter(call -> call.text().startsWith(begin))
                         .count();
             } catch (IOException e) {
                 throw new AssertionError(e);

@@ -3,6 +3,7 @@ package io.jrun.comm.cuda;
 import io.jrun.comm.file.DirectFile;
 import java.io.EOFException;
 import java.io.IOException;
+import java.io.InterruptedIOException;
 import java.lang.foreign.MemorySegment;
 
 /** A file that a GPU reads by GPUDirect Storage. Thread-safe, but for {@link #close}. */
@@ -30,12 +31,13 @@ public final class DeviceFile implements AutoCloseable {
      * Fills memory of the GPU for which the file was opened. The bytes are there when the method returns.
      *
      * @throws EOFException if the file ends before
+     * @throws InterruptedIOException if the GPU is late
      * @throws IOException if libcufile reports an error; the message names the setting that avoids libcufile
      */
     public void read(long position, MemorySegment destination) throws IOException {
         try {
             buffer.read(this, position, destination);
-        } catch (EOFException e) {
+        } catch (EOFException | InterruptedIOException e) {
             throw e;
         } catch (IOException | IllegalStateException e) {
             throw new IOException(
@@ -46,8 +48,10 @@ public final class DeviceFile implements AutoCloseable {
     @Override
     public void close() {
         buffer.forget(this);
-        library.deregisterFile(handle);
-        file.close();
-        storage.release(buffer);
+        try (file) {
+            library.deregisterFile(handle);
+        } finally {
+            storage.release(buffer);
+        }
     }
 }

@@ -4,7 +4,9 @@ import io.jrun.comm.Device;
 import io.jrun.comm.file.DirectFile;
 import java.io.EOFException;
 import java.io.IOException;
+import java.io.InterruptedIOException;
 import java.lang.foreign.MemorySegment;
+import java.time.Duration;
 import java.util.concurrent.locks.LockSupport;
 import org.jspecify.annotations.Nullable;
 
@@ -24,6 +26,7 @@ final class DirectBuffer {
     private final Cuda cuda;
     private final Device device;
     private final MemorySegment memory;
+    private final Duration timeout;
     private int users;
 
     /** The file and the range of the bytes in the memory. */
@@ -32,15 +35,20 @@ final class DirectBuffer {
     private long begin;
     private long end;
 
-    private DirectBuffer(CuFile library, Cuda cuda, Device device, MemorySegment memory) {
+    private DirectBuffer(CuFile library, Cuda cuda, Device device, MemorySegment memory, Duration timeout) {
         this.library = library;
         this.cuda = cuda;
         this.device = device;
         this.memory = memory;
+        this.timeout = timeout;
     }
 
-    /** Allocates and registers memory of the current device. */
-    static DirectBuffer allocate(CuFile library, Cuda cuda, Device device) throws IOException {
+    /**
+     * Allocates and registers memory of the current device.
+     *
+     * @param timeout longest wait for a copy of the GPU
+     */
+    static DirectBuffer allocate(CuFile library, Cuda cuda, Device device, Duration timeout) throws IOException {
         MemorySegment memory = cuda.device(BYTES).reinterpret(BYTES);
         try {
             library.registerMemory(memory);
@@ -48,7 +56,7 @@ final class DirectBuffer {
             cuda.freeDevice(memory);
             throw e;
         }
-        return new DirectBuffer(library, cuda, device, memory);
+        return new DirectBuffer(library, cuda, device, memory, timeout);
     }
 
     Device device() {
@@ -70,6 +78,7 @@ final class DirectBuffer {
      * waits for the copies, because the next read does not.
      *
      * @throws EOFException if the file ends before
+     * @throws InterruptedIOException if a copy does not end within the timeout
      */
     synchronized void read(DeviceFile file, long position, MemorySegment destination) throws IOException {
         cuda.use(device.index());
@@ -85,11 +94,20 @@ final class DirectBuffer {
                     count,
                     Cuda.DEVICE_TO_DEVICE,
                     Cuda.DEFAULT_STREAM);
-            // The runtime ends a copy or reports an error; the driver has the deadline.
-            while (!cuda.isDone(Cuda.DEFAULT_STREAM)) {
-                LockSupport.parkNanos(ASK_NANOS);
-            }
+            awaitCopy(count);
             done += count;
+        }
+    }
+
+    private void awaitCopy(long bytes) throws InterruptedIOException {
+        long begin = System.nanoTime();
+        while (!cuda.isDone(Cuda.DEFAULT_STREAM)) {
+            if (System.nanoTime() - begin > timeout.toNanos()) {
+                throw new InterruptedIOException("a copy of " + bytes + " bytes on " + device + " has not ended within "
+                        + timeout + ": the work of the GPU before the copy has not ended. Find the kernel or the"
+                        + " collective that does not end");
+            }
+            LockSupport.parkNanos(ASK_NANOS);
         }
     }
 
@@ -123,8 +141,8 @@ final class DirectBuffer {
 
     /** Frees the memory, which no file uses. */
     void close() {
-        cuda.use(device.index());
         try {
+            cuda.use(device.index());
             library.deregisterMemory(memory);
         } catch (IOException e) {
             throw new IllegalStateException(e.getMessage(), e);

@@ -1,10 +1,12 @@
 package io.jrun.comm.cuda;
 
 import io.jrun.comm.Device;
+import io.jrun.comm.GroupOptions;
 import io.jrun.comm.file.DirectFile;
 import io.jrun.comm.file.FileError;
 import java.io.IOException;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.HashMap;
 import java.util.LinkedHashSet;
 import java.util.List;
@@ -27,10 +29,11 @@ public final class GpuDirectStorage {
 
     private static final class OfProcess {
         static final GpuDirectStorage INSTANCE = new GpuDirectStorage(
-                Optional.ofNullable(System.getenv(VARIABLE)).orElse("auto"));
+                System.getenv().getOrDefault(VARIABLE, ""), GroupOptions.DEFAULT.timeout());
     }
 
     private final String setting;
+    private final Duration timeout;
     private final Set<String> notes = new LinkedHashSet<>();
     private final Map<Device, DirectBuffer> buffers = new HashMap<>();
     private @Nullable CuFile library;
@@ -42,15 +45,22 @@ public final class GpuDirectStorage {
     /**
      * GPUDirect Storage with a setting, for tests.
      *
-     * @param setting the value of {@link #VARIABLE}
+     * @param setting the value of {@link #VARIABLE}; empty is {@code auto}
+     * @param timeout longest wait for a copy of the GPU
      */
-    GpuDirectStorage(String setting) {
-        this.setting = setting;
+    GpuDirectStorage(String setting, Duration timeout) {
+        this.setting = setting.isEmpty() ? "auto" : setting;
+        this.timeout = timeout;
     }
 
     /** GPUDirect Storage as this process uses it. */
     public static GpuDirectStorage ofProcess() {
         return OfProcess.INSTANCE;
+    }
+
+    /** Whether a value of {@link #VARIABLE} is usable. */
+    public static boolean isSetting(String value) {
+        return value.isEmpty() || value.equals("auto") || value.equals("off");
     }
 
     /** One line for each way in which files were read since the last call, and why. */
@@ -63,12 +73,13 @@ public final class GpuDirectStorage {
     /**
      * Opens a file for a GPU.
      *
-     * @param bytes of the file that the caller has opened: a file of another size is another file
+     * @param key the identity of the file that the caller has opened, see {@link DirectFile#keyOf}. If another file has
+     *     the path now, the caller reads its own file through host memory
      * @return empty if files are read through host memory; a note then says why
      * @throws IOException if {@link #VARIABLE} has an unusable value
      */
-    public synchronized Optional<DeviceFile> open(Path file, long bytes, Device device) throws IOException {
-        if (!setting.equals("auto") && !setting.equals("off")) {
+    public synchronized Optional<DeviceFile> open(Path file, Object key, Device device) throws IOException {
+        if (!isSetting(setting)) {
             throw new IOException(VARIABLE + "=" + setting + " is neither auto nor off");
         }
         if (!isUsable(device)) {
@@ -77,7 +88,7 @@ public final class GpuDirectStorage {
         }
         String where = "files in " + file.toAbsolutePath().getParent();
         try {
-            DeviceFile opened = register(file, bytes, device);
+            DeviceFile opened = register(file, key, device);
             notes.add(where + " are read into the memory of the GPU by GPUDirect Storage");
             return Optional.of(opened);
         } catch (IOException | IllegalStateException e) {
@@ -115,18 +126,18 @@ public final class GpuDirectStorage {
         }
     }
 
-    private DeviceFile register(Path file, long bytes, Device device) throws IOException {
+    private DeviceFile register(Path file, Object key, Device device) throws IOException {
         CuFile ready = Objects.requireNonNull(library);
         Cuda runtime = Objects.requireNonNull(cuda);
         runtime.use(device.index());
         DirectFile direct = DirectFile.open(file);
         try {
-            if (direct.size() != bytes) {
+            if (!direct.key().equals(key)) {
                 throw new IOException("another process has replaced " + file.getFileName());
             }
             DirectBuffer buffer = buffers.get(device);
             if (buffer == null) {
-                buffer = DirectBuffer.allocate(ready, runtime, device);
+                buffer = DirectBuffer.allocate(ready, runtime, device, timeout);
                 buffers.put(device, buffer);
             }
             buffer.addUser();

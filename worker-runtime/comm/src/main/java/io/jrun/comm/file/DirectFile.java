@@ -14,6 +14,8 @@ import java.lang.invoke.VarHandle;
 import java.nio.file.FileSystemException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.attribute.BasicFileAttributes;
+import java.util.Objects;
 
 /**
  * A file that is open for reading with O_DIRECT, for a native library that reads the file by its descriptor. The JDK
@@ -75,9 +77,18 @@ public final class DirectFile implements AutoCloseable {
         return descriptor;
     }
 
-    /** Bytes of the file. */
-    public long size() throws IOException {
-        return Files.size(Path.of("/proc/self/fd/" + descriptor));
+    /** The identity of the file, equal to {@link #keyOf} of a path to this file. */
+    public Object key() throws IOException {
+        return keyOf(Path.of("/proc/self/fd/" + descriptor));
+    }
+
+    /**
+     * The identity of the file that has a path now: its file system and its number there. No other file has the number
+     * while the file is open.
+     */
+    public static Object keyOf(Path file) throws IOException {
+        return Objects.requireNonNull(
+                Files.readAttributes(file, BasicFileAttributes.class).fileKey(), "files on Linux have keys");
     }
 
     @Override

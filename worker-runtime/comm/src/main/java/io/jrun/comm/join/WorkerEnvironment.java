@@ -7,6 +7,7 @@ import io.jrun.comm.TransportKind;
 import io.jrun.comm.backend.WorldContext;
 import io.jrun.comm.collective.AlgorithmSelector;
 import io.jrun.comm.collective.TuningTable;
+import io.jrun.comm.cuda.GpuDirectStorage;
 import io.jrun.comm.cuda.VisibleGpus;
 import io.jrun.comm.file.FileError;
 import io.jrun.comm.file.UserFile;
@@ -64,6 +65,7 @@ record WorkerEnvironment(
                 reader.text("JRUN_RUN_ID"),
                 reader.number("TORCHELASTIC_RESTART_COUNT"),
                 VisibleGpus.of(variables).deviceOf(reader.number("LOCAL_RANK")));
+        reader.checkGpuDirectStorage();
         return new WorkerEnvironment(
                 identity,
                 Path.of(socket),
@@ -175,6 +177,14 @@ record WorkerEnvironment(
                         "JRUN_TUNING: cannot read " + path + ": " + FileError.reason(e, path)
                                 + ". The file must exist on every node; unset JRUN_TUNING for the built-in limits.",
                         e);
+            }
+        }
+
+        void checkGpuDirectStorage() {
+            String value = variables.getOrDefault(GpuDirectStorage.VARIABLE, "");
+            if (!GpuDirectStorage.isSetting(value)) {
+                throw new CommException(
+                        ErrorCode.USAGE, GpuDirectStorage.VARIABLE + " is '" + value + "' (expected auto or off)");
             }
         }
 

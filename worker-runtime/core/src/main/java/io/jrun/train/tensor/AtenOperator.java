@@ -15,7 +15,7 @@ import org.bytedeco.pytorch.Type;
 import org.bytedeco.pytorch.global.torch;
 
 /**
- * Operators of libtorch for which the presets have no method: kernels over lists of tensors. This class finds an
+ * Operators of libtorch for which the presets have no method, such as kernels over lists of tensors. This class finds an
  * operator by its name in the dispatcher, which chooses the kernel of the device. Thread-safe.
  */
 public final class AtenOperator {
@@ -48,6 +48,19 @@ public final class AtenOperator {
             tensors.add(new Tensor(results.get(i)));
         }
         return tensors;
+    }
+
+    /**
+     * Calls an operator and gives its first results, which are tensors. They belong to the innermost
+     * {@code PointerScope}.
+     */
+    public List<Tensor> results(int count, IValue... arguments) {
+        IValueVector stack = run(arguments);
+        List<Tensor> results = new ArrayList<>();
+        for (long i = 0; i < count; i++) {
+            results.add(stack.get(i).toTensor());
+        }
+        return results;
     }
 
     /** The arguments are a stack, which holds the results after the call. */

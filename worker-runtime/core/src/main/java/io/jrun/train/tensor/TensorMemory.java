@@ -147,6 +147,9 @@ public final class TensorMemory {
      * @param type of the elements
      */
     public static void copyAll(List<MemorySegment> from, List<MemorySegment> to, torch.ScalarType type, Device device) {
+        if (from.isEmpty()) {
+            return; // the kernel refuses empty lists
+        }
         if (device.isCpu()) {
             for (int i = 0; i < from.size(); i++) {
                 to.get(i).copyFrom(from.get(i));

@@ -1,7 +1,5 @@
 package io.jrun.train.context;
 
-import org.bytedeco.pytorch.Dispatcher;
-import org.bytedeco.pytorch.OperatorHandle;
 import org.bytedeco.pytorch.Tensor;
 import org.bytedeco.pytorch.global.torch;
 
@@ -24,13 +22,6 @@ interface AttentionKernel {
         boolean isFused = queries.scalar_type().intern() == torch.ScalarType.Float
                 && queries.size(3) % CudaAttentionKernel.HEAD_MULTIPLE == 0;
         return isFused ? new CudaAttentionKernel() : new PlainAttentionKernel();
-    }
-
-    /** An operator of libtorch for which the presets have no method. */
-    static OperatorHandle operator(String name) {
-        OperatorHandle handle = Dispatcher.singleton().findSchemaOrThrow(name, "");
-        handle.retainReference();
-        return handle;
     }
 
     Result forward(Tensor queries, Tensor keys, Tensor values, boolean isCausal);

@@ -21,8 +21,8 @@ final class BlockAttention {
     private final Tensor output;
     private final Tensor logSums;
 
-    private BlockAttention(Tensor queries, Tensor output, Tensor logSums) {
-        this.kernel = AttentionKernel.of(queries);
+    private BlockAttention(AttentionKernel kernel, Tensor queries, Tensor output, Tensor logSums) {
+        this.kernel = kernel;
         this.queries = queries;
         this.output = output;
         this.logSums = logSums;
@@ -31,14 +31,20 @@ final class BlockAttention {
     /** Attention without any key yet. */
     static BlockAttention begin(Tensor queries) {
         Tensor wide = wide(queries);
-        long[] rows = {queries.size(0), queries.size(1), queries.size(2)};
+        return begin(AttentionKernel.of(wide), wide);
+    }
+
+    /** Attention by a kernel, without any key yet; {@code wide} is of float32 or float64. */
+    static BlockAttention begin(AttentionKernel kernel, Tensor wide) {
+        long[] rows = {wide.size(0), wide.size(1), wide.size(2)};
         Tensor none = torch.full(rows, new Scalar(Double.NEGATIVE_INFINITY), wide.options());
-        return new BlockAttention(wide, torch.zeros(TensorMemory.sizes(wide), wide.options()), none);
+        return new BlockAttention(kernel, wide, torch.zeros(TensorMemory.sizes(wide), wide.options()), none);
     }
 
     /** Attention with all keys, for the backward pass. */
     static BlockAttention ended(Tensor queries, Tensor output, Tensor logSums) {
-        return new BlockAttention(wide(queries), output, logSums);
+        Tensor wide = wide(queries);
+        return new BlockAttention(AttentionKernel.of(wide), wide, output, logSums);
     }
 
     Tensor output() {

@@ -1,8 +1,8 @@
 package io.jrun.train.context;
 
+import io.jrun.train.tensor.AtenOperator;
+import java.util.List;
 import org.bytedeco.pytorch.IValue;
-import org.bytedeco.pytorch.IValueVector;
-import org.bytedeco.pytorch.OperatorHandle;
 import org.bytedeco.pytorch.Tensor;
 
 /**
@@ -10,14 +10,15 @@ import org.bytedeco.pytorch.Tensor;
  * dispatcher finds them by name. Stateless.
  */
 final class CpuAttentionKernel implements AttentionKernel {
-    private static final OperatorHandle FORWARD =
-            AttentionKernel.operator("aten::_scaled_dot_product_flash_attention_for_cpu");
-    private static final OperatorHandle BACKWARD =
-            AttentionKernel.operator("aten::_scaled_dot_product_flash_attention_for_cpu_backward");
+    private static final AtenOperator FORWARD =
+            AtenOperator.of("aten::_scaled_dot_product_flash_attention_for_cpu", "");
+    private static final AtenOperator BACKWARD =
+            AtenOperator.of("aten::_scaled_dot_product_flash_attention_for_cpu_backward", "");
 
     @Override
     public Result forward(Tensor queries, Tensor keys, Tensor values, boolean isCausal) {
-        IValueVector stack = new IValueVector(
+        List<Tensor> results = FORWARD.results(
+                2,
                 new IValue(queries),
                 new IValue(keys),
                 new IValue(values),
@@ -25,8 +26,7 @@ final class CpuAttentionKernel implements AttentionKernel {
                 new IValue(isCausal),
                 new IValue(),
                 new IValue());
-        FORWARD.callBoxed(stack);
-        return new Result(stack.get(0).toTensor(), stack.get(1).toTensor());
+        return new Result(results.get(0), results.get(1));
     }
 
     @Override
@@ -38,7 +38,8 @@ final class CpuAttentionKernel implements AttentionKernel {
             Tensor output,
             Tensor logSums,
             boolean isCausal) {
-        IValueVector stack = new IValueVector(
+        List<Tensor> results = BACKWARD.results(
+                3,
                 new IValue(gradient),
                 new IValue(queries),
                 new IValue(keys),
@@ -49,8 +50,6 @@ final class CpuAttentionKernel implements AttentionKernel {
                 new IValue(isCausal),
                 new IValue(),
                 new IValue());
-        BACKWARD.callBoxed(stack);
-        return new Gradients(
-                stack.get(0).toTensor(), stack.get(1).toTensor(), stack.get(2).toTensor());
+        return new Gradients(results.get(0), results.get(1), results.get(2));
     }
 }

@@ -1,10 +1,10 @@
 package io.jrun.train.context;
 
+import io.jrun.train.tensor.AtenOperator;
 import io.jrun.train.tensor.DeviceTensors;
 import io.jrun.train.tensor.TensorMemory;
+import java.util.List;
 import org.bytedeco.pytorch.IValue;
-import org.bytedeco.pytorch.IValueVector;
-import org.bytedeco.pytorch.OperatorHandle;
 import org.bytedeco.pytorch.Scalar;
 import org.bytedeco.pytorch.Tensor;
 import org.bytedeco.pytorch.TensorOptions;
@@ -12,6 +12,9 @@ import org.bytedeco.pytorch.global.torch;
 
 /**
  * libtorch's memory-efficient attention on CUDA devices, for float32: memory grows with the rows, not with their square.
+ * libtorch's kernel has no float64. {@link BlockAttention} widens float16 and bfloat16 before, because the outputs and
+ * the gradients of the blocks are added in float32. The order in which the backward operator adds the gradients of the
+ * queries differs between calls, because it divides the keys among thread blocks: num_splits_key is not given.
  * The forward operator takes [B, H, S, E], the backward operator [B, S, H, E].
  * Source of the forms: the operators' schemas, and {@code attention.cu} of PyTorch. Stateless.
  */
@@ -27,14 +30,15 @@ final class CudaAttentionKernel implements AttentionKernel {
 
     private static final long CAUSAL_FROM_TOP_LEFT = 1;
 
-    private static final OperatorHandle FORWARD =
-            AttentionKernel.operator("aten::_scaled_dot_product_efficient_attention");
-    private static final OperatorHandle BACKWARD = AttentionKernel.operator("aten::_efficient_attention_backward");
+    private static final AtenOperator FORWARD =
+            AtenOperator.of("aten::_scaled_dot_product_efficient_attention", "");
+    private static final AtenOperator BACKWARD = AtenOperator.of("aten::_efficient_attention_backward", "");
 
     @Override
     public Result forward(Tensor queries, Tensor keys, Tensor values, boolean isCausal) {
         boolean givesLogSums = true;
-        IValueVector stack = new IValueVector(
+        List<Tensor> results = FORWARD.results(
+                2,
                 new IValue(queries),
                 new IValue(keys),
                 new IValue(values),
@@ -43,8 +47,7 @@ final class CudaAttentionKernel implements AttentionKernel {
                 new IValue(0.0), // dropout_p
                 new IValue(isCausal),
                 new IValue()); // scale
-        FORWARD.callBoxed(stack);
-        return new Result(stack.get(0).toTensor(), stack.get(1).toTensor().narrow(2, 0, queries.size(2)));
+        return new Result(results.get(0), results.get(1).narrow(2, 0, queries.size(2)));
     }
 
     @Override
@@ -60,7 +63,8 @@ final class CudaAttentionKernel implements AttentionKernel {
         TensorOptions longs = DeviceTensors.optionsLike(queries, torch.ScalarType.Long);
         boolean needsBias = false;
         boolean sharesGradients = false;
-        IValueVector stack = new IValueVector(
+        List<Tensor> results = BACKWARD.results(
+                3,
                 new IValue(gradient.transpose(1, 2)),
                 new IValue(queries.transpose(1, 2)),
                 new IValue(keys.transpose(1, 2)),
@@ -81,11 +85,10 @@ final class CudaAttentionKernel implements AttentionKernel {
                 new IValue(), // num_splits_key
                 new IValue(), // window_size
                 new IValue(sharesGradients));
-        BACKWARD.callBoxed(stack);
         return new Gradients(
-                stack.get(0).toTensor().transpose(1, 2),
-                stack.get(1).toTensor().transpose(1, 2),
-                stack.get(2).toTensor().transpose(1, 2));
+                results.get(0).transpose(1, 2),
+                results.get(1).transpose(1, 2),
+                results.get(2).transpose(1, 2));
     }
 
     /** The logarithms with infinity for the rows up to a multiple: the probabilities of these rows are 0. */

@@ -8,6 +8,7 @@ import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
+import java.util.function.BooleanSupplier;
 import java.util.function.Supplier;
 
 /**
@@ -19,16 +20,29 @@ final class FileTask<T> implements ShardTransfer {
     private final OffloadedUnit unit;
     private final String what;
     private final Duration timeout;
+    private final BooleanSupplier isOnHost;
     private final long beganNanos = System.nanoTime();
     private final Future<Result<T>> result;
 
     private record Result<T>(T value, long endedNanos) {}
 
-    /** Queues {@code work}, which {@code what} names in messages. */
-    FileTask(ExecutorService thread, OffloadedUnit unit, String what, Duration timeout, Supplier<T> work) {
+    /**
+     * Queues {@code work}, which {@code what} names in messages.
+     *
+     * @param isOnHost whether the elements are in host memory; false if the work waits for the GPU. Called by the thread
+     *     that waits for the result
+     */
+    FileTask(
+            ExecutorService thread,
+            OffloadedUnit unit,
+            String what,
+            Duration timeout,
+            BooleanSupplier isOnHost,
+            Supplier<T> work) {
         this.unit = unit;
         this.what = what;
         this.timeout = timeout;
+        this.isOnHost = isOnHost;
         this.result = thread.submit(() -> new Result<>(work.get(), System.nanoTime()));
     }
 
@@ -56,11 +70,18 @@ final class FileTask<T> implements ShardTransfer {
         } catch (TimeoutException e) {
             throw new OffloadException(
                     unit + ": " + what + " in " + unit.file() + " has not ended within " + timeout
-                            + ", the timeout of the process group. Check the disk, or give the group a longer timeout.",
+                            + ", the timeout of the process group. " + remedy(),
                     e);
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
             throw new OffloadException(unit + ": the thread was interrupted while it waited for " + what, e);
         }
+    }
+
+    private String remedy() {
+        return isOnHost.getAsBoolean()
+                ? "Check the disk, or give the group a longer timeout."
+                : "The GPU has not ended the work before the copy to host memory. Find the kernel or the collective that"
+                        + " does not end, or give the group a longer timeout.";
     }
 }

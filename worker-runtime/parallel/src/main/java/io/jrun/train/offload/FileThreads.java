@@ -5,6 +5,7 @@ import java.util.List;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.TimeUnit;
+import java.util.function.BooleanSupplier;
 import java.util.function.Supplier;
 
 /** Two threads: one reads the files of units and one writes them, each in the order of the requests. */
@@ -25,12 +26,16 @@ final class FileThreads implements AutoCloseable {
 
     /** Begins to read a file of a unit; {@code what} names the read in messages. */
     <T> FileTask<T> read(OffloadedUnit unit, String what, Supplier<T> work) {
-        return new FileTask<>(reader, unit, what, timeout, work);
+        return new FileTask<>(reader, unit, what, timeout, () -> true, work);
     }
 
-    /** Begins to write a file of a unit. */
-    FileTask<OffloadedUnit> write(OffloadedUnit unit, String what, Runnable work) {
-        return new FileTask<>(writer, unit, what, timeout, () -> {
+    /**
+     * Begins to write a file of a unit.
+     *
+     * @param isOnHost whether the elements are in host memory; false if the work waits for the GPU
+     */
+    FileTask<OffloadedUnit> write(OffloadedUnit unit, String what, BooleanSupplier isOnHost, Runnable work) {
+        return new FileTask<>(writer, unit, what, timeout, isOnHost, () -> {
             work.run();
             return unit;
         });

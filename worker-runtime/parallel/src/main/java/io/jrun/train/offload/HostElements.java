@@ -13,6 +13,9 @@ interface HostElements {
     /** Waits until a copy from the device is in host memory. */
     void awaitCopy();
 
+    /** Whether the last copy from or to the device has ended. */
+    boolean isCopied();
+
     /** Queues the copy to the tensor of the device, before all later work of the default stream, and gives the memory back. */
     void copyToDevice();
 

@@ -49,7 +49,10 @@ final class HostMemory implements AutoCloseable {
         return elements;
     }
 
-    /** Frees the pinned memory. Memory whose transfer has failed is not freed, because the transfer may still use it. */
+    /**
+     * Waits for the copies, and frees the pinned memory. Memory whose transfer has failed, or whose copy does not end
+     * within the timeout, is not freed, because the transfer or the copy may still use it.
+     */
     @Override
     public void close() {
         ofGpus.values().forEach(GpuPieces::close);
@@ -64,6 +67,11 @@ final class HostMemory implements AutoCloseable {
 
         @Override
         public void awaitCopy() {}
+
+        @Override
+        public boolean isCopied() {
+            return true;
+        }
 
         @Override
         public void copyToDevice() {}
@@ -82,6 +90,11 @@ final class HostMemory implements AutoCloseable {
         @Override
         public void awaitCopy() {
             piece.awaitCopy();
+        }
+
+        @Override
+        public boolean isCopied() {
+            return piece.isCopied();
         }
 
         @Override
@@ -144,7 +157,12 @@ final class HostMemory implements AutoCloseable {
 
         void close() {
             cuda.use(device.index());
-            free.forEach(PinnedPiece::close);
+            long begin = System.nanoTime();
+            for (PinnedPiece piece : free) {
+                if (piece.isCopiedWithin(timeout.minusNanos(System.nanoTime() - begin))) {
+                    piece.close();
+                }
+            }
             free.clear();
         }
     }

@@ -177,7 +177,8 @@ public final class OffloadedOptimizer implements ShardOffload, ParameterOptimize
     public ShardTransfer writeGradients(int number, Tensor from) {
         OffloadedUnit unit = units.get(number);
         HostElements elements = hostMemory.copyOf(from);
-        ShardTransfer write = threads.write(unit, "the write of gradients", () -> unit.writeGradients(elements));
+        ShardTransfer write = threads.write(
+                unit, "the write of gradients", elements::isCopied, () -> unit.writeGradients(elements));
         return () -> {
             long ended = write.await();
             elements.release();
@@ -220,7 +221,10 @@ public final class OffloadedOptimizer implements ShardOffload, ParameterOptimize
             }
             long made = steps + 1;
             written = threads.write(
-                    loaded.unit(), "the write of states", () -> loaded.unit().store(loaded, made));
+                    loaded.unit(),
+                    "the write of states",
+                    () -> true,
+                    () -> loaded.unit().store(loaded, made));
         }
         if (written != null) {
             written.join();

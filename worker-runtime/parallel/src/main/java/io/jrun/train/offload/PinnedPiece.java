@@ -51,15 +51,23 @@ final class PinnedPiece {
 
     /** Waits for the last copy. Called by any thread. */
     void awaitCopy() {
+        if (!isCopiedWithin(timeout)) {
+            throw new OffloadException("a copy of " + memory.byteSize() + " bytes between " + device
+                    + " and host memory has not ended within " + timeout
+                    + ", the timeout of the process group. The work of the GPU before the copy has not ended.");
+        }
+    }
+
+    /** Waits for the last copy. Returns whether the copy has ended within the time. */
+    boolean isCopiedWithin(Duration longest) {
         long begin = System.nanoTime();
         while (!isCopied()) {
-            if (System.nanoTime() - begin > timeout.toNanos()) {
-                throw new OffloadException("a copy of " + memory.byteSize() + " bytes between " + device
-                        + " and host memory has not ended within " + timeout
-                        + ", the timeout of the process group. The work of the GPU before the copy has not ended.");
+            if (System.nanoTime() - begin > longest.toNanos()) {
+                return false;
             }
             LockSupport.parkNanos(ASK_NANOS);
         }
+        return true;
     }
 
     void close() {

@@ -6,6 +6,8 @@ import io.jrun.train.Libtorch;
 import io.jrun.train.ParallelTraining;
 import io.jrun.train.context.AttentionKernel.Gradients;
 import io.jrun.train.context.AttentionKernel.Result;
+import java.util.ArrayList;
+import java.util.List;
 import org.bytedeco.pytorch.Tensor;
 import org.bytedeco.pytorch.TensorOptions;
 import org.bytedeco.pytorch.global.torch;
@@ -48,6 +50,41 @@ class AttentionKernelTest {
         assertClose("queries", foundGradients.queries(), expectedGradients.queries(), type);
         assertClose("keys", foundGradients.keys(), expectedGradients.keys(), type);
         assertClose("values", foundGradients.values(), expectedGradients.values(), type);
+    }
+
+    /** The blocks of the second of two ranks, with two query heads for each key head. */
+    @ParameterizedTest
+    @CsvSource({"Double", "Float"})
+    void theBlocksOfARingAreMergedAlikeWithEachKernel(torch.ScalarType type) {
+        Tensor q = random(type, 2, 4, 8, 6);
+        Tensor gradient = random(type, 2, 4, 8, 6);
+        Tensor[] keysValues = {random(type, 2, 2, 2, 8, 6), random(type, 2, 2, 2, 8, 6)};
+        SequenceSplit split = new SequenceSplit(2, true);
+        List<Tensor> usual = ring(new CpuAttentionKernel(), split, q, keysValues, gradient);
+        List<Tensor> plain = ring(new PlainAttentionKernel(), split, q, keysValues, gradient);
+        for (int i = 0; i < usual.size(); i++) {
+            assertClose("result " + i, plain.get(i), usual.get(i), type);
+        }
+    }
+
+    /** The output, the logarithms, and the gradients of the queries and of each rank's keys and values. */
+    private static List<Tensor> ring(
+            AttentionKernel kernel, SequenceSplit split, Tensor q, Tensor[] keysValues, Tensor gradient) {
+        int self = 1;
+        BlockAttention attention = BlockAttention.begin(kernel, q);
+        for (int owner = self; owner >= 0; owner--) {
+            attention.add(keysValues[owner], split.blocks(self, owner, q.size(2), true));
+        }
+        List<Tensor> results = new ArrayList<>(List.of(attention.output(), attention.logSums()));
+        Tensor ofQueries = attention.zerosLike(q);
+        results.add(ofQueries);
+        for (int owner = self; owner >= 0; owner--) {
+            Tensor part = attention.zerosLike(keysValues[owner]);
+            attention.addGradients(
+                    gradient, keysValues[owner], split.blocks(self, owner, q.size(2), true), ofQueries, part);
+            results.add(part);
+        }
+        return results;
     }
 
     private static void assertClose(String what, Tensor found, Tensor expected, torch.ScalarType type) {

@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.jrun.comm.Device;
 import io.jrun.comm.DeviceStream;
+import io.jrun.comm.cuda.Cuda;
 import io.jrun.train.Libtorch;
 import io.jrun.train.nccl.SimulatedCuda;
 import io.jrun.train.tensor.SimulatedPlacement;
@@ -32,7 +33,7 @@ class HostMemoryTest {
 
     @Test
     void copiesFollowTheOrderOfTheStreamAndMemoryIsUsedAgainAfterThem() throws Exception {
-        assertThat(SimulatedCuda.start(folder, HostMemoryTest.class, Map.of()).join())
+        assertThat(SimulatedCuda.start(folder, HostMemoryTest.class, Map.of(), folder.toString()).join())
                 .endsWith("done\n");
     }
 
@@ -42,6 +43,8 @@ class HostMemoryTest {
         SimulatedPlacement.install();
         copyToTheHostWaitsForEarlierWork();
         memoryIsUsedAgainAfterTheCopyToTheDevice();
+        memoryOfAQueuedCopyIsNotFreed();
+        aLateGpuIsTheReasonInTheMessage(Path.of(args[0]));
         System.out.println("done");
     }
 
@@ -83,6 +86,47 @@ class HostMemoryTest {
             assertThat(address(third)).as("memory that is free").isEqualTo(address);
             third.release();
         }
+    }
+
+    private static void memoryOfAQueuedCopyIsNotFreed() {
+        Tensor values = onDevice(0);
+        HostMemory memory = new HostMemory(Duration.ofMillis(20));
+        HostElements elements = memory.of(values);
+        fill(elements, 5);
+        SimulatedCuda.hold(DeviceStream.defaultOf(GPU));
+        elements.copyToDevice();
+        memory.close();
+        assertThat(Cuda.open().isReachable(elements.onHost())).as("not freed").isTrue();
+        SimulatedCuda.release();
+        SimulatedCuda.synchronize(GPU);
+        HostMemory other = new HostMemory(Duration.ofSeconds(30));
+        HostElements copied = other.copyOf(values);
+        copied.awaitCopy();
+        assertThat(first(copied)).isEqualTo(5);
+        copied.release();
+        other.close();
+        assertThat(Cuda.open().isReachable(copied.onHost())).as("freed").isFalse();
+    }
+
+    /** The deadline of the request ends before that of the copy, for which the thread of files waits. */
+    private static void aLateGpuIsTheReasonInTheMessage(Path folder) {
+        UnitFile file = new UnitFile(folder.resolve("unit"), ELEMENTS * 4);
+        OffloadedUnit unit = new OffloadedUnit("layer3", file, ELEMENTS * 4, 1, torch.ScalarType.Float);
+        try (HostMemory memory = new HostMemory(Duration.ofSeconds(30));
+                FileThreads threads = new FileThreads(Duration.ofSeconds(1))) {
+            Tensor gradients = onDevice(1);
+            SimulatedCuda.hold(DeviceStream.defaultOf(GPU));
+            HostElements elements = memory.copyOf(gradients);
+            FileTask<OffloadedUnit> write = threads.write(
+                    unit, "the write of gradients", elements::isCopied, () -> unit.writeGradients(elements));
+            assertThatThrownBy(write::join)
+                    .isInstanceOf(OffloadException.class)
+                    .hasMessageContaining("layer3")
+                    .hasMessageContaining("The GPU has not ended the work before the copy to host memory")
+                    .hasMessageNotContaining("disk");
+            SimulatedCuda.release();
+        }
+        unit.close();
     }
 
     private static Tensor onDevice(float value) {

@@ -184,10 +184,12 @@ final class VerifiedPart implements AutoCloseable {
 
     @Override
     public void close() throws IOException {
-        memory.close();
-        if (onDevice != null) {
-            onDevice.close();
+        try (reader) {
+            memory.close();
+        } finally {
+            if (onDevice != null) {
+                onDevice.close();
+            }
         }
-        reader.close();
     }
 }
