@@ -289,7 +289,8 @@ class GpuDirectStorageTest {
             weights.read("Float.1000", TensorMemory.empty(GPU, torch.ScalarType.Float, 1000));
             assertThat(descriptors(path)).isEqualTo(2);
             SimulatedCuda.set("SIMCUDA_FAIL", "cuFileBufDeregister=5011");
-            assertThatThrownBy(weights::close).hasMessageContaining("cuFileBufDeregister failed with cuFile error 5011");
+            assertThatThrownBy(weights::close)
+                    .hasMessageContaining("cuFileBufDeregister failed with cuFile error 5011");
             assertThat(descriptors(path)).isZero();
         }
 

@@ -84,9 +84,10 @@ public final class DirectFile implements AutoCloseable {
 
     /**
      * The identity of the file that has a path now: its file system and its number there. No other file has the number
-     * while the file is open.
+     * while the file is open. Throws like {@link UserFile#open}.
      */
     public static Object keyOf(Path file) throws IOException {
+        UserFile.requireRegular(file);
         return Objects.requireNonNull(
                 Files.readAttributes(file, BasicFileAttributes.class).fileKey(), "files on Linux have keys");
     }

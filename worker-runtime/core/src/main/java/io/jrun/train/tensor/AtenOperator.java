@@ -15,8 +15,8 @@ import org.bytedeco.pytorch.Type;
 import org.bytedeco.pytorch.global.torch;
 
 /**
- * Operators of libtorch for which the presets have no method, such as kernels over lists of tensors. This class finds an
- * operator by its name in the dispatcher, which chooses the kernel of the device. Thread-safe.
+ * Operators of libtorch for which the presets have no method, such as kernels over lists of tensors. This class finds
+ * an operator by its name in the dispatcher, which chooses the kernel of the device. Thread-safe.
  */
 public final class AtenOperator {
     private final OperatorHandle operator;

@@ -46,8 +46,8 @@ class LateGpuReadTest {
             SimulatedCuda.hold(DeviceStream.defaultOf(GPU));
             assertThatThrownBy(() -> opened.read(0, target))
                     .isInstanceOf(InterruptedIOException.class)
-                    .hasMessage("a copy of 5000 bytes on cuda:0 has not ended within PT0.02S: the work of the GPU before"
-                            + " the copy has not ended. Find the kernel or the collective that does not end");
+                    .hasMessage("a copy of 5000 bytes on cuda:0 has not ended within PT0.02S: the work of the GPU"
+                            + " before the copy has not ended. Find the kernel or the collective that does not end");
             SimulatedCuda.release();
             SimulatedCuda.synchronize(GPU);
         }

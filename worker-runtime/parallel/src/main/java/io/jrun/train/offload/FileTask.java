@@ -29,8 +29,8 @@ final class FileTask<T> implements ShardTransfer {
     /**
      * Queues {@code work}, which {@code what} names in messages.
      *
-     * @param isOnHost whether the elements are in host memory; false if the work waits for the GPU. Called by the thread
-     *     that waits for the result
+     * @param isOnHost whether the elements are in host memory; false if the work waits for the GPU. Called by the
+     *     thread that waits for the result
      */
     FileTask(
             ExecutorService thread,
@@ -81,7 +81,7 @@ final class FileTask<T> implements ShardTransfer {
     private String remedy() {
         return isOnHost.getAsBoolean()
                 ? "Check the disk, or give the group a longer timeout."
-                : "The GPU has not ended the work before the copy to host memory. Find the kernel or the collective that"
-                        + " does not end, or give the group a longer timeout.";
+                : "The GPU has not ended the work before the copy to host memory. Find the kernel or the collective"
+                        + " that does not end, or give the group a longer timeout.";
     }
 }
