@@ -95,6 +95,8 @@ class LogLimitIT extends RealJobs {
         Path rank = jrun.logs().resolve("attempt-0/rank-0000");
         String id = jrun.runId();
         JRun.waitFor(() -> Files.exists(rank) && hasFullFiles(rank), "files that are full");
+        Path record = jrun.logs().resolve("events.jsonl"); // jrun logs reads the ranks there
+        JRun.waitFor(() -> JRun.read(record).contains("\"workerStarted\""), "the record of the worker");
         job.processes().stream()
                 .filter(pid -> JRun.read(Path.of("/proc", pid, "cmdline")).contains("jrun-launcher"))
                 .forEach(pid -> JRun.kill("KILL", pid));

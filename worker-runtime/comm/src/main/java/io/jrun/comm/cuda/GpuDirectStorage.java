@@ -28,8 +28,8 @@ public final class GpuDirectStorage {
     private static final String ON_HOST = " are read through host memory: ";
 
     private static final class OfProcess {
-        static final GpuDirectStorage INSTANCE = new GpuDirectStorage(
-                System.getenv().getOrDefault(VARIABLE, ""), GroupOptions.DEFAULT.timeout());
+        static final GpuDirectStorage INSTANCE =
+                new GpuDirectStorage(System.getenv().getOrDefault(VARIABLE, ""), GroupOptions.DEFAULT.timeout());
     }
 
     private final String setting;

@@ -41,8 +41,7 @@ class LateGpuReadTest {
         cuda.use(GPU.index());
         MemorySegment target = cuda.device(5000).reinterpret(5000);
         GpuDirectStorage storage = new GpuDirectStorage("auto", Duration.ofMillis(20));
-        try (DeviceFile opened =
-                storage.open(file, DirectFile.keyOf(file), GPU).orElseThrow()) {
+        try (DeviceFile opened = storage.open(file, DirectFile.keyOf(file), GPU).orElseThrow()) {
             SimulatedCuda.hold(DeviceStream.defaultOf(GPU));
             assertThatThrownBy(() -> opened.read(0, target))
                     .isInstanceOf(InterruptedIOException.class)

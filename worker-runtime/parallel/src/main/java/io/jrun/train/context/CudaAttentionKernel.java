@@ -30,8 +30,7 @@ final class CudaAttentionKernel implements AttentionKernel {
 
     private static final long CAUSAL_FROM_TOP_LEFT = 1;
 
-    private static final AtenOperator FORWARD =
-            AtenOperator.of("aten::_scaled_dot_product_efficient_attention", "");
+    private static final AtenOperator FORWARD = AtenOperator.of("aten::_scaled_dot_product_efficient_attention", "");
     private static final AtenOperator BACKWARD = AtenOperator.of("aten::_efficient_attention_backward", "");
 
     @Override

@@ -177,8 +177,8 @@ public final class OffloadedOptimizer implements ShardOffload, ParameterOptimize
     public ShardTransfer writeGradients(int number, Tensor from) {
         OffloadedUnit unit = units.get(number);
         HostElements elements = hostMemory.copyOf(from);
-        ShardTransfer write = threads.write(
-                unit, "the write of gradients", elements::isCopied, () -> unit.writeGradients(elements));
+        ShardTransfer write =
+                threads.write(unit, "the write of gradients", elements::isCopied, () -> unit.writeGradients(elements));
         return () -> {
             long ended = write.await();
             elements.release();

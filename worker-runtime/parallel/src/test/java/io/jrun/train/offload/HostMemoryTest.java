@@ -33,7 +33,8 @@ class HostMemoryTest {
 
     @Test
     void copiesFollowTheOrderOfTheStreamAndMemoryIsUsedAgainAfterThem() throws Exception {
-        assertThat(SimulatedCuda.start(folder, HostMemoryTest.class, Map.of(), folder.toString()).join())
+        assertThat(SimulatedCuda.start(folder, HostMemoryTest.class, Map.of(), folder.toString())
+                        .join())
                 .endsWith("done\n");
     }
 
