@@ -196,6 +196,7 @@ class FsdpEqualityTest {
         LocalWorld.run(3, world -> {
             var fsdp = new FullyShardedDataParallel(new MeshAxis("shard", world.group()), FsdpOptions.DEFAULT);
             LinearStack stack = new LinearStack(2, width, block -> FullyShard.apply(block, fsdp));
+            FullyShard.apply(stack, fsdp);
             assertThat(fsdp.wholeParameters((name, tensor) -> tensor.equal(parameters.get(name))))
                     .hasSize(2)
                     .doesNotContainValue(false);

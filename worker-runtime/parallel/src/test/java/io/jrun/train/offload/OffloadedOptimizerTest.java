@@ -106,6 +106,7 @@ class OffloadedOptimizerTest {
         LocalWorld.run(LocalWorldOptions.ofSize(RANKS).withDeterministic(true), world -> {
             var fsdp = new FullyShardedDataParallel(new MeshAxis("shard", world.group()), FsdpOptions.DEFAULT);
             LinearStack stack = stack(block -> FullyShard.apply(block, fsdp));
+            FullyShard.apply(stack, fsdp);
             try (FlatOptimizer optimizer = new FlatOptimizer(
                     fsdp.parameters(),
                     FusedAdamW.DEFAULT,
@@ -143,6 +144,7 @@ class OffloadedOptimizerTest {
                     });
                 };
                 LinearStack stack = stack(probe.andThen(block -> FullyShard.apply(block, fsdp)));
+                FullyShard.apply(stack, fsdp);
                 for (int step = 0; step < 2; step++) {
                     try (var scope = fsdp.step()) {
                         scope.backward(stack.loss());
