@@ -10,6 +10,7 @@ import io.jrun.comm.World;
 import io.jrun.comm.cuda.DeviceFile;
 import io.jrun.comm.cuda.DeviceMemory;
 import io.jrun.comm.cuda.GpuDirectStorage;
+import io.jrun.comm.file.DirectFile;
 import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
@@ -155,7 +156,7 @@ final class DeviceChecks {
         GpuDirectStorage direct = GpuDirectStorage.ofProcess();
         try {
             Files.write(file, content);
-            try (DeviceFile opened = direct.open(file, content.length, Device.cuda(0))
+            try (DeviceFile opened = direct.open(file, DirectFile.keyOf(file), Device.cuda(0))
                     .orElseThrow(() -> new CheckSkippedException(String.join(". ", direct.takeNotes())))) {
                 for (int from : new int[] {0, 1, 4095, 4096, 1_000_003, content.length - 5}) {
                     compare(opened, from, content);

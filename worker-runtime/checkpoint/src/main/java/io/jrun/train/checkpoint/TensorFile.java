@@ -45,7 +45,7 @@ public final class TensorFile implements AutoCloseable {
     private final AtomicLong bytesRead = new AtomicLong();
     private @Nullable MemorySegment mapped;
 
-    private TensorFile(Path path, Object key, FileChannel channel, Content content) {
+    private TensorFile(Path path, String key, FileChannel channel, Content content) {
         this.path = path;
         this.channel = channel;
         this.reader = new FileObjectReader(path, key, channel);
@@ -85,7 +85,7 @@ public final class TensorFile implements AutoCloseable {
         Libtorch.load();
         FileChannel channel = null;
         try {
-            Object key = DirectFile.keyOf(path);
+            String key = DirectFile.keyOf(path);
             channel = UserFile.open(path);
             Content content = format.describe(channel);
             long fileBytes = channel.size();

@@ -23,7 +23,7 @@ public final class FileObjectReader implements ObjectReader {
     private static final int PIECE_BYTES = 256 << 10;
 
     private final Path file;
-    private final Object key;
+    private final String key;
     private final FileChannel channel;
     private final Map<Device, Optional<DeviceFile>> onDevices = new HashMap<>();
 
@@ -32,7 +32,7 @@ public final class FileObjectReader implements ObjectReader {
      *
      * @param key the result of {@link DirectFile#keyOf} before the channel was opened
      */
-    public FileObjectReader(Path file, Object key, FileChannel channel) {
+    public FileObjectReader(Path file, String key, FileChannel channel) {
         this.file = file;
         this.key = key;
         this.channel = channel;
@@ -40,7 +40,7 @@ public final class FileObjectReader implements ObjectReader {
 
     /** Opens a regular file. */
     static FileObjectReader open(Path file) throws IOException {
-        Object key = DirectFile.keyOf(file);
+        String key = DirectFile.keyOf(file);
         return new FileObjectReader(file, key, UserFile.open(file));
     }
 

@@ -78,7 +78,7 @@ public final class GpuDirectStorage {
      * @return empty if files are read through host memory; a note then says why
      * @throws IOException if {@link #VARIABLE} has an unusable value
      */
-    public synchronized Optional<DeviceFile> open(Path file, Object key, Device device) throws IOException {
+    public synchronized Optional<DeviceFile> open(Path file, String key, Device device) throws IOException {
         if (!isSetting(setting)) {
             throw new IOException(VARIABLE + "=" + setting + " is neither auto nor off");
         }
@@ -126,7 +126,7 @@ public final class GpuDirectStorage {
         }
     }
 
-    private DeviceFile register(Path file, Object key, Device device) throws IOException {
+    private DeviceFile register(Path file, String key, Device device) throws IOException {
         CuFile ready = Objects.requireNonNull(library);
         Cuda runtime = Objects.requireNonNull(cuda);
         runtime.use(device.index());

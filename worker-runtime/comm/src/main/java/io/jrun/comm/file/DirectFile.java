@@ -78,7 +78,7 @@ public final class DirectFile implements AutoCloseable {
     }
 
     /** The identity of the file, equal to {@link #keyOf} of a path to this file. */
-    public Object key() throws IOException {
+    public String key() throws IOException {
         return keyOf(Path.of("/proc/self/fd/" + descriptor));
     }
 
@@ -86,10 +86,11 @@ public final class DirectFile implements AutoCloseable {
      * The identity of the file that has a path now: its file system and its number there. No other file has the number
      * while the file is open. Throws like {@link UserFile#open}.
      */
-    public static Object keyOf(Path file) throws IOException {
+    public static String keyOf(Path file) throws IOException {
         UserFile.requireRegular(file);
         return Objects.requireNonNull(
-                Files.readAttributes(file, BasicFileAttributes.class).fileKey(), "files on Linux have keys");
+                        Files.readAttributes(file, BasicFileAttributes.class).fileKey(), "files on Linux have keys")
+                .toString();
     }
 
     @Override
