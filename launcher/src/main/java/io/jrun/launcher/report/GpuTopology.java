@@ -9,9 +9,12 @@ import io.jrun.agent.worker.WorkerBinding;
 import io.jrun.launcher.layout.Placement;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.Collections;
+import java.util.Comparator;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Optional;
 import java.util.Set;
 import java.util.TreeMap;
@@ -91,15 +94,19 @@ public record GpuTopology(TreeMap<Integer, Integer> numaNodes, TreeMap<String, L
             lines.add("NUMA nodes of the GPUs: " + String.join(", ", words));
         }
         if (!paths.isEmpty()) {
-            int most = paths.values().stream().mapToInt(List::size).max().orElse(0);
+            String commonest = Collections.max(paths.keySet(), Comparator.comparingInt(this::pairs));
             List<String> words = new ArrayList<>();
             paths.forEach((path, pairs) -> words.add(path
-                    + (pairs.size() == most && most > 1
+                    + (path.equals(commonest) && pairs.size() > 1
                             ? paths.size() == 1 ? " (all pairs)" : " (the other pairs)"
                             : " (ranks " + String.join(" ", pairs) + ")")));
             lines.add("paths between the GPUs: " + String.join(", ", words));
         }
         return lines;
+    }
+
+    private int pairs(String path) {
+        return Objects.requireNonNull(paths.get(path)).size();
     }
 
     /** The same for {@code --json}. */

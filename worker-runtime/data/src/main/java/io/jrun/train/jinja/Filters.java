@@ -170,7 +170,7 @@ final class Filters {
         return elements.stream().sorted(order(key, ignoresCase)).collect(Collectors.toCollection(ArrayList::new));
     }
 
-    /** What to order an element by: an attribute, or the element. */
+    /** The order compares an attribute of the elements, or the elements. */
     private static UnaryOperator<Object> key(Object attribute) {
         return element -> attribute == None.NONE ? element : path(element, Values.text(attribute));
     }

@@ -25,7 +25,7 @@ final class OffloadedShards {
     /** The norm of each gradient; null before the first gradients. */
     private @Nullable Tensor norms;
 
-    /** What the offload has multiplied the gradients with since then. */
+    /** The factor by which the offload has multiplied the gradients since then. */
     private double normFactor = 1;
 
     private @Nullable ShardTransfer valuesRead;
