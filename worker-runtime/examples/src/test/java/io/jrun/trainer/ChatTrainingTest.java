@@ -197,7 +197,8 @@ class ChatTrainingTest {
                             RecordedTraining.arguments(), ModelOptions.none(OwnModel::new), 1)
                     .orElseThrow()
                     .withData(256, 32);
-            TrainableModel model = TrainedModel.build(arguments, world, _ -> {});
+            TrainableModel model =
+                    TrainedModel.build(arguments, arguments.parallel().mesh(world), _ -> {});
             try (NoGradGuard _ = new NoGradGuard();
                     PointerScope _ = new PointerScope()) {
                 Tensor logits = model.forward(DeviceTensors.of(Device.CPU, tokens, 1, tokens.length));

@@ -82,8 +82,10 @@ class HeldOutTest {
         LocalWorld.run(1, world -> {
             try (TokenWindows data = TokenWindows.open(options.data(), 16, world);
                     NoGradGuard _ = new NoGradGuard()) {
-                TrainableModel model =
-                        TrainedModel.build(options.withData(data.vocabulary(), data.length()), world, _ -> {});
+                TrainableModel model = TrainedModel.build(
+                        options.withData(data.vocabulary(), data.length()),
+                        options.parallel().mesh(world),
+                        _ -> {});
                 Dataset<long[]> windows = data.heldOut();
                 for (long i = 0; i < windows.size(); i++) {
                     try (PointerScope _ = new PointerScope()) {

@@ -90,7 +90,7 @@ class MeshModelTest {
         /** The options that change the model, not its division. */
         String modelFlags() {
             return Stream.of(flags.split(" "))
-                    .filter(word -> word.matches("--(model|untied|heads|key-heads).*"))
+                    .filter(word -> word.matches("--(model|untied|heads|key-heads|expert-interval).*"))
                     .collect(Collectors.joining(" "));
         }
     }

@@ -325,7 +325,8 @@ class TrainerTest {
             LocalWorld.run(size, world -> {
                 try (TokenWindows data =
                         TokenWindows.open(options.data(), options.model().context(), world)) {
-                    TrainableModel model = TrainedModel.build(options, world, _ -> {});
+                    TrainableModel model =
+                            TrainedModel.build(options, options.parallel().mesh(world), _ -> {});
                     losses.set(
                             size,
                             Evaluation.heldOutLoss(

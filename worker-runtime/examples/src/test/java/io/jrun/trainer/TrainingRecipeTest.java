@@ -124,7 +124,7 @@ class TrainingRecipeTest {
         LocalWorld.run(1, world -> {
             try (TokenCorpus corpus = corpus(options, world)) {
                 Batch batch = batch(corpus.training(options.model().context()), firstSample, firstSample + 1);
-                loss[0] = TrainedModel.build(options, world, _ -> {})
+                loss[0] = TrainedModel.build(options, options.parallel().mesh(world), _ -> {})
                         .loss(batch.inputs(), batch.targets())
                         .item_double();
             }

@@ -36,7 +36,7 @@ class DeviceParallelTest {
                     30,
                     PAIRS + "#hasTheNormsAndParametersOfOneRank(" + PAIRS + "$Data," + PAIRS + "$Shared)",
                     PIPELINES + "#replicasRecomputationReducedPrecisionAndClippingCompose(java.lang.String,int)",
-                    EXPERTS + "#parametersAfterTenStepsEqualTheSerialOnes(int,int,int,double,"
+                    EXPERTS + "#parametersAfterTenStepsEqualTheSerialOnes(" + EXPERTS + "$Data,int,int,int,double,"
                             + "org.bytedeco.pytorch.global.torch$ScalarType,boolean)",
                     FILES + BITS,
                     RINGS + STEPS,

@@ -26,7 +26,7 @@ import java.util.stream.Collectors;
 import org.bytedeco.pytorch.Tensor;
 import org.jspecify.annotations.Nullable;
 
-/** Each rank has the whole parameters. With stages 1 and 2 of ZeRO the ranks share the states of the optimizer. */
+/** Each rank has the whole parameters, or its part of the experts and all others. With stages 1 and 2 of ZeRO the ranks share the states of the optimizer. */
 final class DdpModel implements TrainedModel {
     private final DistributedDataParallel<TrainableModel> model;
     private final TrainingOptimizer optimizer;
@@ -36,12 +36,13 @@ final class DdpModel implements TrainedModel {
     private final @Nullable LocalSgd localSgd;
     private final @Nullable Float8Layers float8;
     private final boolean keepsGradients;
+    private final boolean hasAll;
     private long recordedNanos;
     private long recordedBytes;
 
     DdpModel(TrainingArguments options, DeviceMesh mesh, FiniteSteps checks) {
         ProcessGroup group = ParallelOptions.dataGroup(mesh);
-        TrainableModel module = TrainedModel.build(options, mesh.world(), _ -> {});
+        TrainableModel module = TrainedModel.build(options, mesh, _ -> {});
         TrainingRecipe recipe = options.recipe();
         float8 = recipe.precision() == TrainingRecipe.Precision.FP8 ? new Float8Layers(module) : null;
         checks.watch(module);
@@ -60,6 +61,10 @@ final class DdpModel implements TrainedModel {
             model.registerHook(checks.before(withUpdate(hook, recipe.update())));
         }
         state = new ShardedState(Parameters.withBuffers(module));
+        hasAll = powerSgd == null
+                && float8 == null
+                && placement == GradientPlacement.REPLICATED
+                && options.parallel().experts() == 1;
     }
 
     private CommunicationHook withUpdate(CommunicationHook hook, UpdateOptions update) {
@@ -85,7 +90,7 @@ final class DdpModel implements TrainedModel {
 
     @Override
     public Holding holding() {
-        return powerSgd == null && float8 == null && !(optimizer instanceof ZeroStates) ? Holding.ALL : Holding.PARTS;
+        return hasAll ? Holding.ALL : Holding.PARTS;
     }
 
     @Override

@@ -48,7 +48,7 @@ final class FsdpModel implements TrainedModel {
                         FsdpOptions.DEFAULT.withReshardAfterForward(
                                 options.parallel().reshardAfterForward()),
                         files.optimizer());
-        module = TrainedModel.build(options, mesh.world(), block -> FullyShard.apply(block, parallel));
+        module = TrainedModel.build(options, mesh, block -> FullyShard.apply(block, parallel));
         ParallelChecks.checkBuffers(module);
         FullyShard.apply(module, parallel);
         built.accept(module);

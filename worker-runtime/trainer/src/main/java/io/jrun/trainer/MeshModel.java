@@ -44,7 +44,6 @@ import org.bytedeco.pytorch.global.torch;
  */
 final class MeshModel implements TrainedModel {
     private final TrainableModel module;
-    private final long parameterCount;
     private final MeshAxis contextAxis;
     private final ContextParallel context;
     private final MeshAxis stages;
@@ -78,7 +77,7 @@ final class MeshModel implements TrainedModel {
             lossRank = how.schedule().rankOf(how.schedule().stages() - 1);
             // Each block is built, gets its values and is shared before the next block is built.
             StageLayers ofStage = new StageLayers(how.cut().orElseThrow(), how.schedule(), stages, 1);
-            module = TrainedModel.build(options, mesh.world(), block -> {
+            module = TrainedModel.build(options, mesh, block -> {
                 if (tensor != null) {
                     tensor.apply(block);
                 }
@@ -96,9 +95,6 @@ final class MeshModel implements TrainedModel {
             states = MeshStates.of(parallel, mesh, sharded);
             pipeline = new PipelineParallel(module.pipelineLayers(), this::weightedLoss, stages, states.addTo(how));
             state = new ShardedState(pipeline.parameters());
-            parameterCount = pipeline.parameters().values().stream()
-                    .mapToLong(ShardedTensor::elements)
-                    .sum();
         } catch (IllegalArgumentException | PipelineException e) {
             throw new InvalidArgumentException(String.valueOf(e.getMessage()));
         }
@@ -201,11 +197,6 @@ final class MeshModel implements TrainedModel {
     }
 
     @Override
-    public long parameterCount() {
-        return parameterCount;
-    }
-
-    @Override
     public TrainingOptimizer optimizer() {
         return optimizer;
     }
@@ -221,7 +212,7 @@ final class MeshModel implements TrainedModel {
     }
 
     private static Holding holding(ParallelOptions parallel) {
-        boolean hasParts = parallel.tensor() * parallel.pipeline() > 1 || parallel.zeroStage() > 0;
+        boolean hasParts = parallel.tensor() * parallel.pipeline() * parallel.experts() > 1 || parallel.zeroStage() > 0;
         return hasParts ? Holding.PARTS : Holding.ALL;
     }
 

@@ -19,12 +19,12 @@ sealed interface MeshStates {
      * @param sharded has wrapped the layers of this rank; null if the ranks do not share parameters
      */
     static MeshStates of(ParallelOptions options, DeviceMesh mesh, @Nullable FullyShardedDataParallel sharded) {
-        MeshAxis axis = ParallelOptions.shardAxis(mesh);
+        MeshAxis axis = ParallelOptions.gradientAxis(mesh);
         if (sharded != null) {
             return new FullySharded(sharded);
         }
         return switch (options.zeroStage()) {
-            case 0 -> new Copies(ParallelOptions.gradientAxis(mesh));
+            case 0 -> new Copies(axis);
             default -> new Partitioned(new StageReducer(axis, options.gradientPlacement()));
         };
     }

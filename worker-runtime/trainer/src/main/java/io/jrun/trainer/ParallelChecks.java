@@ -87,6 +87,16 @@ final class ParallelChecks {
                 "--offload shares the states among all data ranks: give --shard=" + copies * options.shards());
     }
 
+    /** Checks the ranks that share the experts, of which each has its own samples. */
+    static void checkExperts(ParallelOptions options, int copies) {
+        boolean isPartOfStates = options.sharesStatesInPart();
+        int ranks = isPartOfStates ? options.shards() : copies;
+        refuse(
+                ranks % options.experts() != 0,
+                "--ep=" + options.experts() + " does not divide the " + ranks + " ranks of "
+                        + (isPartOfStates ? "--shard" : "--dp"));
+    }
+
     /** What the model must say of itself before ranks share its sequences. */
     static void checkSequences(TrainingArguments options) {
         ParallelOptions parallel = options.parallel();

@@ -7,14 +7,18 @@ import io.jrun.train.fsdp.FsdpOptions;
 import io.jrun.train.fsdp.FullyShardedDataParallel;
 import io.jrun.train.mesh.DeviceMesh;
 import io.jrun.train.mesh.MeshAxis;
+import io.jrun.train.mesh.MeshShape;
 import io.jrun.train.pipeline.schedule.ScheduleException;
 import io.jrun.train.pipeline.schedule.ScheduleKind;
 import io.jrun.train.reducer.GradientPlacement;
 import io.jrun.trainer.arguments.CommandLineArguments;
 import io.jrun.trainer.arguments.InvalidArgumentException;
 import java.nio.file.Path;
+import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
+import java.util.stream.Stream;
 
 /**
  * The division of the model and the data among the ranks: the sizes of the axes of the mesh, and the states that the
@@ -25,6 +29,8 @@ import java.util.Optional;
  * @param context ranks that share each sequence
  * @param shards ranks that share the states of one copy of the model, besides the ranks that share a sequence
  * @param copies copies of the model; 0 for as many as the ranks make
+ * @param experts ranks that share the experts: a part of the copies, or with stages 1 and 2 a part of the ranks that
+ *     share the states
  * @param zeroStage the states that are shared: 1 those of the optimizer, 2 also the gradients, 3 also the parameters;
  *     0 for none
  * @param reshardAfterForward for stage 3, see {@link FsdpOptions}
@@ -41,6 +47,7 @@ public record ParallelOptions(
         int context,
         int shards,
         int copies,
+        int experts,
         int zeroStage,
         int reshardAfterForward,
         Optional<Path> offload,
@@ -52,15 +59,18 @@ public record ParallelOptions(
     /** Refuses numbers of ranks out of their ranges, with one line. */
     public ParallelOptions {
         ParallelChecks.refuse(
-                Math.min(Math.min(tensor, pipeline), Math.min(context, shards)) < 1,
+                Stream.of(tensor, pipeline, context, shards, experts).anyMatch(ranks -> ranks < 1),
                 "a number of ranks is below 1: tensor " + tensor + ", pipeline " + pipeline + ", context " + context
-                        + ", shards " + shards);
+                        + ", shards " + shards + ", experts " + experts);
     }
 
     /** The axes of the mesh, the slowest first. */
     static final String PIPELINE_AXIS = "pp";
 
     static final String COPY_AXIS = "dp";
+    /** The mesh has this axis if several ranks share the experts. */
+    static final String EXPERT_AXIS = "ep";
+
     static final String SHARD_AXIS = "shard";
     static final String CONTEXT_AXIS = "cp";
     static final String TENSOR_AXIS = "tp";
@@ -70,6 +80,7 @@ public record ParallelOptions(
             "--pp",
             "--cp",
             "--dp",
+            "--ep",
             "--shard",
             "--zero",
             "--reshard-after-forward",
@@ -90,6 +101,7 @@ public record ParallelOptions(
                 given.number("--cp", 1, 1),
                 shards,
                 given.number("--dp", 0, 1),
+                given.number("--ep", 1, 1),
                 given.number("--zero", shards > 1 ? STAGES : 0, 0),
                 reshardAfterForward(given),
                 given.text("--offload").map(Path::of),
@@ -158,6 +170,7 @@ public record ParallelOptions(
                 newContext,
                 newShards,
                 copies,
+                experts,
                 newStage,
                 newReshard,
                 newOffload,
@@ -182,6 +195,11 @@ public record ParallelOptions(
         };
     }
 
+    /** Whether ranks share states and keep whole parameters. */
+    boolean sharesStatesInPart() {
+        return zeroStage == 1 || zeroStage == 2;
+    }
+
     /** Whether ranks share the parameters too. */
     boolean sharesParameters() {
         return zeroStage == STAGES;
@@ -197,19 +215,20 @@ public record ParallelOptions(
     DeviceMesh mesh(World world) {
         int made = copies == 0 ? Math.max(1, world.size() / others()) : copies;
         ParallelChecks.checkCopies(this, made);
+        ParallelChecks.checkExperts(this, made);
+        Map<String, Integer> axes = new LinkedHashMap<>();
+        axes.put(PIPELINE_AXIS, pipeline);
+        if (experts == 1) {
+            axes.put(COPY_AXIS, made);
+        } else {
+            axes.put(COPY_AXIS, sharesStatesInPart() ? made : made / experts);
+            axes.put(EXPERT_AXIS, experts);
+        }
+        axes.put(SHARD_AXIS, sharesStatesInPart() ? shards / experts : shards);
+        axes.put(CONTEXT_AXIS, context);
+        axes.put(TENSOR_AXIS, tensor);
         try {
-            return DeviceMesh.of(
-                    world,
-                    PIPELINE_AXIS,
-                    pipeline,
-                    COPY_AXIS,
-                    made,
-                    SHARD_AXIS,
-                    shards,
-                    CONTEXT_AXIS,
-                    context,
-                    TENSOR_AXIS,
-                    tensor);
+            return DeviceMesh.of(world, MeshShape.of(axes));
         } catch (IllegalArgumentException e) {
             throw new InvalidArgumentException(String.valueOf(e.getMessage()));
         }
@@ -232,24 +251,33 @@ public record ParallelOptions(
     FullyShardedDataParallel fullySharded(DeviceMesh mesh) {
         return new FullyShardedDataParallel(
                 shardAxis(mesh),
-                mesh.axis(COPY_AXIS),
+                axis(mesh, COPY_AXIS, EXPERT_AXIS),
                 FsdpOptions.DEFAULT.withReshardAfterForward(reshardAfterForward));
     }
 
     /** The ranks that train on different samples. */
     static ProcessGroup dataGroup(DeviceMesh mesh) {
-        return mesh.group(COPY_AXIS, SHARD_AXIS);
+        return axis(mesh, COPY_AXIS, EXPERT_AXIS, SHARD_AXIS).group();
     }
 
     /** The ranks over which the mean of the loss and of the gradients is taken. */
     static MeshAxis gradientAxis(DeviceMesh mesh) {
         return mesh.shape().size(CONTEXT_AXIS) == 1
-                ? mesh.axis(COPY_AXIS, SHARD_AXIS)
-                : mesh.axis(COPY_AXIS, SHARD_AXIS, CONTEXT_AXIS);
+                ? axis(mesh, COPY_AXIS, EXPERT_AXIS, SHARD_AXIS)
+                : axis(mesh, COPY_AXIS, EXPERT_AXIS, SHARD_AXIS, CONTEXT_AXIS);
     }
 
-    /** The axis along which the states are shared: the ranks that share a sequence share the states too. */
-    static MeshAxis shardAxis(DeviceMesh mesh) {
+    /** The ranks that share the experts; empty if each rank has all experts. */
+    static Optional<MeshAxis> expertAxis(DeviceMesh mesh) {
+        return mesh.shape().names().contains(EXPERT_AXIS) ? Optional.of(mesh.axis(EXPERT_AXIS)) : Optional.empty();
+    }
+
+    private static MeshAxis axis(DeviceMesh mesh, String... names) {
+        return mesh.axis(Stream.of(names).filter(mesh.shape().names()::contains).toArray(String[]::new));
+    }
+
+    /** The axis along which the parameters are shared: the ranks that share a sequence share the states too. */
+    private static MeshAxis shardAxis(DeviceMesh mesh) {
         boolean hasContext = mesh.shape().size(CONTEXT_AXIS) > 1;
         return hasContext ? mesh.axis(SHARD_AXIS, CONTEXT_AXIS) : mesh.axis(SHARD_AXIS);
     }

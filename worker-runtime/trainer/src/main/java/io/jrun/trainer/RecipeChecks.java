@@ -26,6 +26,10 @@ final class RecipeChecks {
         ParallelChecks.refuse(
                 parallel.offload().isPresent() && (isF16 || recipe.update().averageDecay() > 0),
                 "--precision=f16 and --ema need gradients and parameters in memory: give no --offload");
+        ParallelChecks.refuse(
+                hasExperts && (parallel.context() > 1 || parallel.isSequenceParallel()),
+                "--experts does not work with --cp and --sequence-parallel: the capacity of an expert and the losses of"
+                        + " the router are those of whole sequences");
         checkPrecision(recipe);
         ExchangeOptions exchange = recipe.exchange();
         ParallelChecks.refuse(

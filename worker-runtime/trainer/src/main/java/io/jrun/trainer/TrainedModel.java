@@ -1,9 +1,9 @@
 package io.jrun.trainer;
 
-import io.jrun.comm.World;
 import io.jrun.train.checkpoint.sharded.ShardedState;
 import io.jrun.train.data.Batch;
 import io.jrun.train.ddp.JoinOptions;
+import io.jrun.train.expert.ExpertParallel;
 import io.jrun.train.mesh.DeviceMesh;
 import io.jrun.train.mesh.Parameters;
 import io.jrun.train.mesh.ShardedTensor;
@@ -67,12 +67,7 @@ interface TrainedModel extends AutoCloseable {
 
     /** The number of parameters of the whole model. */
     default long parameterCount() {
-        return TrainingReport.parameters(module());
-    }
-
-    /** The number of parameters that a token uses, for the floating point operations of a step. */
-    default long activeParameterCount() {
-        return parameterCount();
+        return parameters().values().stream().mapToLong(ShardedTensor::elements).sum();
     }
 
     /** The mean loss of a batch on this rank, without gradients. Collective. */
@@ -132,9 +127,6 @@ interface TrainedModel extends AutoCloseable {
         if (options.parallel().sharesLayers()) {
             return new MeshModel(options, mesh);
         }
-        if (options.model().factory().hasExperts()) {
-            return new ExpertModel(options, mesh, checks::watch);
-        }
         return switch (options.parallel().zeroStage()) {
             case 0, 1, 2 -> new DdpModel(options, mesh, checks);
             default -> new FsdpModel(options, mesh, checks::watch);
@@ -142,18 +134,21 @@ interface TrainedModel extends AutoCloseable {
     }
 
     /**
-     * Builds the module with its first values, in the type of the parameters. A block has its values and its type when
-     * it goes to {@code sharing}; later blocks take no memory yet, unless the values are those of files. Collective.
+     * Builds the module with its first values, in the type of the parameters. A block has its values, its type and this
+     * rank's experts when it goes to {@code sharing}; later blocks take no memory yet, unless the values are those of
+     * files. Collective.
      */
-    static TrainableModel build(TrainingArguments options, World world, Consumer<ModelBlock> sharing) {
+    static TrainableModel build(TrainingArguments options, DeviceMesh mesh, Consumer<ModelBlock> sharing) {
         ModelDefinition definition = options.definition();
         ParameterType type = options.recipe().parameters();
+        Optional<ExpertParallel> experts = ParallelOptions.expertAxis(mesh).map(ExpertParallel::new);
         Consumer<ModelBlock> ofValues = block -> {
             type.convert(block.module());
             options.recipe().recompute().apply(block);
+            experts.ifPresent(parallel -> parallel.apply(block));
             sharing.accept(block);
         };
-        Optional<TrainableModel> pretrained = definition.load(world);
+        Optional<TrainableModel> pretrained = definition.load(mesh.world());
         pretrained.ifPresent(model -> model.blocks().forEach(ofValues));
         TrainableModel model = pretrained.orElseGet(() -> {
             InitialValues values = new InitialValues(options.seed(), definition.blockCount());
@@ -163,6 +158,10 @@ interface TrainedModel extends AutoCloseable {
             return built;
         });
         type.convert(model);
+        // The loss of a micro-batch is divided by their number.
+        Experts.layers(model)
+                .values()
+                .forEach(layer -> layer.setLossScale(1.0 / options.recipe().accumulate()));
         return model;
     }
 }

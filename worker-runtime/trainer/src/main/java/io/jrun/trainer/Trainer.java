@@ -174,7 +174,7 @@ public final class Trainer {
     /** The least bytes of a rank for the parameters, the gradients and the optimizer. With --offload they lie in files. */
     private static double stateBytes(TrainingArguments options) {
         ParallelOptions parallel = options.parallel();
-        double ranks = (double) parallel.tensor() * parallel.pipeline() * parallel.shards() * options.expertRanks();
+        double ranks = (double) parallel.tensor() * parallel.pipeline() * parallel.shards() * parallel.experts();
         int tensors = 2 + options.recipe().update().stateTensors();
         return parallel.offload().isPresent()
                 ? 0

@@ -26,7 +26,6 @@ import java.util.stream.Stream;
  * @param device where the ranks compute
  * @param data text or token files; without --data the JDK's own sources
  * @param model the tokens of a text, and what builds the model
- * @param expertRanks ranks that share the experts
  * @param steps optimizer steps
  * @param microBatch sequences of one forward pass of a rank
  * @param learningRate the peak
@@ -49,7 +48,6 @@ public record TrainingArguments(
         double learningRate,
         TrainingRecipe recipe,
         ParallelOptions parallel,
-        int expertRanks,
         int seed,
         int threads,
         int logEvery,
@@ -62,7 +60,6 @@ public record TrainingArguments(
         notes = List.copyOf(notes);
         requireAtLeast("the number of steps", steps, 0);
         requireAtLeast("the micro-batch", microBatch, 1);
-        requireAtLeast("the number of ranks that share the experts", expertRanks, 1);
         requireAtLeast("the seed", seed, 0);
         requireAtLeast("the number of threads", threads, 0);
         requireAtLeast("the number of steps between progress lines", logEvery, 1);
@@ -156,7 +153,8 @@ public record TrainingArguments(
           --zero=STAGE           shared states: 1 optimizer, 2 also gradients, 3 also parameters (FSDP); 1 and 2
                                  need --optimizer=fused or fused-sgd  Default: 3 with --shard, else 0.
           --dp=N                 copies of the model  Default: as many as the ranks make.
-          --ep=N                 ranks of --dp that share the experts (expert parallelism)  Default: 1.
+          --ep=N                 ranks of --dp that share the experts (expert parallelism); with --zero=1 and 2 ranks
+                                 of --shard  Default: 1.
           --offload=FOLDER       with --zero=3 and --optimizer=fused: parameters, gradients and states lie in files
                                  of FOLDER/rank-N, and a later job goes on from there
           --deepspeed=FILE       take options from a configuration of DeepSpeed; other options override the file
@@ -193,7 +191,6 @@ public record TrainingArguments(
             "--context",
             "--steps",
             "--micro-batch",
-            "--ep",
             "--lr",
             "--seed",
             "--threads",
@@ -273,7 +270,6 @@ public record TrainingArguments(
                 given.learningRate("--lr", defaults.learningRate()),
                 TrainingRecipe.of(given, defaults.warmup()),
                 ParallelOptions.of(given),
-                given.number("--ep", 1, 1),
                 seed,
                 threads(given),
                 given.number("--log-every", defaults.logEvery(), 1),
@@ -294,7 +290,8 @@ public record TrainingArguments(
         recipe.update().check(given);
         ParallelChecks.check(parallel, given);
         ParallelChecks.refuse(
-                expertRanks > 1 && !factory.hasExperts(), "--ep needs a model with experts: the model has no experts");
+                parallel.experts() > 1 && !factory.hasExperts(),
+                "--ep needs a model with experts: the model has no experts");
         ParallelChecks.check(parallel, recipe, checkpoints);
         RecipeChecks.check(recipe, parallel, factory.hasExperts(), checkpoints);
         ParallelChecks.refuse(
@@ -430,7 +427,6 @@ public record TrainingArguments(
                 newLearningRate,
                 newRecipe,
                 newParallel,
-                expertRanks,
                 seed,
                 threads,
                 newLogEvery,

@@ -6,8 +6,6 @@ import io.jrun.train.metrics.ModelFlops;
 import io.jrun.train.metrics.StepMetrics;
 import io.jrun.train.metrics.TensorBoardWriter;
 import io.jrun.train.model.ModelDefinition;
-import io.jrun.train.model.TrainableModel;
-import io.jrun.train.tensor.ModuleTensors;
 import io.jrun.trainer.arguments.InvalidArgumentException;
 import java.io.IOException;
 import java.nio.file.Path;
@@ -15,7 +13,6 @@ import java.util.LinkedHashMap;
 import java.util.Locale;
 import java.util.Map;
 import java.util.Optional;
-import org.bytedeco.pytorch.Tensor;
 import org.jspecify.annotations.Nullable;
 
 /** Reports the metrics of the training: every rank to jrun, rank 0 also to TensorBoard. */
@@ -42,13 +39,6 @@ final class TrainingReport implements AutoCloseable {
         tensorBoard = world.rank() == 0
                 ? options.recipe().tensorBoard().map(TrainingReport::open).orElse(null)
                 : null;
-    }
-
-    /** The number of parameters of a module; of whole tensors, also where a rank holds a part of them. */
-    static long parameters(TrainableModel model) {
-        return ModuleTensors.parameters(model).values().stream()
-                .mapToLong(Tensor::numel)
-                .sum();
     }
 
     private static TensorBoardWriter open(Path folder) {

@@ -235,6 +235,7 @@ final class TrainingRun<S> {
     private void end() {
         progress.end(trainer.model().exposedCommunication());
         trainer.model().summary().ifPresent(progress::print);
+        Experts.summary(trainer.model().module(), world.group()).ifPresent(progress::print);
         if (trainer.checks().skipped() > 0) {
             progress.print(trainer.checks().skipped() + " steps were skipped: a loss or a gradient was not finite");
         }

@@ -71,7 +71,7 @@ final class TrainingSteps implements AutoCloseable {
         average = recipe.update().averageDecay() > 0
                 ? ParameterAverage.of(model, recipe.update().averageDecay())
                 : null;
-        report = new TrainingReport(options, model.activeParameterCount(), world);
+        report = new TrainingReport(options, Experts.activeParameters(model.module(), model.parameters()), world);
         meanLoss = new MeanLoss(group);
         numbers = device.isCpu() || model instanceof MeshModel ? null : new DeviceNumbers(group, device);
         replicas = hasReplicas(options) ? ReplicaCheck.of(mesh, model.state().parameters()) : null;

@@ -10,7 +10,6 @@ import io.jrun.train.autograd.AutogradBridge;
 import io.jrun.train.context.ContextParallel;
 import io.jrun.train.ddp.DdpOptions;
 import io.jrun.train.ddp.DistributedDataParallel;
-import io.jrun.train.expert.ExpertDataParallel;
 import io.jrun.train.expert.ExpertOptions;
 import io.jrun.train.expert.ExpertParallel;
 import io.jrun.train.fsdp.FsdpOptions;
@@ -191,11 +190,9 @@ final class SharedLayers {
         ExpertLayers layers = new ExpertLayers(2, new ExpertOptions(2 * group.size(), 2, 0, 0.01, 0));
         Map<String, Tensor> expected = serial(layers);
         Gpt2 model = model(device, layers);
-        ExpertParallel experts = new ExpertParallel(new MeshAxis("ep", group));
-        experts.apply(model);
+        new ExpertParallel(new MeshAxis("ep", group)).apply(model);
         Map<String, Tensor> found = new LinkedHashMap<>();
-        try (ExpertDataParallel<Gpt2> ddp = new ExpertDataParallel<>(
-                model, experts, new MeshAxis("dp", group.newGroup(List.of(group.groupRank()))))) {
+        try (DistributedDataParallel<Gpt2> ddp = new DistributedDataParallel<>(model, group)) {
             train(model, (x, y) -> {
                 try (Step step = ddp.step()) {
                     step.backward(model.loss(x, y));

@@ -11,4 +11,9 @@ public record AxisPlacement(MeshAxis axis, TensorPlacement placement) {
     boolean divides() {
         return placement instanceof Shard && axis.size() > 1;
     }
+
+    /** Whether the part of each of several ranks gets the samples of all these ranks. */
+    boolean routes() {
+        return placement instanceof Shard shard && shard.isRouted() && axis.size() > 1;
+    }
 }

@@ -21,42 +21,60 @@ import java.util.stream.Stream;
  */
 public record GradientGroup(String user, ProcessGroup ranks) {
     /**
-     * Checks that all ranks hold the same parts of the parameters, and that the ranks include all ranks whose gradients
-     * must be averaged. Collective.
+     * Checks that the ranks can reduce the gradients of the parameters: all ranks hold the same parts, except along axes
+     * that route samples to the parts. The ranks include all ranks of these axes, and all ranks whose gradients must be
+     * averaged. Collective.
      *
      * @throws IllegalArgumentException if a parameter does not fit; the message names the parameter, the axis and both
      *     groups
      */
-    public void requireFits(Map<String, ShardedTensor> parameters) {
-        requireFitsHere(parameters);
+    public void requireReduces(Map<String, ShardedTensor> parameters) {
+        requireReducesHere(parameters);
         if (ranks.size() > 1) {
             requireEqualParts(ranks.objects().allGather(parts(parameters), Codec.STRING));
         }
     }
 
-    /** As {@link #requireFits}, from the placements of this rank alone. Sends nothing. */
+    /** As {@link #requireReduces}, from the placements of this rank alone. Sends nothing. */
+    public void requireReducesHere(Map<String, ShardedTensor> parameters) {
+        parameters.forEach((name, parameter) -> {
+            parameter.divided().stream()
+                    .filter(axis -> !parameter.routed().contains(axis))
+                    .forEach(axis -> requireOutside(name, axis));
+            parameter.routed().forEach(axis -> requireInside("the experts '" + name + "' are divided", axis));
+            requireAverages(name, parameter);
+        });
+    }
+
+    /**
+     * Checks that all ranks hold the same parts of the parameters, and that the ranks include all ranks whose values
+     * must be averaged: for averages of parameters. Sends nothing.
+     *
+     * @throws IllegalArgumentException as {@link #requireReduces}
+     */
     public void requireFitsHere(Map<String, ShardedTensor> parameters) {
         parameters.forEach((name, parameter) -> {
-            for (MeshAxis axis : parameter.divided()) {
-                others(axis)
-                        .filter(rank -> members(ranks).contains(rank))
-                        .findFirst()
-                        .ifPresent(other -> {
-                            throw dividedAlong(name, axis, other);
-                        });
-            }
-            for (MeshAxis axis : parameter.averaged()) {
-                others(axis)
-                        .filter(rank -> !members(ranks).contains(rank))
-                        .findFirst()
-                        .ifPresent(other -> {
-                            throw new IllegalArgumentException("the gradients of parameter '" + name
-                                    + "' differ along the axis '" + axis.name() + "' (ranks " + members(axis.group())
-                                    + "), but " + user + " averages over the ranks " + members(ranks)
-                                    + ", without rank " + other + ". Pass a group with all ranks of the axis, such as"
-                                    + " mesh.group(\"dp\", \"" + axis.name() + "\").");
-                        });
-            }
+            parameter.divided().forEach(axis -> requireOutside(name, axis));
+            requireAverages(name, parameter);
+        });
+    }
+
+    private void requireAverages(String name, ShardedTensor parameter) {
+        parameter.averaged().forEach(axis -> requireInside("the gradients of parameter '" + name + "' differ", axis));
+    }
+
+    private void requireOutside(String name, MeshAxis axis) {
+        others(axis).filter(rank -> members(ranks).contains(rank)).findFirst().ifPresent(other -> {
+            throw dividedAlong(name, axis, other);
+        });
+    }
+
+    private void requireInside(String what, MeshAxis axis) {
+        others(axis).filter(rank -> !members(ranks).contains(rank)).findFirst().ifPresent(other -> {
+            throw new IllegalArgumentException(what + " along the axis '" + axis.name() + "' (ranks "
+                    + members(axis.group()) + "), but " + user + " averages over the ranks " + members(ranks)
+                    + ", without rank " + other + ". Pass a group with all ranks of the axis, such as"
+                    + " mesh.group(\"dp\", \"" + axis.name() + "\").");
         });
     }
 
@@ -95,8 +113,8 @@ public record GradientGroup(String user, ProcessGroup ranks) {
     /** One line for each parameter and axis. */
     private static String parts(Map<String, ShardedTensor> parameters) {
         List<String> lines = new ArrayList<>();
-        parameters.forEach((name, parameter) -> parameter
-                .divided()
+        parameters.forEach((name, parameter) -> parameter.divided().stream()
+                .filter(axis -> !parameter.routed().contains(axis))
                 .forEach(axis -> lines.add("'" + name + "' along the axis '" + axis.name() + "': part "
                         + axis.coordinate() + " of " + axis.size() + " (ranks " + members(axis.group()) + ")")));
         return String.join("\n", lines);

@@ -117,6 +117,17 @@ public record ShardedTensor(String name, List<Long> globalShape, List<AxisPlacem
                 .toList();
     }
 
+    /**
+     * The axes along which the ranks hold different parts, and the gradient of each part has the samples of all ranks.
+     * Ranks along these axes are not among the ranks whose gradients are added.
+     */
+    public List<MeshAxis> routed() {
+        return placements.stream()
+                .filter(AxisPlacement::routes)
+                .map(AxisPlacement::axis)
+                .toList();
+    }
+
     /** The axes along which the ranks hold equal parameters and compute different gradients. */
     public List<MeshAxis> averaged() {
         return placements.stream()

@@ -14,10 +14,6 @@ final class ExpertArguments {
 
     private static final String RANKS = "--ep";
 
-    /** Options that share the computation or the states of a model in other ways. */
-    private static final List<String> OTHER_SHARING =
-            List.of("--tp", "--pp", "--cp", "--shard", "--zero", "--offload", "--comm-hook");
-
     private ExpertArguments() {}
 
     /** The layers with experts of a model of this many layers. */
@@ -55,11 +51,6 @@ final class ExpertArguments {
                     experts % ranks != 0,
                     "--ep=" + ranks + " does not divide --experts=" + experts
                             + ": each rank has an equal part of the experts");
-            OTHER_SHARING.stream()
-                    .filter(given::has)
-                    .findFirst()
-                    .ifPresent(name -> refuse(
-                            true, "--experts does not work with " + name + ": a model with experts works with --dp"));
         }
     }
 

@@ -115,10 +115,11 @@ public record GptConfig(
 
     /** The plan by which tensor parallel ranks share the layers. */
     Map<String, ParallelStyle> tensorParallelPlan() {
-        return switch (kind) {
-            case GPT -> gpt().tensorParallelPlan();
-            case LLAMA -> llama().tensorParallelPlan();
-        };
+        return experts.planOfOthers(
+                switch (kind) {
+                    case GPT -> gpt().tensorParallelPlan();
+                    case LLAMA -> llama().tensorParallelPlan();
+                });
     }
 
     private Gpt2Config gpt() {

@@ -129,8 +129,7 @@ public final class Gpt2 extends LanguageModel {
 
     @Override
     public Map<String, ParallelStyle> tensorParallelPlan() {
-        experts.requireNone("tensor parallel plan");
-        return config.tensorParallelPlan();
+        return experts.planOfOthers(config.tensorParallelPlan());
     }
 
     @Override

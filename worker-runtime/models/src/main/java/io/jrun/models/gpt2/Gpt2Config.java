@@ -125,7 +125,7 @@ public record Gpt2Config(
                 scalesByLayer);
     }
 
-    /** The plan by which tensor parallel ranks share the layers of a model without experts. */
+    /** The plan by which tensor parallel ranks share the layers, experts aside. */
     public Map<String, ParallelStyle> tensorParallelPlan() {
         Map<String, ParallelStyle> plan = new LinkedHashMap<>();
         plan.put("loss", ParallelStyle.VOCABULARY);

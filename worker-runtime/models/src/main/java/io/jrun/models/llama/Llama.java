@@ -119,8 +119,7 @@ public final class Llama extends LanguageModel {
 
     @Override
     public Map<String, ParallelStyle> tensorParallelPlan() {
-        experts.requireNone("tensor parallel plan");
-        return config.tensorParallelPlan();
+        return experts.planOfOthers(config.tensorParallelPlan());
     }
 
     @Override

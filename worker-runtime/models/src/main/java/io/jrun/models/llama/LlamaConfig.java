@@ -178,7 +178,7 @@ public record LlamaConfig(
         return new RotaryEmbedding(headWidth, theta, pairs, scaling);
     }
 
-    /** The plan by which tensor parallel ranks share the layers of a model without experts. */
+    /** The plan by which tensor parallel ranks share the layers, experts aside. */
     public Map<String, ParallelStyle> tensorParallelPlan() {
         Map<String, ParallelStyle> plan = new LinkedHashMap<>();
         plan.put("loss", ParallelStyle.VOCABULARY);

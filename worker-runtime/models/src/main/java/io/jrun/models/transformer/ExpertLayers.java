@@ -4,6 +4,9 @@ import io.jrun.comm.Device;
 import io.jrun.train.expert.ExpertNetwork;
 import io.jrun.train.expert.ExpertOptions;
 import io.jrun.train.expert.MixtureOfExperts;
+import io.jrun.train.tensorparallel.ParallelStyle;
+import java.util.LinkedHashMap;
+import java.util.Map;
 
 /**
  * The layers of a model that have experts in place of a feed-forward layer.
@@ -23,6 +26,20 @@ public record ExpertLayers(int interval, ExpertOptions options) {
     /** A new layer of experts on a device. */
     public MixtureOfExperts layer(ExpertNetwork.Kind kind, long width, long inner, Device device) {
         return new MixtureOfExperts(kind, width, inner, options, device);
+    }
+
+    /**
+     * The part of a plan by which tensor parallel ranks share a model with these layers. Each rank computes the layers
+     * of experts completely.
+     *
+     * @param plan of the same model without experts, whose feed-forward layers have the name mlp
+     */
+    public Map<String, ParallelStyle> planOfOthers(Map<String, ParallelStyle> plan) {
+        Map<String, ParallelStyle> ofOthers = new LinkedHashMap<>(plan);
+        if (interval == 1) {
+            ofOthers.keySet().removeIf(name -> name.contains(".mlp."));
+        }
+        return ofOthers;
     }
 
     /** Throws {@link IllegalStateException} if a layer has experts. */

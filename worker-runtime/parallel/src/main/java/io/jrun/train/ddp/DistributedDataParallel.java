@@ -10,6 +10,7 @@ import io.jrun.train.reducer.GradientPlacement;
 import io.jrun.train.reducer.GradientReducer;
 import io.jrun.train.reducer.ReducerOptions;
 import io.jrun.train.reducer.ReductionException;
+import io.jrun.train.reducer.ReductionGroups;
 import io.jrun.train.reducer.ReductionTimeline;
 import io.jrun.train.step.NoSync;
 import io.jrun.train.step.Step;
@@ -48,6 +49,7 @@ public final class DistributedDataParallel<M extends Module> implements AutoClos
     private final TensorCollectives collectives;
     private final GradientReducer reducer;
     private final ProcessGroup group;
+    private final ReductionGroups groups;
     private @Nullable Join join;
     private boolean hasOwnHook;
     private boolean isGroupChecked;
@@ -74,18 +76,19 @@ public final class DistributedDataParallel<M extends Module> implements AutoClos
         this.module = module;
         this.options = options;
         this.group = group;
+        this.groups = new ReductionGroups(group);
         Map<String, Tensor> all = ModuleTensors.all(module);
         options.requireIgnoredIn(all.keySet());
         Map<String, Tensor> state = without(options.ignored(), all);
         this.buffers = without(options.ignored(), ModuleTensors.buffers(module));
         new GradientGroup(USER, group)
-                .requireFits(Parameters.of(without(options.ignored(), ModuleTensors.parameters(module))));
+                .requireReduces(Parameters.of(without(options.ignored(), ModuleTensors.parameters(module))));
         StateAgreement.verify(group, state);
         requireUsableDevice(group, state);
         this.collectives = new TensorCollectives(group);
-        collectives.broadcastAll(state.values(), 0);
+        groups.broadcast(state.values());
         this.reducer = reducers.create(
-                without(options.ignored(), ModuleTensors.parameters(module)), group, options.reduction());
+                without(options.ignored(), ModuleTensors.parameters(module)), groups, options.reduction());
     }
 
     private static Map<String, Tensor> without(Set<String> ignored, Map<String, Tensor> named) {
@@ -116,7 +119,7 @@ public final class DistributedDataParallel<M extends Module> implements AutoClos
     /** Makes the reducer. Tests pass faulty reducers. */
     @FunctionalInterface
     interface ReducerFactory {
-        GradientReducer create(Map<String, Tensor> parameters, ProcessGroup group, ReducerOptions options);
+        GradientReducer create(Map<String, Tensor> parameters, ReductionGroups groups, ReducerOptions options);
     }
 
     /** The wrapped module. */
@@ -143,7 +146,7 @@ public final class DistributedDataParallel<M extends Module> implements AutoClos
     private void requireGroupFits() {
         if (!isGroupChecked) {
             new GradientGroup(USER, group)
-                    .requireFitsHere(Parameters.of(without(options.ignored(), ModuleTensors.parameters(module))));
+                    .requireReducesHere(Parameters.of(without(options.ignored(), ModuleTensors.parameters(module))));
             isGroupChecked = true;
         }
     }
@@ -224,7 +227,7 @@ public final class DistributedDataParallel<M extends Module> implements AutoClos
      * read; the memory is valid until this object is closed.
      */
     public List<MemorySegment> gradientMemory() {
-        return reducer.gradientMemory().stream().toList();
+        return reducer.gradientMemory();
     }
 
     /** The reducer of the gradients: for {@code ZeroOptimizer}. */
@@ -272,5 +275,6 @@ public final class DistributedDataParallel<M extends Module> implements AutoClos
     @Override
     public void close() {
         reducer.close();
+        groups.close();
     }
 }

@@ -7,9 +7,7 @@ import io.jrun.train.mesh.Shard;
 import io.jrun.train.mesh.ShardedTensor;
 import io.jrun.train.module.ModelBlock;
 import io.jrun.train.tensor.ModuleTensors;
-import java.util.Collections;
 import java.util.HashSet;
-import java.util.LinkedHashSet;
 import java.util.Objects;
 import java.util.Set;
 import org.bytedeco.javacpp.PointerScope;
@@ -19,11 +17,14 @@ import org.bytedeco.pytorch.Tensor;
 
 /**
  * Makes the ranks of an axis share the experts of a model. Each rank keeps an equal part of the experts of each
- * {@link MixtureOfExperts}, and all other parameters. {@link ExpertDataParallel} trains such a model.
+ * {@link MixtureOfExperts}, and all other parameters. The ranks of the axis train on different samples, and are among the
+ * ranks over which data parallelism takes the mean. The gradient of an expert has the tokens of all ranks of the axis.
+ * Therefore {@code DistributedDataParallel}, ZeRO, full sharding and the replicas of a pipeline add the gradients of an
+ * expert over the other ranks alone, and divide the sum by the number of all ranks, see
+ * {@code ShardedTensor.routed}.
  */
 public final class ExpertParallel {
     private final MeshAxis axis;
-    private final Set<String> experts = new LinkedHashSet<>();
     /** The prefixes of the names of the layers that are shared. */
     private final Set<String> layers = new HashSet<>();
 
@@ -77,20 +78,10 @@ public final class ExpertParallel {
         }
         try (PointerScope _ = new PointerScope(); // frees the whole tensor now
                 NoGradGuard _ = new NoGradGuard()) {
-            ShardedTensor part = ShardedTensor.distribute(name, parameter, new Shard(0), axis);
+            ShardedTensor part = ShardedTensor.distribute(name, parameter, Shard.routed(0), axis);
             parameter.set_data(part.local());
             part.local().close();
             ParameterNotes.setPlaced(part.withLocal(parameter), layer);
-            experts.add(name);
         }
-    }
-
-    /** The names of the experts' parameters. */
-    Set<String> expertNames() {
-        return Collections.unmodifiableSet(experts);
-    }
-
-    MeshAxis axis() {
-        return axis;
     }
 }

@@ -1,24 +1,83 @@
 package io.jrun.train.fsdp;
 
 import io.jrun.comm.ProcessGroup;
+import io.jrun.train.mesh.GradientGroup;
 import io.jrun.train.mesh.MeshAxis;
+import io.jrun.train.mesh.ShardedTensor;
+import io.jrun.train.reducer.ReductionGroups;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.stream.Collectors;
+import java.util.stream.IntStream;
+import org.bytedeco.pytorch.Tensor;
 import org.jspecify.annotations.Nullable;
 
 /**
  * The ranks that share a model.
  *
- * @param all the ranks whose gradients are averaged
+ * @param all the ranks whose gradients are added
  * @param axis each rank holds another part of the model
  * @param replicas each rank holds the same part; null if there is one copy of the model
+ * @param samples the number of ranks that train on different samples, by which sums of gradients are divided
+ * @param ofAll the ranks of {@code all} that add the gradients of a parameter
+ * @param ofReplicas the ranks of {@code replicas} that add the gradients of a parameter
  */
-record FsdpGroups(ProcessGroup all, MeshAxis axis, @Nullable ProcessGroup replicas) {
+record FsdpGroups(
+        ProcessGroup all,
+        MeshAxis axis,
+        @Nullable ProcessGroup replicas,
+        int samples,
+        ReductionGroups ofAll,
+        ReductionGroups ofReplicas) {
     static FsdpGroups of(MeshAxis shards, MeshAxis replicas) {
-        return new FsdpGroups(shards.with(replicas).group(), shards, replicas.size() == 1 ? null : replicas.group());
+        ProcessGroup all = shards.with(replicas).group();
+        return new FsdpGroups(
+                all,
+                shards,
+                replicas.size() == 1 ? null : replicas.group(),
+                all.size(),
+                new ReductionGroups(all),
+                new ReductionGroups(replicas.group()));
     }
 
     /** One copy of the model. */
     static FsdpGroups ofOneCopy(MeshAxis shards) {
-        return new FsdpGroups(shards.group(), shards, null);
+        ReductionGroups groups = new ReductionGroups(shards.group());
+        return new FsdpGroups(shards.group(), shards, null, shards.size(), groups, groups);
+    }
+
+    /**
+     * The ranks that add the gradients of a parameter. Collective as {@link ReductionGroups#of}.
+     *
+     * @throws IllegalArgumentException if ranks that share experts share the rows too
+     */
+    FsdpGroups of(String name, Tensor parameter) {
+        ShardedTensor placed = ShardedTensor.of(name, parameter);
+        if (placed.routed().isEmpty()) {
+            return this;
+        }
+        new GradientGroup("FullyShardedDataParallel", all).requireReducesHere(Map.of(name, placed));
+        placed.routed().forEach(routed -> requireCopies(name, routed));
+        ProcessGroup same = ofReplicas.of(parameter);
+        return new FsdpGroups(ofAll.of(parameter), axis, same.size() == 1 ? null : same, samples, ofAll, ofReplicas);
+    }
+
+    private void requireCopies(String name, MeshAxis routed) {
+        List<Integer> sharing = ranks(routed.group());
+        sharing.retainAll(ranks(shards()));
+        if (sharing.size() > 1) {
+            throw new IllegalArgumentException("the experts '" + name + "' are divided along the axis '"
+                    + routed.name() + "', but the ranks " + sharing + " share their rows along the axis '"
+                    + axis.name() + "'. Let copies of the model share the experts: new FullyShardedDataParallel("
+                    + "mesh.axis(\"shard\"), mesh.axis(\"dp\", \"" + routed.name() + "\"), options).");
+        }
+    }
+
+    private static List<Integer> ranks(ProcessGroup group) {
+        return IntStream.range(0, group.size())
+                .mapToObj(group::worldRank)
+                .collect(Collectors.toCollection(ArrayList::new));
     }
 
     ProcessGroup shards() {
@@ -36,6 +95,11 @@ record FsdpGroups(ProcessGroup all, MeshAxis axis, @Nullable ProcessGroup replic
     /** Whether a reduction over the replicas follows the reduction over the ranks of a copy. */
     boolean addsInTwoStages() {
         return replicas != null && !addsInRankOrder();
+    }
+
+    /** Whether the sums are divided when they are complete; otherwise the collective makes the means. */
+    boolean dividesSums() {
+        return addsInTwoStages() || samples != all.size();
     }
 
     /** The group of this many neighbours of this rank; null for all ranks that share a copy. */
@@ -61,9 +125,9 @@ record FsdpGroups(ProcessGroup all, MeshAxis axis, @Nullable ProcessGroup replic
         String message = "rank " + shards().worldRank(shards().groupRank()) + ": a pass failed: " + cause;
         shards().abort(message);
         if (addsInRankOrder()) {
-            all.abort(message);
+            ofAll.abort(message);
         } else if (replicas != null) {
-            replicas.abort(message);
+            ofReplicas.abort(message);
         }
     }
 }

@@ -153,7 +153,7 @@ final class FsdpPass {
         reductions.proceed();
         reductions.finish(groups.addsInTwoStages() ? 1 : 0); // the second stage runs while the next unit computes
         writes.finish(1); // the memory of the gradients of two units
-        reductions.add(unit.reduce(writes));
+        unit.reduce(reductions, writes);
     }
 
     /** Returns when all gradients are in their shards, offloaded gradients too. */

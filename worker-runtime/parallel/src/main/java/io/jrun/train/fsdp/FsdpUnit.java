@@ -6,6 +6,9 @@ import io.jrun.comm.ProcessGroup;
 import io.jrun.train.reducer.ReductionQueue;
 import io.jrun.train.tensor.TensorMemory;
 import java.lang.foreign.MemorySegment;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.function.Consumer;
 import java.util.stream.IntStream;
@@ -17,11 +20,13 @@ import org.jspecify.annotations.Nullable;
 /** Parameters that are gathered, freed and reduced together. Confined to the training thread. */
 final class FsdpUnit {
     private final String name;
-    private final FsdpGroups groups;
     private final Consumer<CommunicationSpan> spans;
     private final UnitParameters parameters;
     private final Device device;
     private final UnitMemory memory;
+    /** The trained parameters, by the ranks that add their gradients. */
+    private final Map<FsdpGroups, int[]> trained;
+
     private final UnitGather fromAll;
     private final @Nullable UnitGather fromNeighbours;
     private final DataType reduceType;
@@ -46,7 +51,6 @@ final class FsdpUnit {
             int number,
             Consumer<CommunicationSpan> spans) {
         this.name = name;
-        this.groups = groups;
         this.spans = spans;
         this.device = UnitParameters.device(parameters);
         UnitMemory own = new LibtorchMemory(device);
@@ -59,6 +63,7 @@ final class FsdpUnit {
                 memory,
                 own,
                 offload == null ? null : new UnitOffload(offload, number, name, spans));
+        this.trained = trained(groups, this.parameters);
         this.parameters.notePlaces(groups.axis());
         this.fromAll = new UnitGather(name, this.parameters, groups.shards(), memory, spans);
         this.fromNeighbours =
@@ -73,6 +78,20 @@ final class FsdpUnit {
                         own);
         DataType reduce = precision.reduceType();
         this.reduceType = reduce == null ? this.parameters.dataType() : reduce;
+    }
+
+    private static Map<FsdpGroups, int[]> trained(FsdpGroups groups, UnitParameters parameters) {
+        Map<FsdpGroups, List<Integer>> trained = new LinkedHashMap<>();
+        for (int i = 0; i < parameters.count(); i++) {
+            FsdpGroups ofParameter = groups.of(parameters.name(i), parameters.module(i));
+            if (parameters.shard(i).requires_grad()) {
+                trained.computeIfAbsent(ofParameter, _ -> new ArrayList<>()).add(i);
+            }
+        }
+        Map<FsdpGroups, int[]> numbers = new LinkedHashMap<>();
+        trained.forEach((ofParameters, found) -> numbers.put(
+                ofParameters, found.stream().mapToInt(Integer::intValue).toArray()));
+        return numbers;
     }
 
     String name() {
@@ -194,7 +213,8 @@ final class FsdpUnit {
     }
 
     /** Begins to reduce the gradients. Writes of offloaded gradients go to {@code writes}. */
-    UnitReduction reduce(ReductionQueue writes) {
-        return new UnitReduction(name, parameters, groups, reduceType, memory, spans, writes);
+    void reduce(ReductionQueue reductions, ReductionQueue writes) {
+        trained.forEach((groups, numbers) -> reductions.add(
+                new UnitReduction(name, parameters, numbers, groups, reduceType, memory, spans, writes)));
     }
 }

@@ -200,7 +200,7 @@ public final class FullyShardedDataParallel {
                     modules.put(name, ShardedTensor.of(name, unit.parameters().module(i)));
                 }
             }
-            new GradientGroup("FullyShardedDataParallel", groups.all()).requireFits(modules);
+            new GradientGroup("FullyShardedDataParallel", groups.all()).requireReduces(modules);
             isGroupChecked = true;
         }
     }

@@ -27,7 +27,7 @@ import org.jspecify.annotations.Nullable;
 final class UnitReduction implements BucketReduction {
     private final String unit;
     private final UnitParameters parameters;
-    /** The numbers of the parameters that need a gradient. The layout has these parameters. */
+    /** The numbers of the parameters. The layout has these parameters. */
     private final int[] trained;
 
     private final ShardLayout layout;
@@ -46,10 +46,15 @@ final class UnitReduction implements BucketReduction {
     private UnitTransfer running;
     private boolean isScattered;
 
-    /** Begins: takes the gradients of the whole parameters away from the module. A missing gradient counts as zero. */
+    /**
+     * Begins: takes the gradients of the whole parameters away from the module. A missing gradient counts as zero.
+     *
+     * @param trained the numbers of the parameters whose gradients {@code groups} add
+     */
     UnitReduction(
             String unit,
             UnitParameters parameters,
+            int[] trained,
             FsdpGroups groups,
             DataType type,
             UnitMemory memory,
@@ -57,7 +62,7 @@ final class UnitReduction implements BucketReduction {
             ReductionQueue writes) {
         this.unit = unit;
         this.parameters = parameters;
-        this.trained = parameters.trained();
+        this.trained = trained;
         this.layout = new ShardLayout(
                 Arrays.stream(trained).mapToObj(parameters::shape).toList(),
                 groups.shards().size());
@@ -69,7 +74,8 @@ final class UnitReduction implements BucketReduction {
         this.writes = writes;
         long bytes = layout.allElements() * type.sizeBytes();
         // As much as the whole parameters have, so that both use one piece of memory after another.
-        taken = memory.take(Math.max(bytes, parameters.whole().bytes()));
+        boolean areAll = trained.length == parameters.trained().length;
+        taken = memory.take(areAll ? Math.max(bytes, parameters.whole().bytes()) : bytes);
         all = TensorMemory.elements(taken).asSlice(0, bytes);
         part = all.asSlice(
                 layout.partBegin(groups.shard()) * type.sizeBytes(),
@@ -107,10 +113,10 @@ final class UnitReduction implements BucketReduction {
     }
 
     private Work reduce() {
+        ReduceOp op = groups.dividesSums() ? ReduceOp.SUM : ReduceOp.AVG;
         if (groups.addsInRankOrder()) {
-            return groups.all().allReduceAsync(memory.buffer(all, type), ReduceOp.AVG);
+            return groups.all().allReduceAsync(memory.buffer(all, type), op);
         }
-        ReduceOp op = groups.addsInTwoStages() ? ReduceOp.SUM : ReduceOp.AVG;
         long[] parts = layout.partElements();
         return Arrays.stream(parts).distinct().count() == 1
                 ? groups.shards().reduceScatterAsync(memory.buffer(all, type), memory.buffer(part, type), op)
@@ -142,8 +148,8 @@ final class UnitReduction implements BucketReduction {
                 NoGradGuard _ = new NoGradGuard()) {
             Tensor sums =
                     TensorMemory.tensor(part, device, TensorTypes.scalarType(type), part.byteSize() / type.sizeBytes());
-            if (groups.addsInTwoStages()) {
-                sums.div_(new Scalar((double) groups.all().size()));
+            if (groups.dividesSums()) {
+                sums.div_(new Scalar((double) groups.samples()));
             }
             parameters.offloaded().ifPresent(OffloadedShards::loadGradients);
             layout.forEachPieceOf(

@@ -1,7 +1,6 @@
 package io.jrun.train.reducer;
 
 import io.jrun.comm.DataType;
-import io.jrun.comm.ProcessGroup;
 import java.lang.foreign.MemorySegment;
 import java.util.Arrays;
 import java.util.List;
@@ -12,7 +11,7 @@ import java.util.List;
  */
 final class BucketReductions {
     private final ReducedParameters parameters;
-    private final ProcessGroup group;
+    private final ReductionGroups groups;
     private final ReducerOptions options;
     private final BucketMemory memory;
     private final ReadyBuckets ready;
@@ -22,17 +21,17 @@ final class BucketReductions {
     private int divisor;
     private boolean isRebuilt;
 
-    BucketReductions(ReducedParameters parameters, ProcessGroup group, ReducerOptions options) {
+    BucketReductions(ReducedParameters parameters, ReductionGroups groups, ReducerOptions options) {
         this.parameters = parameters;
-        this.group = group;
+        this.groups = groups;
         this.options = options;
         List<Bucket> buckets = parameters.buckets(options.bucketBytes());
         this.memory = options.placement() == GradientPlacement.SHARDED_GRADIENTS
-                ? new ShardedGradientMemory(parameters.all(), buckets, group.size(), group.groupRank())
-                : new GradientMemory(parameters.all(), group, buckets);
+                ? new ShardedGradientMemory(parameters.all(), buckets)
+                : new GradientMemory(parameters.all(), buckets);
         this.hook = options.placement() == GradientPlacement.REPLICATED ? new AllReduceHook() : new ReduceScatterHook();
         this.ready = new ReadyBuckets(parameters.all().size());
-        this.divisor = group.size();
+        this.divisor = groups.all().size();
         reset();
     }
 
@@ -72,7 +71,8 @@ final class BucketReductions {
         for (int next = ready.launchNext(parameter); next >= 0; next = ready.launchNext(parameter)) {
             GradientBucket bucket = memory.take(next, ready.areAllLaunched(), divisor);
             clock.launched(bucket.buffer().memory().byteSize());
-            BucketReduction reduction = hook.reduce(bucket, group);
+            BucketReduction reduction =
+                    hook.reduce(bucket, memory.buckets().get(next).group());
             running.add(() -> finished(reduction, bucket));
             clock.waits(() -> running.finish(memory.mostTaken()));
         }
@@ -96,7 +96,7 @@ final class BucketReductions {
     /** Makes new buckets by the order in which the gradients of this pass became ready on rank {@code root}. */
     void rebuild(int root, GradientMemory lasting) {
         int[] order = ready.order().stream().mapToInt(Integer::intValue).toArray();
-        group.broadcast(MemorySegment.ofArray(order), DataType.I32, order.length, root);
+        groups.all().broadcast(MemorySegment.ofArray(order), DataType.I32, order.length, root);
         lasting.recut(parameters.buckets(
                 options.bucketBytes(), Arrays.stream(order).boxed().toList()));
         isRebuilt = true;

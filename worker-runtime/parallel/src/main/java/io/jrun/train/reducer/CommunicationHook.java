@@ -15,7 +15,7 @@ public interface CommunicationHook {
      * the order of their index. The order is the same on all ranks. After the exchange the bucket's memory must hold
      * the same values on all ranks: usually the sum over ranks divided by {@link GradientBucket#divisor}.
      *
-     * @param group all ranks of the model
+     * @param group the ranks that add these gradients: all ranks of the model, or those that hold the same experts
      */
     BucketReduction reduce(GradientBucket bucket, ProcessGroup group);
 

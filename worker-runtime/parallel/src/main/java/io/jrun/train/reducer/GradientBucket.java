@@ -16,8 +16,8 @@ import org.bytedeco.pytorch.Tensor;
  * @param names of the parameters, in the order of their gradients
  * @param parameters the parameters themselves
  * @param gradients of the shapes of the parameters, in the memory of {@code flat}
- * @param divisor the number by which the sum over ranks must be divided: the size of the group, or inside a join the
- *     number of ranks that have inputs
+ * @param divisor the number by which the sum over ranks must be divided: the number of all ranks of the model, or inside
+ *     a join of those that have inputs
  */
 public record GradientBucket(
         int index,

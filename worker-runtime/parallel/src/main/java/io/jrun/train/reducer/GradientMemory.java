@@ -10,8 +10,10 @@ import io.jrun.train.tensor.TensorTypes;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
 import java.util.HashMap;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.function.IntPredicate;
 import org.bytedeco.pytorch.NoGradGuard;
 import org.bytedeco.pytorch.Tensor;
@@ -22,38 +24,32 @@ import org.bytedeco.pytorch.global.torch;
  * slice for each parameter. A gradient in a bucket is a {@code from_blob} tensor over its slice, not a view of a bucket
  * tensor, because {@code optimizer.zero_grad()} detaches gradients and torch forbids that for views.
  *
- * <p>Host memory is the group's registered memory and lives until the group is closed. libtorch allocates the memory of
- * other devices. Addresses of the memory are compared and never read. Confined as {@link GradientReducer}.
+ * <p>Host memory is the registered memory of the groups of the parameters and lives until the groups are closed.
+ * libtorch allocates the memory of other devices. Addresses of the memory are compared and never read. Confined as
+ * {@link GradientReducer}.
  */
 final class GradientMemory implements BucketMemory {
     private final List<Parameter> parameters;
     private final Device device;
-    /** All bytes. The tensor owns the memory unless the memory is the group's. */
-    private final Tensor storage;
+    /** The bytes for each group. The tensors own the memory unless the memory is the group's. */
+    private final Map<ProcessGroup, Tensor> storages = new LinkedHashMap<>();
 
-    private final MemorySegment memory;
     private final Tensor[] slices;
     private final long[] addresses;
-    private final int ranks;
-    private final int rank;
     private final List<Tensor> flats = new ArrayList<>();
     private final List<Buffer> buffers = new ArrayList<>();
     private final List<Tensor> parts = new ArrayList<>();
     private List<Bucket> buckets = List.of();
     private final Map<Integer, Tensor> kept = new HashMap<>();
 
-    GradientMemory(List<Parameter> parameters, ProcessGroup group, List<Bucket> plan) {
+    GradientMemory(List<Parameter> parameters, List<Bucket> plan) {
         this.parameters = parameters;
-        this.ranks = group.size();
-        this.rank = group.groupRank();
         this.device = parameters.isEmpty()
                 ? Device.CPU
                 : TensorMemory.device(parameters.getFirst().tensor());
-        this.storage = allocate(
-                group,
-                device,
-                parameters.stream().mapToLong(Parameter::paddedBytes).sum());
-        this.memory = TensorMemory.elements(storage);
+        Map<ProcessGroup, Long> bytes = new LinkedHashMap<>();
+        parameters.forEach(parameter -> bytes.merge(parameter.group(), parameter.paddedBytes(), Long::sum));
+        bytes.forEach((group, ofGroup) -> storages.put(group, allocate(group, device, ofGroup)));
         this.slices = new Tensor[parameters.size()];
         this.addresses = new long[parameters.size()];
         cut(plan);
@@ -73,9 +69,9 @@ final class GradientMemory implements BucketMemory {
         return buckets;
     }
 
-    /** All bytes, on the device of the gradients. */
-    MemorySegment all() {
-        return memory;
+    /** The bytes for each group, on the device of the gradients. */
+    List<MemorySegment> all() {
+        return storages.values().stream().map(TensorMemory::elements).toList();
     }
 
     @Override
@@ -107,7 +103,7 @@ final class GradientMemory implements BucketMemory {
     @Override
     public void clearAll() {
         try (NoGradGuard _ = new NoGradGuard()) {
-            storage.zero_();
+            storages.values().forEach(Tensor::zero_);
         }
         for (int i = 0; i < slices.length; i++) {
             install(i);
@@ -189,7 +185,7 @@ final class GradientMemory implements BucketMemory {
                 slices[i].releaseReference();
             }
             releaseBuckets();
-            storage.zero_();
+            storages.values().forEach(Tensor::zero_);
             cut(plan);
             saved.forEach((parameter, values) -> {
                 slices[parameter].copy_(values);
@@ -213,7 +209,7 @@ final class GradientMemory implements BucketMemory {
             }
         }
         releaseBuckets();
-        storage.releaseReference();
+        storages.values().forEach(Tensor::releaseReference);
     }
 
     private void releaseBuckets() {
@@ -230,9 +226,12 @@ final class GradientMemory implements BucketMemory {
     }
 
     private void cut(List<Bucket> plan) {
-        long at = 0;
+        Map<ProcessGroup, Long> ends = new HashMap<>();
         for (Bucket bucket : plan) {
-            long begin = at;
+            ProcessGroup group = bucket.group();
+            MemorySegment memory = TensorMemory.elements(Objects.requireNonNull(storages.get(group)));
+            long begin = ends.getOrDefault(group, 0L);
+            long at = begin;
             for (int member : bucket.parameters()) {
                 Parameter parameter = parameters.get(member);
                 slices[member] = tensor(
@@ -247,8 +246,10 @@ final class GradientMemory implements BucketMemory {
             MemorySegment place = memory.asSlice(begin, at - begin);
             buffers.add(new Buffer(place, type, elements, device));
             flats.add(tensor(place, type, elements));
-            ShardRange own =
-                    new BucketDivision(elements, BucketDivision.ALIGNMENT_BYTES / type.sizeBytes(), ranks).part(rank);
+            ends.put(group, at);
+            ShardRange own = new BucketDivision(
+                            elements, BucketDivision.ALIGNMENT_BYTES / type.sizeBytes(), group.size())
+                    .part(group.groupRank());
             parts.add(tensor(
                     place.asSlice(own.offset() * type.sizeBytes(), own.length() * type.sizeBytes()),
                     type,

@@ -15,14 +15,12 @@ import java.util.EnumMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.Optional;
 import java.util.Set;
 import java.util.function.IntPredicate;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 import org.bytedeco.javacpp.PointerScope;
 import org.bytedeco.pytorch.Tensor;
-import org.jspecify.annotations.Nullable;
 
 /**
  * Averages gradients over the ranks while the backward pass runs. A hook on each parameter marks the parameter ready.
@@ -47,7 +45,7 @@ import org.jspecify.annotations.Nullable;
  */
 public class GradientReducer implements AutoCloseable {
     private final ReducedParameters parameters;
-    private final ProcessGroup group;
+    private final ReductionGroups groups;
     private final ReducerOptions options;
     private final boolean isOfStages;
     private final BucketMemory memory;
@@ -55,8 +53,8 @@ public class GradientReducer implements AutoCloseable {
     private final ParameterUses uses;
     private final BucketReductions reductions;
     private final PassFailure failure;
-    /** Null if the gradients are in {@code .grad}. */
-    private final @Nullable PartGradients parts;
+    /** Empty if the gradients are in {@code .grad}. */
+    private final List<PartGradients> parts;
 
     private boolean isSyncing = true;
     private boolean isInPass;
@@ -69,8 +67,8 @@ public class GradientReducer implements AutoCloseable {
      * @param parameters by name; those that require no gradient are left out
      * @throws ReductionException if there is no gradient to reduce, or if ranks cannot reduce a gradient
      */
-    public GradientReducer(Map<String, Tensor> parameters, ProcessGroup group, ReducerOptions options) {
-        this(List.of(new ReductionSequence(List.of(parameters), false)), group, options, false);
+    public GradientReducer(Map<String, Tensor> parameters, ReductionGroups groups, ReducerOptions options) {
+        this(List.of(new ReductionSequence(List.of(parameters), false)), groups, options, false);
         if (this.parameters.all().isEmpty()) {
             throw new ReductionException("the model has no parameter that requires a gradient; DDP has no gradient to"
                     + " reduce. Register parameters with register_parameter or register_module.");
@@ -78,22 +76,22 @@ public class GradientReducer implements AutoCloseable {
     }
 
     /** A reducer of the stages of a pipeline. The passes complete the gradients of a stage, the caller the late ones. */
-    GradientReducer(List<ReductionSequence> sequences, ProcessGroup group, ReducerOptions options) {
-        this(sequences, group, options, true);
+    GradientReducer(List<ReductionSequence> sequences, ReductionGroups groups, ReducerOptions options) {
+        this(sequences, groups, options, true);
     }
 
     private GradientReducer(
-            List<ReductionSequence> sequences, ProcessGroup group, ReducerOptions options, boolean isOfStages) {
-        this.parameters = new ReducedParameters(sequences);
-        this.group = group;
+            List<ReductionSequence> sequences, ReductionGroups groups, ReducerOptions options, boolean isOfStages) {
+        this.parameters = new ReducedParameters(sequences, groups);
+        this.groups = groups;
         this.options = options;
         this.isOfStages = isOfStages;
         List<Parameter> all = parameters.all();
-        this.uses = new ParameterUses(all.size(), options, group);
-        this.reductions = new BucketReductions(parameters, group, options);
+        this.uses = new ParameterUses(all.size(), options, groups.all());
+        this.reductions = new BucketReductions(parameters, groups, options);
         this.memory = reductions.memory();
-        this.failure = new PassFailure(all, group, options);
-        this.parts = options.placement() == GradientPlacement.REPLICATED ? null : new PartGradients(all, memory, group);
+        this.failure = new PassFailure(all, groups, options);
+        this.parts = options.placement() == GradientPlacement.REPLICATED ? List.of() : PartGradients.of(all, memory);
         this.watch = AutogradBridge.instance()
                 .watch(all.stream().map(Parameter::tensor).toList(), this::accumulated);
     }
@@ -113,9 +111,14 @@ public class GradientReducer implements AutoCloseable {
         return passes;
     }
 
-    /** The ranks that average their gradients. */
+    /** The ranks that train on different samples. */
     public ProcessGroup group() {
-        return group;
+        return groups.all();
+    }
+
+    /** The ranks that add the gradients of a bucket, see {@link ReductionGroups}. */
+    public ProcessGroup group(int bucket) {
+        return memory.buckets().get(bucket).group();
     }
 
     /** The gradients that a rank has after a reduction. */
@@ -143,9 +146,9 @@ public class GradientReducer implements AutoCloseable {
         return memory.part(bucket);
     }
 
-    /** The memory of whole gradients; empty if a rank keeps none. */
-    public Optional<MemorySegment> gradientMemory() {
-        return memory instanceof GradientMemory whole ? Optional.of(whole.all()) : Optional.empty();
+    /** The memory of whole gradients, for each group; empty if a rank keeps none. */
+    public List<MemorySegment> gradientMemory() {
+        return memory instanceof GradientMemory whole ? whole.all() : List.of();
     }
 
     /** The exchange of a bucket. */
@@ -196,6 +199,11 @@ public class GradientReducer implements AutoCloseable {
 
     /** Sets the rank whose order of gradients counts in the next reductions, and the divisor of the sums. */
     public synchronized void setMembers(int newRoot, int divisor) {
+        if (options.placement() != GradientPlacement.REPLICATED
+                && divisor != groups.all().size()) {
+            throw new IllegalStateException(
+                    "ranks that share the states need a gradient of each rank in each step: not inside join()");
+        }
         root = newRoot;
         reductions.setDivisor(divisor);
     }
@@ -366,7 +374,7 @@ public class GradientReducer implements AutoCloseable {
     }
 
     private void finish() {
-        Work exchange = uses.needsExchange() ? uses.exchange(group) : null;
+        Work exchange = uses.needsExchange() ? uses.exchange(groups.all()) : null;
         reductions.await();
         if (exchange != null) {
             exchange.await();
@@ -436,9 +444,7 @@ public class GradientReducer implements AutoCloseable {
     @Override
     public synchronized void close() {
         watch.close();
-        if (parts != null) {
-            parts.close();
-        }
+        parts.forEach(PartGradients::close);
         memory.close();
     }
 }

@@ -1,12 +1,17 @@
 package io.jrun.train.reducer;
 
 import io.jrun.comm.DataType;
+import io.jrun.comm.ProcessGroup;
 import io.jrun.train.tensor.TensorMemory;
 import io.jrun.train.tensor.TensorTypes;
 import org.bytedeco.pytorch.Tensor;
 
-/** One trained parameter. */
-record Parameter(String name, Tensor tensor, DataType type, long elements) {
+/**
+ * One trained parameter.
+ *
+ * @param group the ranks that add its gradients
+ */
+record Parameter(String name, Tensor tensor, DataType type, long elements, ProcessGroup group) {
 
     long bytes() {
         return elements * type.sizeBytes();
@@ -26,7 +31,7 @@ record Parameter(String name, Tensor tensor, DataType type, long elements) {
      *
      * @throws ReductionException if ranks cannot reduce the gradient
      */
-    static Parameter of(String name, Tensor tensor) {
+    static Parameter of(String name, Tensor tensor, ReductionGroups groups) {
         DataType type = TensorTypes.of(tensor)
                 .filter(DataType::isFloat)
                 .orElseThrow(() -> new ReductionException("parameter '" + name + "' has element type "
@@ -37,6 +42,6 @@ record Parameter(String name, Tensor tensor, DataType type, long elements) {
             throw new ReductionException("parameter '" + name + "' of shape " + TensorMemory.shape(tensor)
                     + " is not contiguous. Register tensor.contiguous() instead.");
         }
-        return new Parameter(name, tensor, type, tensor.numel());
+        return new Parameter(name, tensor, type, tensor.numel(), groups.of(tensor));
     }
 }

@@ -16,7 +16,7 @@ import org.bytedeco.pytorch.Scalar;
 import org.bytedeco.pytorch.Tensor;
 import org.bytedeco.pytorch.global.torch;
 
-/** The gradients of the parameters of buckets of which each rank has the means of its part. */
+/** The gradients of the parameters of the buckets of one group, of which each rank has the means of its part. */
 final class PartGradients implements GradientStore, AutoCloseable {
     /** The elements {@code offset} to {@code offset + length - 1} of this rank's part of a bucket. */
     private record Place(int bucket, long offset, long length) {}
@@ -26,12 +26,27 @@ final class PartGradients implements GradientStore, AutoCloseable {
     private final List<Tensor> parameters;
     private final Map<Long, Place> places = new HashMap<>();
 
-    /** Notes that the means of the parameters are in this store. */
-    PartGradients(List<Parameter> all, BucketMemory memory, ProcessGroup group) {
+    /** The stores of the gradients of all parameters: one for each group. */
+    static List<PartGradients> of(List<Parameter> all, BucketMemory memory) {
+        return all.stream()
+                .map(Parameter::group)
+                .distinct()
+                .map(group -> new PartGradients(all, memory, group))
+                .toList();
+    }
+
+    /** Notes that the means of the parameters of a group are in this store. */
+    private PartGradients(List<Parameter> all, BucketMemory memory, ProcessGroup group) {
         this.memory = memory;
         this.group = group;
-        this.parameters = all.stream().map(Parameter::tensor).toList();
+        this.parameters = all.stream()
+                .filter(parameter -> parameter.group().equals(group))
+                .map(Parameter::tensor)
+                .toList();
         for (int bucket = 0; bucket < memory.buckets().size(); bucket++) {
+            if (!memory.buckets().get(bucket).group().equals(group)) {
+                continue;
+            }
             List<Parameter> members = memory.buckets().get(bucket).parameters().stream()
                     .map(all::get)
                     .toList();

@@ -1,23 +1,22 @@
 package io.jrun.train.reducer;
 
-import io.jrun.comm.ProcessGroup;
 import java.util.List;
 import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The first failure of a rank's backward passes. A failure aborts the group, because the other ranks would wait for the
+ * The first failure of a rank's backward passes. A failure aborts the groups, because the other ranks would wait for the
  * missing buckets. Confined as {@link GradientReducer}.
  */
 final class PassFailure {
     private final List<Parameter> parameters;
-    private final ProcessGroup group;
+    private final ReductionGroups groups;
     private final ReducerOptions options;
     private @Nullable RuntimeException failure;
 
-    PassFailure(List<Parameter> parameters, ProcessGroup group, ReducerOptions options) {
+    PassFailure(List<Parameter> parameters, ReductionGroups groups, ReducerOptions options) {
         this.parameters = parameters;
-        this.group = group;
+        this.groups = groups;
         this.options = options;
     }
 
@@ -32,16 +31,16 @@ final class PassFailure {
         }
     }
 
-    /** Keeps the first failure and aborts the group. Returns the first failure. */
+    /** Keeps the first failure and aborts the groups. Returns the first failure. */
     RuntimeException of(RuntimeException e) {
         if (failure == null) {
             failure = e;
-            group.abort(who() + ": the backward pass failed: " + e);
+            groups.abort(who() + ": the backward pass failed: " + e);
         }
         return failure;
     }
 
-    /** Returns the exception of a pass that did not compute all gradients, and aborts the group. */
+    /** Returns the exception of a pass that did not compute all gradients, and aborts the groups. */
     RuntimeException unfinished(ReadyBuckets ready) {
         List<String> missing = IntStream.range(0, parameters.size())
                 .filter(parameter -> !ready.contains(parameter))
@@ -49,11 +48,11 @@ final class PassFailure {
                 .toList();
         ReductionException error = UnfinishedReduction.error(who(), missing, parameters.size(), options);
         failure = error;
-        group.abort(String.valueOf(error.getMessage()));
+        groups.abort(String.valueOf(error.getMessage()));
         return error;
     }
 
     private String who() {
-        return "rank " + group.worldRank(group.groupRank());
+        return "rank " + groups.all().worldRank(groups.all().groupRank());
     }
 }

@@ -1,6 +1,10 @@
 package io.jrun.train.reducer;
 
+import io.jrun.comm.ProcessGroup;
 import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.HashMap;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import org.bytedeco.pytorch.Tensor;
@@ -14,8 +18,12 @@ final class ReducedParameters {
     /** The parameters {@code first} to {@code end - 1}. */
     private record Part(int first, int end, int sequence) {}
 
-    /** @param sequences the late ones last */
-    ReducedParameters(List<ReductionSequence> sequences) {
+    /**
+     * Numbers the parameters.
+     *
+     * @param sequences the late ones last
+     */
+    ReducedParameters(List<ReductionSequence> sequences, ReductionGroups groups) {
         int late = Integer.MAX_VALUE;
         for (int sequence = 0; sequence < sequences.size(); sequence++) {
             late = sequences.get(sequence).isLate() ? Math.min(late, all.size()) : late;
@@ -23,7 +31,7 @@ final class ReducedParameters {
                 int first = all.size();
                 part.forEach((name, tensor) -> {
                     if (tensor.requires_grad()) {
-                        all.add(Parameter.of(name, tensor));
+                        all.add(Parameter.of(name, tensor, groups));
                     }
                 });
                 parts.add(new Part(first, all.size(), sequence));
@@ -58,12 +66,22 @@ final class ReducedParameters {
         return plan(parts.getFirst(), order, limits);
     }
 
+    /** A bucket has parameters of one group. Buckets are ordered by their last parameter, as in {@link BucketPlan}. */
     private List<Bucket> plan(Part part, List<Integer> order, List<Long> limits) {
         List<BucketPlan.Item> items = all.stream()
                 .map(parameter -> new BucketPlan.Item(parameter.type(), parameter.bytes()))
                 .toList();
-        return BucketPlan.of(items, order, limits).buckets().stream()
-                .map(members -> new Bucket(members, part.sequence()))
-                .toList();
+        Map<ProcessGroup, List<Integer>> byGroup = new LinkedHashMap<>();
+        order.forEach(parameter -> byGroup.computeIfAbsent(all.get(parameter).group(), _ -> new ArrayList<>())
+                .add(parameter));
+        List<Bucket> buckets = new ArrayList<>();
+        byGroup.forEach((group, members) -> BucketPlan.of(items, members, limits)
+                .buckets()
+                .forEach(bucket -> buckets.add(new Bucket(bucket, group, part.sequence()))));
+        Map<Integer, Integer> places = new HashMap<>();
+        order.forEach(parameter -> places.put(parameter, places.size()));
+        buckets.sort(Comparator.comparingInt(
+                bucket -> places.getOrDefault(bucket.parameters().getLast(), 0)));
+        return buckets;
     }
 }

@@ -19,11 +19,13 @@ final class ShardedGradientMemory implements BucketMemory {
     private final List<ShardRange> ranges = new ArrayList<>();
     private final List<Tensor> parts = new ArrayList<>();
 
-    ShardedGradientMemory(List<Parameter> parameters, List<Bucket> buckets, int ranks, int rank) {
+    ShardedGradientMemory(List<Parameter> parameters, List<Bucket> buckets) {
         this.parameters = parameters;
         this.buckets = buckets;
         for (Bucket bucket : buckets) {
-            ShardRange own = PartGradients.division(members(bucket), ranks).part(rank);
+            ShardRange own = PartGradients.division(
+                            members(bucket), bucket.group().size())
+                    .part(bucket.group().groupRank());
             ranges.add(own);
             parts.add(zeros(members(bucket).getFirst(), own.length()));
         }

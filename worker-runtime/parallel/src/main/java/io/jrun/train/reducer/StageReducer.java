@@ -26,7 +26,7 @@ import org.jspecify.annotations.Nullable;
  * and other parameters, are therefore in different buckets.
  */
 public final class StageReducer implements StageReplicas {
-    private final MeshAxis axis;
+    private final ReductionGroups groups;
     private final GradientPlacement placement;
     private @Nullable GradientReducer reducer;
 
@@ -36,7 +36,7 @@ public final class StageReducer implements StageReplicas {
      * @param axis the ranks with the same stages
      */
     public StageReducer(MeshAxis axis, GradientPlacement placement) {
-        this.axis = axis;
+        this.groups = new ReductionGroups(axis.group());
         this.placement = placement;
     }
 
@@ -55,9 +55,9 @@ public final class StageReducer implements StageReplicas {
     @Override
     public Map<Integer, List<PipelineLayer>> takeOver(
             Map<Integer, List<PipelineLayer>> stages, Predicate<Tensor> isTied) {
-        StageReplicas.broadcast("StageReducer", axis.group(), stages);
-        reducer = new GradientReducer(
-                sequences(stages, isTied), axis.group(), ReducerOptions.DEFAULT.withPlacement(placement));
+        StageReplicas.broadcast("StageReducer", groups, stages);
+        reducer =
+                new GradientReducer(sequences(stages, isTied), groups, ReducerOptions.DEFAULT.withPlacement(placement));
         reducer.setSyncing(false);
         if (placement == GradientPlacement.SHARDED_STATES) {
             reducer.zeroGradients(); // backward passes then add to the buckets in place
@@ -123,5 +123,6 @@ public final class StageReducer implements StageReplicas {
         if (reducer != null) {
             reducer.close();
         }
+        groups.close();
     }
 }

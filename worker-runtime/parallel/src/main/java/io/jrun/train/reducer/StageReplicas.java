@@ -5,7 +5,6 @@ import io.jrun.train.mesh.GradientGroup;
 import io.jrun.train.mesh.Parameters;
 import io.jrun.train.mesh.ShardedTensor;
 import io.jrun.train.module.PipelineLayer;
-import io.jrun.train.tensor.TensorCollectives;
 import io.jrun.train.tensor.TensorMemory;
 import java.util.Collection;
 import java.util.HashMap;
@@ -44,27 +43,27 @@ public interface StageReplicas extends AutoCloseable {
     }
 
     /**
-     * Gives all ranks of a group the parameters of its first rank. Collective.
+     * Gives the ranks that hold the same parameters the values of the first of them. Collective.
      *
      * @param user the implementation, for messages
-     * @throws IllegalArgumentException if the ranks hold different parts of a parameter
+     * @throws IllegalArgumentException if the gradients must not be reduced over the groups, see {@link GradientGroup}
      */
-    static void broadcast(String user, ProcessGroup group, Map<Integer, List<PipelineLayer>> stages) {
+    static void broadcast(String user, ReductionGroups groups, Map<Integer, List<PipelineLayer>> stages) {
         Map<Long, Tensor> parameters = new LinkedHashMap<>();
         new TreeMap<>(stages)
                 .values()
                 .forEach(layers -> layers.forEach(layer -> layer.parameters()
                         .values()
                         .forEach(tensor -> parameters.put(TensorMemory.identity(tensor), tensor))));
-        requireFits(user, group, stages);
-        new TensorCollectives(group).broadcastAll(parameters.values(), 0);
+        requireFits(user, groups.all(), stages);
+        groups.broadcast(parameters.values());
     }
 
     /** Throws if gradients of some stages must not be averaged over a group, see {@link GradientGroup}. Collective. */
     static void requireFits(String user, ProcessGroup group, Map<Integer, List<PipelineLayer>> stages) {
         Map<String, Tensor> named = new LinkedHashMap<>();
         new TreeMap<>(stages).values().forEach(layers -> layers.forEach(layer -> named.putAll(layer.parameters())));
-        new GradientGroup(user, group).requireFits(Parameters.of(named));
+        new GradientGroup(user, group).requireReduces(Parameters.of(named));
     }
 
     /**

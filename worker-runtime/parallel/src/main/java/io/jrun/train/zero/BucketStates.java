@@ -1,6 +1,7 @@
 package io.jrun.train.zero;
 
 import io.jrun.comm.Device;
+import io.jrun.comm.ProcessGroup;
 import io.jrun.train.checkpoint.sharded.ShardedState;
 import io.jrun.train.checkpoint.sharded.StateDict;
 import io.jrun.train.mesh.ShardRange;
@@ -17,16 +18,22 @@ import org.bytedeco.pytorch.Tensor;
 /** The parameters of a bucket in one piece of memory, and this rank's part of the optimizer's states. */
 final class BucketStates implements AutoCloseable {
     private final BucketPartition partition;
+    private final ProcessGroup group;
     private final int rank;
     private final List<String> stateNames;
     private final Tensor values;
     private final List<Tensor> states;
     private final List<Integer> groups = new ArrayList<>();
 
-    /** Moves the parameters of a bucket into one piece of memory. The tensors stay the same objects. */
-    BucketStates(BucketPartition partition, int rank, FlatUpdate update) {
-        this.partition = partition;
-        this.rank = rank;
+    /**
+     * Moves the parameters of a bucket into one piece of memory. The tensors stay the same objects.
+     *
+     * @param group the ranks that share the bucket
+     */
+    BucketStates(Map<String, Tensor> named, ProcessGroup group, FlatUpdate update) {
+        this.partition = new BucketPartition(named, group.size());
+        this.group = group;
+        this.rank = group.groupRank();
         stateNames = update.stateNames();
         Device device = TensorMemory.device(partition.parameter(0));
         values = FlatUpdate.zeros(device, partition.elements(), partition.type());
@@ -67,11 +74,11 @@ final class BucketStates implements AutoCloseable {
     }
 
     /** Gathers the parts of all ranks. */
-    void gather(TensorCollectives collectives) {
+    void gather() {
         Tensor part = ownPart();
         Tensor own = TensorMemory.empty(TensorMemory.device(values), partition.type(), part.numel());
         own.copy_(part);
-        collectives.allGatherV(own, values, partition.partElements());
+        new TensorCollectives(group).allGatherV(own, values, partition.partElements());
     }
 
     /** Adds this rank's parts of tensors with the names and shapes of the parameters to a checkpoint. */

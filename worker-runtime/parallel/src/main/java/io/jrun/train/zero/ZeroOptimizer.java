@@ -12,7 +12,6 @@ import io.jrun.train.optim.ParameterOptimizer;
 import io.jrun.train.optim.UpdateRule;
 import io.jrun.train.reducer.GradientPlacement;
 import io.jrun.train.reducer.GradientReducer;
-import io.jrun.train.tensor.TensorCollectives;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -39,7 +38,6 @@ public final class ZeroOptimizer implements ParameterOptimizer {
     private static final String STEP = ".step";
 
     private final ProcessGroup group;
-    private final TensorCollectives collectives;
     private final GradientReducer reducer;
     private final ShardedState parameters;
     private final FlatUpdate update;
@@ -52,18 +50,16 @@ public final class ZeroOptimizer implements ParameterOptimizer {
             GradientReducer reducer, UpdateRule rule, List<ParameterGroup> groups, LearningRateSchedule schedule) {
         this.reducer = reducer;
         this.group = reducer.group();
-        this.collectives = new TensorCollectives(group);
         this.update = new FlatUpdate(rule, groups, schedule);
-        List<BucketPartition> partitions = reducer.buckets().stream()
-                .map(bucket -> new BucketPartition(bucket, group.size()))
-                .toList();
-        this.parameters = BucketPartition.parametersOf(partitions);
+        List<Map<String, Tensor>> named = reducer.buckets();
         try (PointerScope _ = new PointerScope();
                 NoGradGuard _ = new NoGradGuard()) {
-            buckets = partitions.stream()
-                    .map(partition -> new BucketStates(partition, group.groupRank(), update))
+            buckets = IntStream.range(0, named.size())
+                    .mapToObj(bucket -> new BucketStates(named.get(bucket), reducer.group(bucket), update))
                     .toList();
         }
+        this.parameters = BucketPartition.parametersOf(
+                buckets.stream().map(BucketStates::partition).toList());
     }
 
     /**
@@ -112,7 +108,7 @@ public final class ZeroOptimizer implements ParameterOptimizer {
             steps++;
             isUpdating = false;
             isExchanging = true;
-            buckets.forEach(bucket -> bucket.gather(collectives));
+            buckets.forEach(BucketStates::gather);
         }
         isExchanging = false;
     }

@@ -11,26 +11,38 @@ import io.jrun.comm.local.LocalWorldOptions;
 import io.jrun.train.CountingGroup;
 import io.jrun.train.Libtorch;
 import io.jrun.train.ParallelTraining;
+import io.jrun.train.ddp.DdpOptions;
+import io.jrun.train.ddp.DistributedDataParallel;
+import io.jrun.train.fsdp.FsdpOptions;
+import io.jrun.train.fsdp.FullyShard;
+import io.jrun.train.fsdp.FullyShardedDataParallel;
 import io.jrun.train.mesh.DeviceMesh;
 import io.jrun.train.mesh.MeshAxis;
 import io.jrun.train.mesh.Parameters;
 import io.jrun.train.mesh.ShardedTensor;
+import io.jrun.train.optim.FlatOptimizer;
+import io.jrun.train.optim.FusedSgd;
 import io.jrun.train.optim.Gradients;
+import io.jrun.train.optim.LearningRateSchedule;
+import io.jrun.train.optim.ParameterGroup;
+import io.jrun.train.optim.ParameterOptimizer;
 import io.jrun.train.recompute.Recompute;
+import io.jrun.train.reducer.GradientPlacement;
 import io.jrun.train.step.NoSync;
 import io.jrun.train.step.Step;
 import io.jrun.train.tensor.ModuleTensors;
+import io.jrun.train.zero.ZeroOptimizer;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
-import java.util.function.IntToDoubleFunction;
+import java.util.function.Consumer;
+import java.util.function.IntConsumer;
+import java.util.function.Supplier;
 import java.util.stream.LongStream;
 import org.bytedeco.javacpp.PointerScope;
-import org.bytedeco.pytorch.SGD;
-import org.bytedeco.pytorch.SGDOptions;
 import org.bytedeco.pytorch.Scalar;
 import org.bytedeco.pytorch.Tensor;
 import org.bytedeco.pytorch.TensorOptions;
@@ -44,26 +56,39 @@ import org.junit.jupiter.params.provider.CsvSource;
 class ExpertParallelTest {
     private static final int PASSES = 2;
     private static final double CLIP = 0.5;
+    private static final FusedSgd RULE = new FusedSgd(0.9, false);
+    private static final LearningRateSchedule RATE = LearningRateSchedule.constant(0.1);
 
     @BeforeAll
     static void load() {
         Libtorch.setThreads(1);
     }
 
+    /** What the data parallel ranks keep. */
+    enum Data {
+        DDP,
+        ZERO_1,
+        ZERO_2,
+        FSDP
+    }
+
     /** Trains and returns the norms of the gradients before they are clipped. */
-    private static List<Double> train(ExpertStack model, IntToDoubleFunction gradients) {
-        SGDOptions options = new SGDOptions(0.1);
-        options.momentum().put(0.9);
-        SGD optimizer = new SGD(model.parameters(), options);
+    private static List<Double> train(
+            ParameterOptimizer optimizer, Map<String, ShardedTensor> parameters, IntConsumer gradients) {
         List<Double> norms = new ArrayList<>();
         for (int step = 0; step < ParallelTraining.STEPS; step++) {
             try (PointerScope _ = new PointerScope()) {
-                optimizer.zero_grad();
-                norms.add(gradients.applyAsDouble(step));
+                optimizer.zeroGradients();
+                gradients.accept(step);
+                norms.add(Gradients.clip(parameters.values(), CLIP).value());
                 optimizer.step();
             }
         }
         return norms;
+    }
+
+    private static FlatOptimizer flat(Map<String, ShardedTensor> parameters, List<MemorySegment> gradients) {
+        return new FlatOptimizer(parameters, RULE, ParameterGroup.all(0), RATE, gradients);
     }
 
     private static int batch(int step, int pass, int rank) {
@@ -76,54 +101,99 @@ class ExpertParallelTest {
 
     /** The auxiliary losses of this model are divided by the number of passes already. */
     private static List<Double> trainAlone(ExpertStack model, int ranks) {
-        return train(model, step -> {
-            for (int rank = 0; rank < ranks; rank++) {
-                for (int pass = 0; pass < PASSES; pass++) {
-                    mean(model.loss(batch(step, pass, rank)), PASSES).backward();
+        Map<String, ShardedTensor> parameters = Parameters.of(model);
+        try (FlatOptimizer optimizer = flat(parameters, List.of())) {
+            return train(optimizer, parameters, step -> {
+                for (int rank = 0; rank < ranks; rank++) {
+                    for (int pass = 0; pass < PASSES; pass++) {
+                        mean(model.loss(batch(step, pass, rank)), PASSES).backward();
+                    }
                 }
-            }
-            List<Tensor> parameters =
-                    List.copyOf(ModuleTensors.parameters(model).values());
-            parameters.forEach(tensor -> tensor.mutable_grad().div_(new Scalar((double) ranks)));
-            return Gradients.clip(Parameters.of(model).values(), CLIP).value();
-        });
+                Parameters.gradients(parameters.values()).forEach(sum -> sum.div_(new Scalar((double) ranks)));
+            });
+        }
     }
 
-    private static List<Double> trainTogether(ExpertDataParallel<ExpertStack> parallel, int rank) {
-        parallel.module().layer("gated").setLossScale(1.0 / PASSES);
-        parallel.module().layer("plain").setLossScale(1.0 / PASSES);
-        return train(parallel.module(), step -> {
-            try (Step current = parallel.step()) {
-                try (NoSync _ = parallel.noSync()) {
-                    current.backward(mean(parallel.module().loss(batch(step, 0, rank)), PASSES));
+    /** A model that ranks share, with its optimizer. */
+    private record Shared(
+            ExpertStack model,
+            Map<String, ShardedTensor> parameters,
+            ParameterOptimizer optimizer,
+            Supplier<Step> steps,
+            Supplier<NoSync> noSync,
+            Runnable end)
+            implements AutoCloseable {
+        List<Double> train(int rank) {
+            return ExpertParallelTest.train(optimizer, parameters, step -> {
+                try (Step current = steps.get()) {
+                    try (NoSync _ = noSync.get()) {
+                        current.backward(mean(model.loss(batch(step, 0, rank)), PASSES));
+                    }
+                    current.backward(mean(model.loss(batch(step, 1, rank)), PASSES));
                 }
-                current.backward(mean(parallel.module().loss(batch(step, 1, rank)), PASSES));
-                return Gradients.clip(Parameters.of(parallel.module()).values(), CLIP)
-                        .value();
-            }
-        });
+            });
+        }
+
+        @Override
+        public void close() {
+            optimizer.close();
+            end.run();
+        }
     }
 
-    private static ExpertDataParallel<ExpertStack> build(
-            DeviceMesh mesh, ExpertOptions options, torch.ScalarType type, boolean isSkewed) {
-        ExpertStack model = new ExpertStack(options, type, isSkewed);
-        ExpertParallel experts = new ExpertParallel(mesh.axis("ep"));
-        experts.apply(model);
-        return new ExpertDataParallel<>(model, experts, mesh.axis("dp"));
+    /** @param prepare changes the model before ranks share the states */
+    private static Shared share(DeviceMesh mesh, Data data, ExpertStack model, Consumer<ExpertStack> prepare) {
+        new ExpertParallel(mesh.axis("ep")).apply(model);
+        model.layer("gated").setLossScale(1.0 / PASSES);
+        model.layer("plain").setLossScale(1.0 / PASSES);
+        prepare.accept(model);
+        if (data == Data.FSDP) {
+            var fsdp = new FullyShardedDataParallel(mesh.axis("shard"), mesh.axis("dp", "ep"), FsdpOptions.DEFAULT);
+            FullyShard.apply(model, fsdp);
+            return new Shared(
+                    model,
+                    fsdp.parameters(),
+                    flat(fsdp.parameters(), fsdp.gradientMemory()),
+                    fsdp::step,
+                    fsdp::noSync,
+                    () -> {});
+        }
+        GradientPlacement placement = switch (data) {
+            case ZERO_1 -> GradientPlacement.SHARDED_STATES;
+            case ZERO_2 -> GradientPlacement.SHARDED_GRADIENTS;
+            default -> GradientPlacement.REPLICATED;
+        };
+        var ddp = new DistributedDataParallel<>(
+                model, mesh.group("dp", "ep"), DdpOptions.DEFAULT.withPlacement(placement));
+        return new Shared(
+                model,
+                Parameters.of(model),
+                data == Data.DDP
+                        ? flat(Parameters.of(model), ddp.gradientMemory())
+                        : ZeroOptimizer.of(ddp.reducer(), RULE, ParameterGroup.all(0), RATE),
+                ddp::step,
+                data == Data.ZERO_2 ? () -> new NoSync(() -> {}) : ddp::noSync,
+                ddp::close);
     }
 
     /** With clipping and accumulation. Skewed: all tokens choose expert 0, so other ranks get no rows at first. */
     @ParameterizedTest
     @CsvSource({
-        "2,2,1,1,Double,false",
-        "4,2,2,1.25,Double,false",
-        "4,4,2,0,Double,false",
-        "4,2,1,0,Double,true",
-        "2,1,2,0.5,Double,false",
-        "2,2,2,1,Float,false"
+        "DDP,2,2,1,1,Double,false",
+        "DDP,4,2,2,1.25,Double,false",
+        "DDP,4,4,2,0,Double,false",
+        "DDP,4,2,1,0,Double,true",
+        "DDP,2,1,2,0.5,Double,false",
+        "DDP,2,2,2,1,Float,false",
+        "ZERO_1,2,2,2,1,Double,false",
+        "ZERO_1,4,2,2,1.25,Double,false",
+        "ZERO_2,4,2,1,1,Double,true",
+        "ZERO_2,6,2,2,1,Double,false",
+        "FSDP,4,2,2,1,Double,false",
+        "FSDP,8,2,1,1.25,Double,false"
     })
     void parametersAfterTenStepsEqualTheSerialOnes(
-            int ranks, int ep, int topK, double factor, torch.ScalarType type, boolean isSkewed) {
+            Data data, int ranks, int ep, int topK, double factor, torch.ScalarType type, boolean isSkewed) {
         ExpertOptions options = new ExpertOptions(4, topK, factor, 0.05, 0.01);
         ExpertOptions divided = new ExpertOptions(4, topK, factor, 0.05 / PASSES, 0.01 / PASSES);
         ExpertStack serial = new ExpertStack(divided, type, isSkewed);
@@ -131,19 +201,21 @@ class ExpertParallelTest {
         Map<String, Tensor> expected = new LinkedHashMap<>();
         ModuleTensors.parameters(serial).forEach((name, tensor) -> expected.put(name, tensor.detach()));
         double tolerance = ParallelTraining.tolerance(type);
-        LocalWorld.run(LocalWorldOptions.ofSize(ranks).withDeterministic(true), world -> {
-            try (DeviceMesh mesh = DeviceMesh.of(world, "dp", ranks / ep, "ep", ep);
-                    var parallel = build(mesh, options, type, isSkewed)) {
-                List<Double> found = trainTogether(parallel, world.rank());
+        int shards = data == Data.FSDP ? 2 : 1;
+        boolean isDeterministic = data != Data.FSDP; // otherwise gradients are added in two stages
+        LocalWorld.run(LocalWorldOptions.ofSize(ranks).withDeterministic(isDeterministic), world -> {
+            try (DeviceMesh mesh = DeviceMesh.of(world, "dp", ranks / ep / shards, "ep", ep, "shard", shards);
+                    Shared shared = share(mesh, data, new ExpertStack(options, type, isSkewed), _ -> {})) {
+                List<Double> found = shared.train(world.rank());
                 for (int step = 0; step < found.size(); step++) {
                     assertThat(Math.abs(found.get(step) - norms.get(step))).isLessThan(tolerance * 10);
                 }
-                Parameters.of(parallel.module())
+                shared.parameters()
                         .forEach((name, parameter) -> assertThat(ParallelTraining.difference(
                                         parameter.whole(), Objects.requireNonNull(expected.get(name))))
                                 .as(name)
                                 .isLessThan(tolerance));
-                RoutingReport report = parallel.module().layer("gated").report().overRanks(world.group());
+                RoutingReport report = shared.model().layer("gated").report().overRanks(world.group());
                 assertThat(report).isEqualTo(serial.layer("gated").report());
                 assertThat(report.dropped() > 0).isEqualTo(factor > 0);
             }
@@ -157,20 +229,23 @@ class ExpertParallelTest {
         ExpertOptions options = new ExpertOptions(4, 2, 1, 0.05, 0);
         LocalWorld.run(LocalWorldOptions.ofSize(2).withDeterministic(true), world -> {
             try (DeviceMesh mesh = DeviceMesh.of(world, "dp", 1, "ep", 2);
-                    var kept = build(mesh, options, torch.ScalarType.Float, false);
-                    var again = build(mesh, options, torch.ScalarType.Float, false)) {
-                Recompute.apply(again.module());
-                trainTogether(kept, world.rank());
-                trainTogether(again, world.rank());
-                Parameters.of(again.module()).forEach((name, parameter) -> {
+                    Shared kept = share(mesh, Data.DDP, floats(options), _ -> {});
+                    Shared again = share(mesh, Data.DDP, floats(options), Recompute::apply)) {
+                kept.train(world.rank());
+                again.train(world.rank());
+                again.parameters().forEach((name, parameter) -> {
                     ShardedTensor other =
-                            Objects.requireNonNull(Parameters.of(kept.module()).get(name));
+                            Objects.requireNonNull(kept.parameters().get(name));
                     assertThat(parameter.local().equal(other.local())).as(name).isTrue();
                 });
-                assertThat(again.module().layer("plain").report())
-                        .isEqualTo(kept.module().layer("plain").report());
+                assertThat(again.model().layer("plain").report())
+                        .isEqualTo(kept.model().layer("plain").report());
             }
         });
+    }
+
+    private static ExpertStack floats(ExpertOptions options) {
+        return new ExpertStack(options, torch.ScalarType.Float, false);
     }
 
     /** Rank r sends r + to - 1 rows to each rank: none, one or several. Gradients come back to the rows. */
@@ -217,6 +292,23 @@ class ExpertParallelTest {
             world.group().allReduce(MemorySegment.ofArray(bytes), DataType.I64, 1, ReduceOp.SUM);
             long layers = 2;
             assertThat(bytes[0]).isEqualTo(layers * world.size() * 4 * rows * ExpertStack.WIDTH * Double.BYTES);
+        });
+    }
+
+    @Test
+    void aGroupWithoutRanksThatShareExpertsIsAnError() {
+        LocalWorld.run(4, world -> {
+            DeviceMesh mesh = DeviceMesh.of(world, "dp", 2, "ep", 2);
+            ExpertStack model = floats(new ExpertOptions(4, 1, 1, 0, 0));
+            new ExpertParallel(mesh.axis("ep")).apply(model);
+            assertThatThrownBy(() -> new DistributedDataParallel<>(model, mesh.group("dp")))
+                    .hasMessageContaining(
+                            "the experts 'gated.experts.gate_proj.weight' are divided along the axis 'ep'" + " (ranks ")
+                    .hasMessageContaining("but DistributedDataParallel averages over the ranks ")
+                    .hasMessageEndingWith("such as mesh.group(\"dp\", \"ep\").");
+            assertThatThrownBy(() -> FullyShard.apply(model, mesh.axis("dp", "ep")))
+                    .hasMessageContaining("are divided along the axis 'ep', but the ranks ")
+                    .hasMessageContaining(" share their rows along the axis 'dp x ep'. Let copies of the model share");
         });
     }
 
