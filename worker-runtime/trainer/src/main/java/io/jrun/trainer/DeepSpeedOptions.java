@@ -151,9 +151,8 @@ final class DeepSpeedOptions {
 
     /** All data ranks share the states, or groups of them (MiCS, and hpZ of ZeRO++). */
     private void share(int stage) {
-        if (stage == 0) {
-            return;
-        }
+        ParallelOptions before = filled.parallel();
+        int chosen = given.has("--zero") ? before.zeroStage() : stage;
         long shards = Math.max(1, sizes.dataRanks() / sizes.copies());
         long group = whole("zero_optimization.mics_shard_size", -1);
         if (group > 0 && group < shards) {
@@ -164,16 +163,25 @@ final class DeepSpeedOptions {
             }
             shards = group;
         }
-        ParallelOptions before = filled.parallel();
-        parallel(before.withSharedStates(
-                given.has("--zero") ? before.zeroStage() : stage,
-                given.has("--shard") ? before.shards() : Math.toIntExact(shards)));
-        int kept = count("zero_optimization.zero_hpz_partition_size", 1, 0, Integer.MAX_VALUE);
-        if (kept > 1) {
-            requireStageThree("zero_optimization.zero_hpz_partition_size", stage);
-            if (!given.has("--reshard-after-forward")) {
-                parallel(filled.parallel().withReshardAfterForward(kept));
-            }
+        if (stage > 0) {
+            parallel(before.withSharedStates(chosen, given.has("--shard") ? before.shards() : Math.toIntExact(shards)));
+        }
+        keepParts(stage, chosen);
+    }
+
+    /** A rank keeps a part of a layer between the passes. */
+    private void keepParts(int stage, int chosen) {
+        String path = "zero_optimization.zero_hpz_partition_size";
+        int kept = count(path, 1, 0, Integer.MAX_VALUE);
+        if (kept <= 1) {
+            return;
+        }
+        if (chosen != STAGES) {
+            requireStageThree(path, stage);
+            notes.add(
+                    DeepSpeedConfig.ignored(source, path, "--zero=" + chosen + " is given, and stage 3 uses the key"));
+        } else if (!given.has("--reshard-after-forward")) {
+            parallel(filled.parallel().withReshardAfterForward(kept));
         }
     }
 
@@ -267,6 +275,11 @@ final class DeepSpeedOptions {
     }
 
     private void optimizer(long stage) {
+        if (!has("optimizer.type") && !given.has("--optimizer")) {
+            paths("optimizer.params.").stream().findFirst().ifPresent(path -> {
+                throw refused(path, "needs optimizer.type, such as AdamW");
+            });
+        }
         UpdateOptions before = filled.recipe().update();
         OptimizerKind kind = given.has("--optimizer") ? before.optimizer() : kind(stage);
         OptimizerNumbers numbers = before.numbers();

@@ -182,6 +182,10 @@ class DeepSpeedConfigTest {
                 "'pipeline':{'stages':2} | pipeline.stages: give --pp=N on the command line",
                 "'elasticity':{'enabled':true} | elasticity.enabled: use --dp and jrun's --nnodes=MIN:MAX",
                 "'zero_optimization':{'stage':2,'mics_shard_size':2} | mics_shard_size: needs stage 3",
+                "'zero_optimization':{'mics_shard_size':2} | mics_shard_size: needs stage 3",
+                "'zero_optimization':{'zero_hpz_partition_size':2} | zero_hpz_partition_size: needs stage 3",
+                "'optimizer':{'params':{'betas':[0.8,0.9]}} | optimizer.params.betas: needs optimizer.type, such as AdamW",
+                "'optimizer':{'params':{'lr':0.1}},'zero_optimization':{'stage':1} | optimizer.params.lr: needs optimizer.type",
                 "'zero_optimization':{'stage':3,'mics_shard_size':3} | 3 does not divide the 4 data ranks",
                 "'zero_optimization':{'stage':3,'offload_param':{'device':'gpu'}} | the devices are none, cpu and nvme",
                 "'scheduler':{'type':'OneCycle','params':{'cycle_min_lr':0}} | scheduler.type: this program maps WarmupLR,",
@@ -278,6 +282,27 @@ class DeepSpeedConfigTest {
                 "--micro-batch=3 --accumulate=1 --optimizer=fused --lr=7 --betas=0.8,0.9 --eps=1e-3 --clip=0.5"
                         + " --weight-decay=0.5 --lr-schedule=cosine --lr-floor=0 --steps=5 --warmup=1"
                         + " --warmup-curve=log");
+    }
+
+    /** Without stage 3 no rank frees a layer after its forward pass. */
+    @Test
+    void aStageOfTheCommandLineCanMakeAKeyUseless() throws IOException {
+        String text = json("'zero_optimization':{'stage':3,'zero_hpz_partition_size':2}");
+        TrainingArguments overridden = arguments(text, 4, "--zero=2");
+        assertEqual(overridden, "--zero=2 --shard=4 --optimizer=fused");
+        assertThat(overridden.notes())
+                .containsExactly("note: " + folder.resolve("ds.json") + ": zero_optimization.zero_hpz_partition_size is"
+                        + " ignored: --zero=2 is given, and stage 3 uses the key");
+        assertEqual(
+                arguments(text.replace("3,", "2,"), 4, "--zero=3"),
+                "--zero=3 --shard=4 --optimizer=fused --reshard-after-forward=2");
+    }
+
+    @Test
+    void paramsFillTheOptimizerOfTheCommandLine() throws IOException {
+        assertEqual(
+                arguments(json("'optimizer':{'params':{'betas':[0.8,0.9]}}"), 1, "--optimizer=fused"),
+                "--optimizer=fused --betas=0.8,0.9");
     }
 
     @Test
