@@ -68,11 +68,7 @@ final class SharedLayers {
         Gpt2 model = model(device);
         TensorParallel.apply(model, axis, true, model.tensorParallelPlan());
         train(model, (x, y) -> AutogradBridge.instance().backward(List.of(model.loss(x, y)), List.of()));
-        Map<String, Tensor> found = new LinkedHashMap<>();
-        try (NoGradGuard _ = new NoGradGuard()) {
-            Parameters.of(model).forEach((name, parameter) -> found.put(name, parameter.whole()));
-        }
-        return compare(found, expected);
+        return compare(whole(model), expected);
     }
 
     /** Context parallelism. */
@@ -106,10 +102,7 @@ final class SharedLayers {
                 }
             });
         }
-        return compare(
-                sharded.wholeParameters(
-                        (_, whole) -> TensorMemory.own(whole.detach().clone())),
-                expected);
+        return compare(sharded, expected);
     }
 
     /** Full sharding with parameters, gradients and states in files. The CPU makes the steps of the optimizer. */
@@ -127,10 +120,7 @@ final class SharedLayers {
                     optimizer.step();
                 }
             });
-            return compare(
-                    sharded.wholeParameters(
-                            (_, whole) -> TensorMemory.own(whole.detach().clone())),
-                    expected);
+            return compare(sharded, expected);
         }
     }
 
@@ -191,18 +181,22 @@ final class SharedLayers {
         Map<String, Tensor> expected = serial(layers);
         Gpt2 model = model(device, layers);
         new ExpertParallel(new MeshAxis("ep", group)).apply(model);
-        Map<String, Tensor> found = new LinkedHashMap<>();
         try (DistributedDataParallel<Gpt2> ddp = new DistributedDataParallel<>(model, group)) {
             train(model, (x, y) -> {
                 try (Step step = ddp.step()) {
                     step.backward(model.loss(x, y));
                 }
             });
-            try (NoGradGuard _ = new NoGradGuard()) {
-                Parameters.of(model).forEach((name, parameter) -> found.put(name, parameter.whole()));
-            }
+            return compare(whole(model), expected);
         }
-        return compare(found, expected);
+    }
+
+    private static Map<String, Tensor> whole(Gpt2 model) {
+        Map<String, Tensor> whole = new LinkedHashMap<>();
+        try (NoGradGuard _ = new NoGradGuard()) {
+            Parameters.of(model).forEach((name, parameter) -> whole.put(name, parameter.whole()));
+        }
+        return whole;
     }
 
     private static Map<String, Tensor> serial() {
@@ -252,6 +246,13 @@ final class SharedLayers {
         return host.to(
                 new org.bytedeco.pytorch.Device(model.device().toString()),
                 host.scalar_type().intern());
+    }
+
+    private static String compare(FullyShardedDataParallel found, Map<String, Tensor> expected) {
+        return compare(
+                found.wholeParameters(
+                        (_, whole) -> TensorMemory.own(whole.detach().clone())),
+                expected);
     }
 
     private static String compare(Map<String, Tensor> found, Map<String, Tensor> expected) {

@@ -93,6 +93,8 @@ public final class RotaryEmbedding {
             double frequency = StrictMath.pow(theta, -2.0 * i / width);
             values[i] = scaling.isPresent() ? scaling.get().scaled(frequency) : frequency;
         }
-        return TensorMemory.own(DeviceTensors.of(place.device(), values).to(place.type()));
+        try (Tensor wide = DeviceTensors.of(place.device(), values)) {
+            return TensorMemory.own(wide.to(place.type()));
+        }
     }
 }

@@ -51,13 +51,21 @@ final class VerifiedPart implements AutoCloseable {
 
     static VerifiedPart open(Storage storage, String folder, SavedPart part) throws IOException {
         ObjectReader reader = storage.open(folder + part.file());
-        if (reader.size() != part.bytes()) {
+        try {
             long found = reader.size();
-            reader.close();
-            throw new StorageException(
-                    "part " + part.file() + " has " + found + " bytes, but the index says " + part.bytes(), null);
+            if (found != part.bytes()) {
+                throw new StorageException(
+                        "part " + part.file() + " has " + found + " bytes, but the index says " + part.bytes(), null);
+            }
+            return new VerifiedPart(part, reader);
+        } catch (IOException | RuntimeException e) {
+            try {
+                reader.close();
+            } catch (IOException second) {
+                e.addSuppressed(second);
+            }
+            throw e;
         }
-        return new VerifiedPart(part, reader);
     }
 
     /** The device into whose memory the part is read for tensors of a device, see {@link ObjectReader#place}. */
