@@ -24,6 +24,7 @@ public class LinearLayer extends Module {
     private final long outputs;
     private final Tensor weight;
     private final @Nullable Tensor bias;
+    private final FirstValues values;
     private LinearOperation operation = LinearOperation.LOCAL;
 
     /** A map on the CPU with a weight of the layout of torch. */
@@ -51,11 +52,17 @@ public class LinearLayer extends Module {
                 layout == Layout.LINEAR
                         ? DeviceTensors.zeros(device, outputs, inputs)
                         : DeviceTensors.zeros(device, inputs, outputs)));
+        values = new FirstValues("LinearLayer", weight);
         bias = hasBias ? TensorMemory.own(register_parameter("bias", DeviceTensors.zeros(device, outputs))) : null;
     }
 
-    /** The map of the last dimension. */
+    /**
+     * The map of the last dimension.
+     *
+     * @throws IllegalStateException if the parameters were not set
+     */
     public Tensor forward(Tensor x) {
+        values.require();
         return operation.apply(x, List.of(this)).getFirst();
     }
 
@@ -69,6 +76,9 @@ public class LinearLayer extends Module {
         boolean isJoint = layers.stream()
                 .allMatch((LinearLayer layer) ->
                         layer.operation.equals(shared) && layer.adapter().isEmpty());
+        if (isJoint) {
+            layers.forEach((LinearLayer layer) -> layer.values.require());
+        }
         return isJoint
                 ? shared.apply(x, layers)
                 : layers.stream().map(layer -> layer.forward(x)).toList();

@@ -10,6 +10,7 @@ import org.bytedeco.pytorch.Tensor;
 public final class TokenEmbedding extends Module {
     private final long count;
     private final Tensor weight;
+    private final FirstValues values;
     private EmbeddingOperation operation = EmbeddingOperation.LOCAL;
 
     /** An embedding of zeros [count, width] on the CPU. */
@@ -21,10 +22,16 @@ public final class TokenEmbedding extends Module {
     public TokenEmbedding(long count, long width, Device device) {
         this.count = count;
         weight = TensorMemory.own(register_parameter("weight", DeviceTensors.zeros(device, count, width)));
+        values = new FirstValues("TokenEmbedding", weight);
     }
 
-    /** The rows of numbers of type Long. */
+    /**
+     * The rows of numbers of type Long.
+     *
+     * @throws IllegalStateException if the rows were not set
+     */
     public Tensor forward(Tensor numbers) {
+        values.require();
         return operation.rows(weight, numbers);
     }
 

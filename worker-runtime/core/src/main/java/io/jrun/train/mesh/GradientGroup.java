@@ -53,6 +53,7 @@ public record GradientGroup(String user, ProcessGroup ranks) {
      * @throws IllegalArgumentException as {@link #requireReduces}
      */
     public void requireFitsHere(Map<String, ShardedTensor> parameters) {
+        Parameters.requireCurrent(parameters.values());
         parameters.forEach((name, parameter) -> {
             parameter.divided().forEach(axis -> requireOutside(name, axis));
             requireAverages(name, parameter);
@@ -85,6 +86,7 @@ public record GradientGroup(String user, ProcessGroup ranks) {
      * @throws IllegalArgumentException if a rank is missing; the message names the axis and both groups
      */
     public void requireCovers(Collection<ShardedTensor> parameters) {
+        Parameters.requireCurrent(parameters);
         parameters.forEach(parameter -> {
             for (MeshAxis axis : parameter.divided()) {
                 others(axis)

@@ -1,5 +1,6 @@
 package io.jrun.train.mesh;
 
+import io.jrun.train.tensor.ModuleTensors;
 import io.jrun.train.tensor.TensorMemory;
 import java.lang.ref.Reference;
 import java.lang.ref.ReferenceQueue;
@@ -13,6 +14,9 @@ import java.util.Optional;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.Consumer;
 import java.util.stream.Stream;
+import org.bytedeco.javacpp.PointerScope;
+import org.bytedeco.pytorch.Module;
+import org.bytedeco.pytorch.NoGradGuard;
 import org.bytedeco.pytorch.Tensor;
 import org.jspecify.annotations.Nullable;
 
@@ -47,9 +51,48 @@ public final class ParameterNotes {
      * Notes that a parameter of a module is this part of a tensor.
      *
      * @param owner keeps the local tensor alive, such as the layer of the parameter
+     * @throws IllegalArgumentException if another parallelism uses the ranks of an axis for the parameter already
      */
     public static void setPlaced(ShardedTensor parameter, Object owner) {
+        requireOtherRanks(parameter.local(), parameter.placements());
         add(new Note(parameter.local(), parameter.placements(), parameter.globalShape(), owner));
+    }
+
+    /**
+     * Keeps this rank's part of a parameter that each rank has completely, and notes the part. The tensor stays the same
+     * object. The memory of the whole tensor is free afterwards.
+     *
+     * @param owner keeps the tensor alive, such as the layer of the parameter
+     */
+    public static void divide(String name, Tensor parameter, Shard placement, MeshAxis axis, Object owner) {
+        try (PointerScope _ = new PointerScope();
+                NoGradGuard _ = new NoGradGuard()) {
+            ShardedTensor part = ShardedTensor.distribute(name, parameter, placement, axis);
+            parameter.set_data(part.local());
+            part.local().close();
+            setPlaced(part.withLocal(parameter), owner);
+        }
+    }
+
+    /**
+     * Checks that a parallelism may divide the parameters of a layer.
+     *
+     * @param layer its name
+     * @param parallelism the name of the class, for messages
+     * @throws IllegalArgumentException if ranks share a parameter already, or if a wrapper has its gradient
+     */
+    public static void requireWhole(String layer, Module module, String parallelism) {
+        ModuleTensors.parameters(module).forEach((name, tensor) -> {
+            ShardedTensor.of(name, tensor).divided().stream().findFirst().ifPresent(axis -> {
+                throw new IllegalArgumentException("layer '" + layer + "': ranks of the axis '" + axis.name()
+                        + "' share its " + name + " already. Apply " + parallelism + " once.");
+            });
+            if (gradients(tensor).isPresent()) {
+                throw new IllegalArgumentException("layer '" + layer + "': its " + name
+                        + " is prepared for a reduction of gradients already. Apply " + parallelism
+                        + " before FullyShard, DDP and ZeRO.");
+            }
+        });
     }
 
     /**
@@ -57,10 +100,26 @@ public final class ParameterNotes {
      * different tokens or samples.
      *
      * @param owner keeps the tensors alive, such as the model
+     * @throws IllegalArgumentException if another parallelism uses the ranks of the axis for a parameter already
      */
     public static void setAveraged(Collection<Tensor> parameters, MeshAxis axis, Object owner) {
         List<AxisPlacement> placements = List.of(new AxisPlacement(axis, new Replicate()));
+        parameters.forEach(parameter -> requireOtherRanks(parameter, placements));
         parameters.forEach(parameter -> add(new Note(parameter, placements, null, owner)));
+    }
+
+    private static void requireOtherRanks(Tensor parameter, List<AxisPlacement> added) {
+        for (AxisPlacement before : placements(parameter)) {
+            for (AxisPlacement each : added) {
+                if (each.axis().size() > 1
+                        && each.axis().group().equals(before.axis().group())) {
+                    throw new IllegalArgumentException(
+                            "two parallelisms use the ranks of the axis '"
+                                    + each.axis().name() + "' for a parameter of shape " + TensorMemory.shape(parameter)
+                                    + ". Give each parallelism an axis of its own: DeviceMesh.of(world, \"cp\", 2, \"tp\", 2).");
+                }
+            }
+        }
     }
 
     /** Notes where the gradients of parameters are. The note is valid as long as the store lives. */

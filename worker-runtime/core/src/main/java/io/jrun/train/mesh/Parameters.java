@@ -29,6 +29,40 @@ public final class Parameters {
         return parameters;
     }
 
+    /**
+     * Checks that parameters have the placements that parallelisms have made. Sends nothing.
+     *
+     * @throws IllegalStateException if a parallelism has divided a parameter since the parameter was read
+     */
+    public static void requireCurrent(Collection<ShardedTensor> parameters) {
+        for (ShardedTensor parameter : parameters) {
+            for (AxisPlacement made : ParameterNotes.placements(parameter.local())) {
+                if (!parameter.placements().contains(made)) {
+                    throw new IllegalStateException("parameter '" + parameter.name() + "' was read before the ranks of"
+                            + " the axis '" + made.axis().name() + "' shared it. Call Parameters.of(model), and make"
+                            + " the optimizer and the state, after all parallelisms are applied.");
+                }
+            }
+        }
+    }
+
+    /**
+     * Checks that an optimizer of {@code .grad} may update parameters: as {@link #requireCurrent}, and that no
+     * {@link GradientStore} keeps their gradients.
+     *
+     * @throws IllegalStateException if the optimizer would update with wrong gradients or none
+     */
+    public static void requireGradients(Collection<ShardedTensor> parameters) {
+        requireCurrent(parameters);
+        for (ShardedTensor parameter : parameters) {
+            if (ParameterNotes.gradients(parameter.local()).isPresent()) {
+                throw new IllegalStateException("the gradient of parameter '" + parameter.name() + "' is not in .grad,"
+                        + " because FullyShard, ZeRO or OffloadedOptimizer keeps it. Make the optimizer of"
+                        + " FullyShardedDataParallel.parameters(), or use ZeroOptimizer or OffloadedOptimizer.");
+            }
+        }
+    }
+
     /** The parts of which this rank has at least one element. */
     public static Map<String, Tensor> here(Map<String, ShardedTensor> parameters) {
         Map<String, Tensor> here = new LinkedHashMap<>();

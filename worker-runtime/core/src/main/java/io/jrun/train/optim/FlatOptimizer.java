@@ -39,6 +39,7 @@ public final class FlatOptimizer implements ParameterOptimizer {
     private static final String STEP = "step";
     private static final String MASTER = "master";
 
+    private final UpdatedParameters updated;
     private final Map<String, Tensor> parameters;
     private final UpdateRule rule;
     private final List<ParameterGroup> groups;
@@ -56,6 +57,8 @@ public final class FlatOptimizer implements ParameterOptimizer {
      * @param schedule the learning rate of each step, and the momentum if the schedule has one
      * @throws IllegalArgumentException if a parameter is in no group or has no floating point type, if the parameters
      *     are on several devices, or if the schedule has a momentum and the rule has none
+     * @throws IllegalStateException if a parallelism was applied since the parameters were read, or if it keeps the
+     *     gradients elsewhere
      */
     public FlatOptimizer(
             Map<String, ShardedTensor> parameters,
@@ -80,6 +83,7 @@ public final class FlatOptimizer implements ParameterOptimizer {
             List<MemorySegment> paddedGradients) {
         Libtorch.load();
         this.paddedGradients = List.copyOf(paddedGradients);
+        updated = UpdatedParameters.of(parameters);
         this.parameters = Parameters.here(parameters);
         this.parameters.values().removeIf(tensor -> !tensor.requires_grad());
         this.rule = rule;
@@ -104,6 +108,22 @@ public final class FlatOptimizer implements ParameterOptimizer {
         }
     }
 
+    /**
+     * Checks that this optimizer updates the tensors of some parameters.
+     *
+     * @throws IllegalArgumentException if this optimizer updates another tensor
+     */
+    public void requireUpdates(Map<String, ShardedTensor> these) {
+        parameters.forEach((name, tensor) -> {
+            ShardedTensor given = these.get(name);
+            if (given == null || TensorMemory.identity(given.local()) != TensorMemory.identity(tensor)) {
+                throw new IllegalArgumentException("the optimizer updates parameter '" + name
+                        + "', which is not one of the given parameters. Give both the parameters of one model, from the"
+                        + " same call: Parameters.of(model) or FullyShardedDataParallel.parameters().");
+            }
+        });
+    }
+
     /** The learning rate of the next step. */
     public double learningRate() {
         return schedule.at(steps);
@@ -114,8 +134,10 @@ public final class FlatOptimizer implements ParameterOptimizer {
         return steps;
     }
 
+    /** @throws IllegalStateException if no parameter has a gradient, or if a parallelism was applied since construction */
     @Override
     public void step() {
+        updated.requireReady();
         update(parameters.keySet());
         endStep();
     }
@@ -124,6 +146,7 @@ public final class FlatOptimizer implements ParameterOptimizer {
     @Override
     public void step(Tensor skip) {
         if (!TensorMemory.device(skip).isCpu()) {
+            updated.requireReady();
             update(parameters.keySet(), skip);
             endStep();
         } else if (DeviceWaits.number(skip) == 0) {
@@ -184,6 +207,7 @@ public final class FlatOptimizer implements ParameterOptimizer {
         if (!flats.isEmpty()) {
             return;
         }
+        updated.requireUnchanged();
         Map<torch.ScalarType, List<Map.Entry<String, Tensor>>> byType = new LinkedHashMap<>();
         parameters.entrySet().stream()
                 .sorted(Comparator.comparingLong(parameter -> gradientAddress(parameter.getValue())))
@@ -227,8 +251,8 @@ public final class FlatOptimizer implements ParameterOptimizer {
      *
      * @param state the result of {@link #state}; empty for an optimizer before its first step
      * @param stepsDone the result of {@link #steps}
-     * @throws IllegalArgumentException if a tensor is missing or has another shape or type; the optimizer is then
-     *     unchanged
+     * @throws IllegalArgumentException if a tensor is missing or has another shape or type, or if the state is that of
+     *     another rule; the optimizer is then unchanged
      */
     public void load(Map<String, Tensor> state, long stepsDone) {
         try (PointerScope _ = new PointerScope();
@@ -259,6 +283,16 @@ public final class FlatOptimizer implements ParameterOptimizer {
                         + describe(saved) + "; this optimizer needs " + describe(tensor));
             }
         });
+        state.keySet().stream()
+                .filter(full -> full.startsWith(member.name() + "."))
+                .map(full -> full.substring(member.name().length() + 1))
+                .filter(name -> name.indexOf('.') < 0 && !wanted.containsKey(name))
+                .findFirst()
+                .ifPresent(name -> {
+                    throw new IllegalArgumentException("the optimizer state has '" + member.name() + "." + name
+                            + "', but this optimizer keeps " + wanted.keySet()
+                            + ". Use the optimizer that the state was made with.");
+                });
     }
 
     private static Tensor require(Map<String, Tensor> state, FlatParameter member, String name) {

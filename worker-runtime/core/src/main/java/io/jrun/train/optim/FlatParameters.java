@@ -222,13 +222,23 @@ final class FlatParameters implements AutoCloseable {
 
     private void refreshRanges(Predicate<FlatParameter> isChosen) {
         long[] key = new long[members.size()];
+        long address = TensorMemory.address(values);
         for (int i = 0; i < key.length; i++) {
+            requireHere(members.get(i), address);
             key[i] = isChosen.test(members.get(i)) ? gradients.moveHere(members.get(i)) : 0;
         }
         if (!Arrays.equals(key, rangesKey) || ranges.stream().anyMatch(FlatParameters::hasSplit)) {
             ranges.forEach(FlatRange::close);
             ranges = makeRanges(key);
             rangesKey = key;
+        }
+    }
+
+    private void requireHere(FlatParameter member, long address) {
+        if (TensorMemory.address(member.tensor()) != address + member.offset() * values.element_size()) {
+            throw new IllegalStateException("parameter '" + member.name() + "' has other memory than after the last"
+                    + " step, so the step would not change it: another optimizer, Module.to or set_data has moved it."
+                    + " Make one optimizer for each parameter, after all such calls.");
         }
     }
 

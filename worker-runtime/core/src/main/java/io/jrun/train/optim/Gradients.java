@@ -3,6 +3,7 @@ package io.jrun.train.optim;
 import io.jrun.train.Libtorch;
 import io.jrun.train.mesh.GradientStore;
 import io.jrun.train.mesh.ParameterNotes;
+import io.jrun.train.mesh.Parameters;
 import io.jrun.train.mesh.ShardedTensor;
 import io.jrun.train.tensor.DeferredNumber;
 import io.jrun.train.tensor.DeviceWaits;
@@ -42,7 +43,8 @@ public final class Gradients {
      * The global norm. A missing gradient counts as zero. The norm may be infinite or not a number. On a device the
      * method waits only if the ranks hold parts.
      *
-     * @return the norm, in the innermost {@code PointerScope}
+     * @return the norm, in the innermost {@code PointerScope}; {@link DeferredNumber#value()} gives the number
+     * @throws IllegalStateException if a parallelism has divided a parameter since the parameter was read
      */
     public static DeferredNumber norm(Collection<ShardedTensor> parameters) {
         return clip(parameters, Double.POSITIVE_INFINITY);
@@ -54,7 +56,12 @@ public final class Gradients {
      * only if the ranks hold parts.
      *
      * @param maximum the largest norm, more than 0; infinity changes no gradient
+     * <pre>{@code
+     * double norm = Gradients.clip(Parameters.of(model).values(), 1.0).value();   // value() waits for a device
+     * }</pre>
+     *
      * @return the global norm before the multiplication, in the innermost {@code PointerScope}
+     * @throws IllegalStateException if a parallelism has divided a parameter since the parameter was read
      */
     public static DeferredNumber clip(Collection<ShardedTensor> parameters, double maximum) {
         if (!(maximum > 0)) {
@@ -62,6 +69,7 @@ public final class Gradients {
         }
         Libtorch.load();
         List<ShardedTensor> ordered = List.copyOf(parameters);
+        Parameters.requireCurrent(ordered);
         Map<GradientStore, Stored> stores = stores(ordered);
         try (NoGradGuard _ = new NoGradGuard()) {
             List<Tensor> own = own(ordered);

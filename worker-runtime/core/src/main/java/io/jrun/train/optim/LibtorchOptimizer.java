@@ -19,6 +19,7 @@ public final class LibtorchOptimizer implements ParameterOptimizer {
     /** The C++ library of the presets has the elements of a tuple in reverse order in memory. */
     private static final long FIRST_BETA = 1;
 
+    private final UpdatedParameters updated;
     private final Map<String, Tensor> parameters;
     private final UpdateRule rule;
     private final LearningRateSchedule schedule;
@@ -31,10 +32,13 @@ public final class LibtorchOptimizer implements ParameterOptimizer {
      * @param parameters parameters by name; the optimizer updates the elements of this rank
      * @param rule the numbers of the arithmetic
      * @param schedule the learning rate of each step, and the momentum if the schedule has one
+     * @throws IllegalStateException if a parallelism was applied since the parameters were read, or if it keeps the
+     *     gradients elsewhere
      */
     public LibtorchOptimizer(
             Map<String, ShardedTensor> parameters, UpdateRule rule, double weightDecay, LearningRateSchedule schedule) {
         Libtorch.load();
+        updated = UpdatedParameters.of(parameters);
         this.parameters = Collections.unmodifiableMap(Parameters.here(parameters));
         this.rule = rule;
         this.schedule = schedule;
@@ -72,8 +76,10 @@ public final class LibtorchOptimizer implements ParameterOptimizer {
         optimizer.zero_grad();
     }
 
+    /** @throws IllegalStateException if no parameter has a gradient, or if a parallelism was applied since construction */
     @Override
     public void step() {
+        updated.requireReady();
         OptimizerOptions options = optimizer.param_groups().get(0).options();
         options.set_lr(schedule.at(steps));
         schedule.momentumAt(steps).ifPresent(momentum -> setMomentum(options, momentum));

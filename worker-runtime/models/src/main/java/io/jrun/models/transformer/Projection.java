@@ -44,7 +44,7 @@ public final class Projection extends LinearLayer {
     }
 
     /**
-     * Adds an adapter whose matrices are zero.
+     * Adds an adapter whose matrices are zero. Set {@code down} before the first forward pass.
      *
      * @param rank the inner size
      * @param newScale the factor of the adapter's output
@@ -63,6 +63,9 @@ public final class Projection extends LinearLayer {
         LowRankAdapter added = new LowRankAdapter(
                 register_module(LowRankAdapter.DOWN, map(inputs(), rank)),
                 register_module(LowRankAdapter.UP, map(rank, outputs())));
+        try (NoGradGuard _ = new NoGradGuard()) {
+            added.up().weight().zero_(); // its first values
+        }
         adapter = added;
         scale = newScale;
         return added;

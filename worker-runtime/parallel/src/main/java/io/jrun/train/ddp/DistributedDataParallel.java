@@ -19,6 +19,7 @@ import io.jrun.train.tensor.TensorCollectives;
 import io.jrun.train.tensor.TensorMemory;
 import java.lang.foreign.MemorySegment;
 import java.time.Duration;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -48,6 +49,9 @@ public final class DistributedDataParallel<M extends Module> implements AutoClos
     private final Map<String, Tensor> buffers;
     private final TensorCollectives collectives;
     private final GradientReducer reducer;
+    /** The parameters without gradients. */
+    private final Map<String, Tensor> frozen;
+
     private final ProcessGroup group;
     private final ReductionGroups groups;
     private @Nullable Join join;
@@ -87,8 +91,10 @@ public final class DistributedDataParallel<M extends Module> implements AutoClos
         requireUsableDevice(group, state);
         this.collectives = new TensorCollectives(group);
         groups.broadcast(state.values());
-        this.reducer = reducers.create(
-                without(options.ignored(), ModuleTensors.parameters(module)), groups, options.reduction());
+        Map<String, Tensor> parameters = without(options.ignored(), ModuleTensors.parameters(module));
+        this.reducer = reducers.create(parameters, groups, options.reduction());
+        this.frozen = new LinkedHashMap<>(parameters);
+        frozen.values().removeIf(Tensor::requires_grad);
     }
 
     private static Map<String, Tensor> without(Set<String> ignored, Map<String, Tensor> named) {
@@ -127,9 +133,15 @@ public final class DistributedDataParallel<M extends Module> implements AutoClos
         return module;
     }
 
-    /** Opens a step, see {@link Step}. With {@link DdpOptions#syncBuffers()} all ranks copy rank 0's buffers. */
+    /**
+     * Opens a step, see {@link Step}. With {@link DdpOptions#syncBuffers()} all ranks copy rank 0's buffers.
+     *
+     * @throws IllegalStateException if a parameter was unfrozen since the construction: the ranks would not average its
+     *     gradient
+     */
     public Step step() {
         reducer.requireIdle();
+        requireFrozen();
         requireGroupFits();
         if (reducer.isSyncing()) {
             if (join != null) {
@@ -140,6 +152,17 @@ public final class DistributedDataParallel<M extends Module> implements AutoClos
         }
         reducer.clock().stepBegins();
         return new Step(reducer::backward, this::endStep);
+    }
+
+    private void requireFrozen() {
+        frozen.forEach((name, parameter) -> {
+            if (parameter.requires_grad()) {
+                throw new IllegalStateException(
+                        "parameter '" + name + "' was frozen when DistributedDataParallel was made,"
+                                + " and requires a gradient now. Make a new DistributedDataParallel, or list the parameter as"
+                                + " ignored.");
+            }
+        });
     }
 
     /** A parallelism may have changed the model since the construction. */

@@ -4,16 +4,13 @@ import io.jrun.train.layer.CompositeModule;
 import io.jrun.train.mesh.MeshAxis;
 import io.jrun.train.mesh.ParameterNotes;
 import io.jrun.train.mesh.Shard;
-import io.jrun.train.mesh.ShardedTensor;
+import io.jrun.train.module.AppliedLayers;
+import io.jrun.train.module.BlockModel;
 import io.jrun.train.module.ModelBlock;
 import io.jrun.train.tensor.ModuleTensors;
-import java.util.HashSet;
+import java.util.Map;
 import java.util.Objects;
-import java.util.Set;
-import org.bytedeco.javacpp.PointerScope;
 import org.bytedeco.pytorch.Module;
-import org.bytedeco.pytorch.NoGradGuard;
-import org.bytedeco.pytorch.Tensor;
 
 /**
  * Makes the ranks of an axis share the experts of a model. Each rank keeps an equal part of the experts of each
@@ -24,9 +21,10 @@ import org.bytedeco.pytorch.Tensor;
  * {@code ShardedTensor.routed}.
  */
 public final class ExpertParallel {
+    private static final String EXPERTS = ".experts.";
+
     private final MeshAxis axis;
-    /** The prefixes of the names of the layers that are shared. */
-    private final Set<String> layers = new HashSet<>();
+    private final AppliedLayers shared = new AppliedLayers("ExpertParallel");
 
     /**
      * Shares experts.
@@ -47,41 +45,39 @@ public final class ExpertParallel {
     /**
      * Shares the experts of all layers of a model that this object has not shared yet. The parameters have their first values, equal on all ranks.
      *
-     * @throws IllegalArgumentException if the ranks do not divide the experts; the message names the layer
+     * @throws IllegalArgumentException if the ranks do not divide the experts, or if a layer is shared already; the
+     *     message names the layer, and no layer is changed
+     * @throws IllegalStateException if the model is not built
      */
     public void apply(CompositeModule model) {
+        BlockModel.requireBuilt(model);
         share("", model);
     }
 
     private void share(String prefix, CompositeModule part) {
-        part.descendants(MixtureOfExperts.class).forEach((name, layer) -> {
-            int count = layer.options().experts();
-            if (count % axis.size() != 0) {
-                throw new IllegalArgumentException("layer '" + prefix + name + "': " + count
-                        + " experts cannot be shared by " + axis.size() + " expert parallel ranks in equal parts."
-                        + " Choose another number of experts, or of ranks.");
-            }
-            String before = prefix + name + ".experts.";
-            if (!layers.add(before)) {
-                return; // shared with its block
-            }
+        Map<String, MixtureOfExperts> found = part.descendants(MixtureOfExperts.class);
+        found.entrySet().removeIf(layer -> shared.contains(prefix + layer.getKey(), layer.getValue()));
+        found.forEach((name, layer) -> check(prefix + name, layer));
+        found.forEach((name, layer) -> {
             layer.share(axis);
-            ModuleTensors.parameters(Objects.requireNonNull(layer.descendants().get("experts")))
-                    .forEach((parameter, tensor) -> shard(before + parameter, tensor, layer));
+            ModuleTensors.parameters(experts(layer))
+                    .forEach((parameter, tensor) -> ParameterNotes.divide(
+                            prefix + name + EXPERTS + parameter, tensor, Shard.routed(0), axis, layer));
+            shared.add(prefix + name, layer);
         });
     }
 
-    private void shard(String name, Tensor parameter, Module layer) {
-        if (!ShardedTensor.of(name, parameter).divided().isEmpty()) {
-            throw new IllegalArgumentException(
-                    "ranks share the experts '" + name + "' already. Apply ExpertParallel once.");
+    private void check(String name, MixtureOfExperts layer) {
+        int count = layer.options().experts();
+        if (count % axis.size() != 0) {
+            throw new IllegalArgumentException("layer '" + name + "': " + count + " experts cannot be shared by "
+                    + axis.size() + " expert parallel ranks in equal parts. Choose another number of experts, or of"
+                    + " ranks.");
         }
-        try (PointerScope _ = new PointerScope(); // frees the whole tensor now
-                NoGradGuard _ = new NoGradGuard()) {
-            ShardedTensor part = ShardedTensor.distribute(name, parameter, Shard.routed(0), axis);
-            parameter.set_data(part.local());
-            part.local().close();
-            ParameterNotes.setPlaced(part.withLocal(parameter), layer);
-        }
+        ParameterNotes.requireWhole(name, experts(layer), "ExpertParallel");
+    }
+
+    private static Module experts(MixtureOfExperts layer) {
+        return Objects.requireNonNull(layer.descendants().get("experts"));
     }
 }

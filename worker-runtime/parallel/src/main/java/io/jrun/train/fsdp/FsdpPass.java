@@ -30,6 +30,9 @@ final class FsdpPass {
     private boolean isBackward;
     private boolean staysWhole;
     private boolean isOpen;
+    /** Whether gradients of this step are in the memory of whole units: those of passes without reduction. */
+    private boolean holdsGradients;
+
     private @Nullable RuntimeException failure;
 
     FsdpPass(FsdpGroups groups, FsdpOptions options) {
@@ -67,6 +70,7 @@ final class FsdpPass {
         requireSound();
         requireClosed();
         isOpen = true;
+        holdsGradients = hasGradients();
         guarded(() -> {
             if (root != null) {
                 readAhead.begin(root);
@@ -114,6 +118,9 @@ final class FsdpPass {
 
     /** The backward pass reaches the output of a unit. */
     void beforeBackward(FsdpUnit unit) {
+        if (!isBackward) {
+            throw outsideOfStep("unit '" + unit.name() + "'");
+        }
         guarded(() -> {
             readAhead.begin(unit);
             unit.gather();
@@ -167,6 +174,7 @@ final class FsdpPass {
         requireOpen("a backward pass runs");
         guarded(() -> {
             isBackward = true;
+            holdsGradients = true;
             isSyncing = isLast;
             staysWhole = !isLast && options.reshardAfterForward() == FsdpOptions.KEEP;
             try {
@@ -199,6 +207,7 @@ final class FsdpPass {
         requireOpen("a backward pass runs");
         guarded(() -> {
             isBackward = true;
+            holdsGradients = true;
             prefetch(order, order.size() - 1, -1);
             try {
                 AutogradBridge.instance().backward(List.of(loss), List.of());
@@ -224,6 +233,7 @@ final class FsdpPass {
 
     /** The step ends: nothing stays whole. */
     void end() {
+        boolean isForeign = failure == null && !holdsGradients && hasGradients();
         if (failure == null) {
             guarded(() -> {
                 endOrder();
@@ -232,6 +242,19 @@ final class FsdpPass {
         }
         units().forEach(unit -> unit.parameters().detachWhole());
         isOpen = false;
+        if (isForeign) {
+            throw outsideOfStep("the step");
+        }
+    }
+
+    private boolean hasGradients() {
+        return units().stream().anyMatch(unit -> unit.parameters().hasGradients());
+    }
+
+    private static IllegalStateException outsideOfStep(String what) {
+        return new IllegalStateException(
+                "a backward pass of " + what + " runs without the step, so no rank would reduce"
+                        + " its gradients. Call step.backward(loss) in place of loss.backward().");
     }
 
     private void requireOpen(String what) {

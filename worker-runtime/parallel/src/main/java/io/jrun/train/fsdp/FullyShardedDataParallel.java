@@ -33,7 +33,7 @@ import org.jspecify.annotations.Nullable;
  * var optimizer = new FlatOptimizer(fsdp.parameters(), ..., fsdp.gradientMemory());
  * try (Step step = fsdp.step()) {
  *     step.backward(net.loss(batch));
- *     Gradients.clip(fsdp.parameters().values(), 1.0);
+ *     double norm = Gradients.clip(fsdp.parameters().values(), 1.0).value();
  *     optimizer.step();
  *     optimizer.zeroGradients();
  * }
@@ -176,19 +176,39 @@ public final class FullyShardedDataParallel {
      *
      * @throws IllegalArgumentException before the first step, if the ranks hold different parts of a parameter, or if a
      *     rank is missing whose gradients must be averaged; the message names the parameter, the axis and both groups
-     * @throws IllegalStateException if {@link FullyShard} was not applied to the model, but to blocks only
+     * @throws IllegalStateException if {@link FullyShard} was not applied to the model, but to blocks only; or if
+     *     {@code requires_grad} of a parameter was changed since then
      */
     public Step step() {
+        requireModel();
+        requireSameFrozen();
+        spans.clear();
+        requireGroupsFit();
+        pass.begin();
+        return new Step(pass::backward, pass::end);
+    }
+
+    private void requireModel() {
         if (!hasModel) {
             throw new IllegalStateException(
                     "FullyShard was applied to " + pass.units().size()
                             + " blocks, but not to their model: the parameters outside of the blocks would not be trained."
                             + " Call FullyShard.apply(model, sharding) after the last block.");
         }
-        spans.clear();
-        requireGroupsFit();
-        pass.begin();
-        return new Step(pass::backward, pass::end);
+    }
+
+    /** The rows of a parameter have gradient memory only if the parameter was trained when it was sharded. */
+    private void requireSameFrozen() {
+        for (FsdpUnit unit : pass.units()) {
+            for (int i = 0; i < unit.parameters().count(); i++) {
+                if (unit.parameters().module(i).requires_grad()
+                        != unit.parameters().shard(i).requires_grad()) {
+                    throw new IllegalStateException("requires_grad of parameter '"
+                            + unit.parameters().name(i)
+                            + "' has changed since FullyShard.apply. Freeze parameters before FullyShard.apply.");
+                }
+            }
+        }
     }
 
     private void requireGroupsFit() {
@@ -215,8 +235,13 @@ public final class FullyShardedDataParallel {
         return new NoSync(() -> pass.setSyncing(before));
     }
 
-    /** The parameters by their names, each with the rows that this rank keeps: for an optimizer. */
+    /**
+     * The parameters by their names, each with the rows that this rank keeps: for an optimizer.
+     *
+     * @throws IllegalStateException if {@link FullyShard} was not applied to the model
+     */
     public Map<String, ShardedTensor> parameters() {
+        requireModel();
         return shards.parameters();
     }
 

@@ -1,6 +1,7 @@
 package io.jrun.train.model;
 
 import io.jrun.train.layer.CompositeModule;
+import io.jrun.train.mesh.ParameterNotes;
 import io.jrun.train.mesh.ShardedInitialization;
 import io.jrun.train.mesh.ShardedTensor;
 import io.jrun.train.module.BlockModel;
@@ -43,9 +44,7 @@ public final class InitialValues {
 
     /** Fills the parameters of {@code model} that this object has not filled yet. */
     public void fill(Module model) {
-        if (model instanceof BlockModel blocks) {
-            int _ = blocks.blocks().size(); // throws for a model that is not built
-        }
+        BlockModel.requireBuilt(model);
         fill("", model);
     }
 
@@ -71,6 +70,10 @@ public final class InitialValues {
     }
 
     private void fill(String name, Tensor tensor) {
+        if (ParameterNotes.gradients(tensor).isPresent()) {
+            throw new IllegalStateException("parameter '" + name + "' is prepared for a reduction of gradients already."
+                    + " Call InitialValues.fill before FullyShard, DDP and ZeRO.");
+        }
         boolean isBias = name.endsWith("bias"); // The biases of experts are the rows of a matrix.
         if (tensor.dim() > 1 && !isBias) {
             boolean endsBranch = END_OF_BRANCH.matcher(name).matches();

@@ -1,8 +1,10 @@
 package io.jrun.train.model;
 
+import io.jrun.comm.Device;
 import io.jrun.train.layer.TokenLoss;
 import io.jrun.train.module.ModelBlock;
 import io.jrun.train.module.PipelineLayer;
+import io.jrun.train.tensor.DeviceGenerators;
 import io.jrun.train.tensorparallel.ParallelStyle;
 import io.jrun.train.tensorparallel.TransformerPlan;
 import java.util.ArrayList;
@@ -15,7 +17,6 @@ import java.util.function.Consumer;
 import java.util.function.Supplier;
 import org.bytedeco.pytorch.Module;
 import org.bytedeco.pytorch.Tensor;
-import org.bytedeco.pytorch.global.torch;
 
 /**
  * A model of one's own: a first layer, equal blocks and a last layer, each from one tensor to one tensor. The
@@ -44,6 +45,7 @@ public abstract class LayeredModel extends TrainableModel implements ModelDefini
     private static final String LOSS = "loss";
     private static final Object GENERATOR = new Object();
 
+    private final Device device;
     private final long seed;
 
     private final List<NamedLayer<?>> blocks = new ArrayList<>();
@@ -57,21 +59,25 @@ public abstract class LayeredModel extends TrainableModel implements ModelDefini
     private record NamedLayer<M extends Module>(String name, Supplier<M> part, BiFunction<M, Tensor, Tensor> forward) {
         /** Builds the part and adds it to the model. */
         ModelBlock build(LayeredModel model, int number) {
-            M built = model.add(name, part(model.seed));
+            M built = model.add(name, part(model.device, model.seed));
             return new ModelBlock(name, number, built, x -> forward.apply(built, x));
         }
 
         /** Layers of libtorch take their values from the one generator of the process. */
-        private M part(long seed) {
+        private M part(Device device, long seed) {
             synchronized (GENERATOR) {
-                torch.manual_seed(new SplittableRandom((seed << Integer.SIZE) + name.hashCode()).nextLong());
-                return part.get();
+                long ofLayer = new SplittableRandom((seed << Integer.SIZE) + name.hashCode()).nextLong();
+                return DeviceGenerators.seeded(device, ofLayer, part);
             }
         }
     }
 
-    /** A model for a setup. Equal setups give equal first values, on each rank. */
+    /**
+     * A model for a setup. Equal setups give equal first values of libtorch's layers, on each rank. The random numbers
+     * of the program do not change. jrun's layers get their values from {@link InitialValues}.
+     */
     protected LayeredModel(ModelSetup setup) {
+        device = setup.device();
         seed = setup.seed();
     }
 

@@ -25,10 +25,16 @@ import org.jspecify.annotations.Nullable;
 final class ColumnLinear implements LinearOperation {
     private final SequenceCollectives collectives;
     private final boolean isSequenceParallel;
+    /** Whether the layers outside of all blocks are shared too, one of which divides the sequence. */
+    private boolean isModelDone;
 
     ColumnLinear(MeshAxis axis, boolean isSequenceParallel) {
         this.collectives = new SequenceCollectives(axis);
         this.isSequenceParallel = isSequenceParallel;
+    }
+
+    void modelDone() {
+        isModelDone = true;
     }
 
     @Override
@@ -55,6 +61,10 @@ final class ColumnLinear implements LinearOperation {
     }
 
     private List<Tensor> outputs(Tensor x, List<Tensor> matrices, List<@Nullable LaterWeight> later) {
+        if (isSequenceParallel && !isModelDone) {
+            throw new IllegalStateException("TensorParallel with sequence parallelism was applied to blocks, but not to"
+                    + " their model: no layer divides the sequence. Call apply(model) after the last block.");
+        }
         List<Tensor> inputs = new ArrayList<>(List.of(x));
         inputs.addAll(matrices);
         return AutogradBridge.instance().apply(new ColumnProduct(later), inputs);

@@ -10,19 +10,18 @@ import io.jrun.train.layer.TokenEmbedding;
 import io.jrun.train.layer.TokenLoss;
 import io.jrun.train.mesh.MeshAxis;
 import io.jrun.train.mesh.ParameterNotes;
+import io.jrun.train.mesh.SameTokens;
 import io.jrun.train.mesh.Shard;
 import io.jrun.train.mesh.ShardRange;
-import io.jrun.train.mesh.ShardedTensor;
-import io.jrun.train.tensor.ModuleTensors;
 import io.jrun.train.tensorparallel.ParallelStyle.Column;
 import io.jrun.train.tensorparallel.ParallelStyle.Distinct;
 import io.jrun.train.tensorparallel.ParallelStyle.Row;
 import io.jrun.train.tensorparallel.ParallelStyle.Sequence;
 import io.jrun.train.tensorparallel.ParallelStyle.Vocabulary;
 import java.util.List;
-import org.bytedeco.javacpp.PointerScope;
+import java.util.Map;
+import java.util.Set;
 import org.bytedeco.pytorch.Module;
-import org.bytedeco.pytorch.NoGradGuard;
 import org.bytedeco.pytorch.Tensor;
 import org.bytedeco.pytorch.global.torch;
 import org.jspecify.annotations.Nullable;
@@ -43,6 +42,10 @@ final class LayerStyler {
 
     /** Number of tokens of the layers of the style VOCABULARY; 0 before the first. */
     private long vocabulary;
+    /** The linear layer of the style VOCABULARY; null without one. */
+    private @Nullable String headName;
+    /** A loss of the model without a style; null without one. */
+    private @Nullable String wholeLoss;
     /** The loss of the style VOCABULARY; null without one. */
     private @Nullable String lossName;
 
@@ -59,7 +62,7 @@ final class LayerStyler {
     /** Throws if the style does not fit the layer. Changes no layer. */
     void check(String name, Module module, ParallelStyle style) {
         if (style instanceof Column || style instanceof Row || style instanceof Vocabulary) {
-            requireWhole(name, module);
+            ParameterNotes.requireWhole(name, module, "TensorParallel");
         }
         switch (style) {
             case Column(long heads, int sections)
@@ -72,7 +75,11 @@ final class LayerStyler {
             }
             case Row _ when module instanceof LinearLayer layer -> requireDivides(name, layer.inputs(), "inputs");
             case Vocabulary _ when module instanceof TokenEmbedding embedding -> useVocabulary(name, embedding.count());
-            case Vocabulary _ when module instanceof LinearLayer layer -> useVocabulary(name, layer.outputs());
+            case Vocabulary _
+            when module instanceof LinearLayer layer -> {
+                useVocabulary(name, layer.outputs());
+                headName = name;
+            }
             case Vocabulary _ when module instanceof TokenLoss -> lossName = name;
             case Sequence _
             when module instanceof Norm || module instanceof TokenEmbedding || module instanceof DropoutLayer -> {}
@@ -84,28 +91,29 @@ final class LayerStyler {
         }
     }
 
-    /** Throws if a parameter of the layer is a part already, or if FSDP or ZeRO has its gradient. */
-    private static void requireWhole(String name, Module module) {
-        ModuleTensors.parameters(module).forEach((parameter, tensor) -> {
-            ShardedTensor.of(parameter, tensor).divided().stream().findFirst().ifPresent(divided -> {
-                throw new IllegalArgumentException("layer '" + name + "': ranks of the axis '" + divided.name()
-                        + "' share its " + parameter + " already. Apply tensor parallelism once.");
-            });
-            if (ParameterNotes.gradients(tensor).isPresent()) {
-                throw new IllegalArgumentException("layer '" + name + "': its " + parameter
-                        + " is prepared for a reduction of gradients already. Apply tensor parallelism before"
-                        + " FullyShard, DDP and ZeRO.");
-            }
-        });
-    }
-
     /** Throws if the layers do not fit one another. Follows {@link #check} of all layers. Changes no layer. */
-    void checkTogether() {
+    void checkTogether(Map<String, Module> layers, Set<String> styled) {
         if (lossName != null && vocabulary == 0) {
             throw new IllegalArgumentException(
                     "layer '" + lossName + "' is a loss of the style VOCABULARY, but the plan has no"
                             + " layer of logits of this style. Give the layer of logits the style VOCABULARY, or the"
                             + " loss no style.");
+        }
+        wholeLoss = layers.keySet().stream()
+                .filter(name -> layers.get(name) instanceof TokenLoss && !styled.contains(name))
+                .findFirst()
+                .orElse(null);
+        if (headName != null) {
+            requireNoWholeLoss(headName);
+        }
+    }
+
+    /** Logits of a part of the tokens have wrong numbers for a loss of all tokens. */
+    private void requireNoWholeLoss(String logits) {
+        if (wholeLoss != null) {
+            throw new IllegalArgumentException("layer '" + logits + "' of the style VOCABULARY gives the logits of a"
+                    + " part of the tokens, but the loss '" + wholeLoss + "' has no style. Give the loss the style"
+                    + " VOCABULARY.");
         }
     }
 
@@ -119,6 +127,11 @@ final class LayerStyler {
                 name,
                 "a vocabulary of " + count + " tokens leaves a rank without tokens");
         vocabulary = count;
+    }
+
+    /** All layers of the model have their styles. A layer of the style COLUMN may compute. */
+    void modelDone() {
+        column.modelDone();
     }
 
     /** Follows a successful {@link #check} of all layers and {@link #checkTogether}. */
@@ -169,7 +182,13 @@ final class LayerStyler {
             applyColumn(name, layer, 1);
         } else if (module instanceof TokenEmbedding embedding) {
             shard(name + ".weight", embedding.weight(), new Shard(0));
-            embedding.setOperation(new VocabularyEmbedding(tokens(), functions, column, isSequenceParallel));
+            embedding.setOperation(new VocabularyEmbedding(
+                    tokens(),
+                    functions,
+                    column,
+                    isSequenceParallel,
+                    new SameTokens(axis),
+                    () -> requireNoWholeLoss(name)));
         } else if (module instanceof TokenLoss loss) {
             loss.setPerToken(new VocabularyCrossEntropy(collectives, tokens()));
         }
@@ -181,7 +200,8 @@ final class LayerStyler {
         }
         switch (module) {
             case Norm norm -> norm.setParameterUse(functions::copy);
-            case TokenEmbedding embedding -> embedding.setOperation(new SequenceEmbedding(collectives, functions));
+            case TokenEmbedding embedding ->
+                embedding.setOperation(new SequenceEmbedding(collectives, functions, new SameTokens(axis)));
             case DropoutLayer dropout ->
                 dropout.setMaskShape((sizes, draw) -> {
                     sizes[1] *= axis.size();
@@ -196,13 +216,7 @@ final class LayerStyler {
     }
 
     private void shard(String name, Tensor parameter, Shard placement) {
-        try (PointerScope _ = new PointerScope(); // frees the whole tensor now
-                NoGradGuard _ = new NoGradGuard()) {
-            ShardedTensor part = ShardedTensor.distribute(name, parameter, placement, axis);
-            parameter.set_data(part.local());
-            part.local().close();
-            ParameterNotes.setPlaced(part.withLocal(parameter), parameter);
-        }
+        ParameterNotes.divide(name, parameter, placement, axis, parameter);
     }
 
     private void requireDivides(String name, long size, String what) {

@@ -1,6 +1,7 @@
 package io.jrun.train.tensorparallel;
 
 import io.jrun.train.layer.EmbeddingOperation;
+import io.jrun.train.mesh.SameTokens;
 import org.bytedeco.pytorch.Tensor;
 import org.bytedeco.pytorch.global.torch;
 
@@ -11,14 +12,17 @@ import org.bytedeco.pytorch.global.torch;
 final class SequenceEmbedding implements EmbeddingOperation {
     private final SequenceCollectives collectives;
     private final ConjugateFunctions functions;
+    private final SameTokens check;
 
-    SequenceEmbedding(SequenceCollectives collectives, ConjugateFunctions functions) {
+    SequenceEmbedding(SequenceCollectives collectives, ConjugateFunctions functions, SameTokens check) {
         this.collectives = collectives;
         this.functions = functions;
+        this.check = check;
     }
 
     @Override
     public Tensor rows(Tensor weight, Tensor numbers) {
+        check.require(numbers);
         return torch.embedding(functions.copy(weight), collectives.slice(numbers, Math.toIntExact(numbers.dim() - 1)));
     }
 

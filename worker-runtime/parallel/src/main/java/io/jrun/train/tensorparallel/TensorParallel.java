@@ -1,13 +1,11 @@
 package io.jrun.train.tensorparallel;
 
 import io.jrun.train.layer.CompositeModule;
-import io.jrun.train.layer.Norm;
-import io.jrun.train.layer.TokenEmbedding;
 import io.jrun.train.mesh.MeshAxis;
+import io.jrun.train.module.AppliedLayers;
 import io.jrun.train.module.BlockModel;
 import io.jrun.train.module.ModelBlock;
-import java.util.HashMap;
-import java.util.HashSet;
+import io.jrun.train.tensor.ModuleTensors;
 import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
 import java.util.Map;
@@ -47,7 +45,7 @@ public final class TensorParallel {
     private final Map<String, ParallelStyle> plan;
     private final boolean isSequenceParallel;
     private final LayerStyler styler;
-    private final Map<String, Module> shared = new HashMap<>();
+    private final AppliedLayers shared = new AppliedLayers("TensorParallel");
 
     /**
      * Ranks that share the layers of one model.
@@ -89,7 +87,7 @@ public final class TensorParallel {
         if (block.module() instanceof CompositeModule composite) {
             composite.descendants().forEach((inner, module) -> layers.put(block.name() + "." + inner, module));
         }
-        share(layers, () -> {});
+        share(layers, styles(layers.keySet()), () -> {});
     }
 
     /**
@@ -101,73 +99,60 @@ public final class TensorParallel {
      * @throws IllegalStateException if the model is not built
      */
     public void apply(CompositeModule model) {
-        if (model instanceof BlockModel blocks) {
-            int _ = blocks.blocks().size(); // throws for a model that is not built
-        }
+        BlockModel.requireBuilt(model);
         Map<String, Module> layers = model.descendants();
+        Map<String, ParallelStyle> styles = styles(layers.keySet());
         plan.keySet().forEach(pattern -> requireLayer(pattern, layers.keySet()));
-        share(layers, () -> {
-            styler.checkTogether();
-            if (isSequenceParallel) {
-                requireSequenceStyles(layers);
+        share(layers, styles, () -> {
+            styler.checkTogether(layers, styles.keySet());
+            if (isSequenceParallel && styles.values().stream().anyMatch(ParallelStyle.Column.class::isInstance)) {
+                requireSequenceStyles(ModuleTensors.parameters(model).keySet(), styles.keySet());
             }
         });
+        styler.modelDone();
     }
 
-    /** Checks all layers before the first is changed. */
-    private void share(Map<String, Module> layers, Runnable lastCheck) {
+    /** The layers of the plan with their styles. */
+    private Map<String, ParallelStyle> styles(Set<String> layers) {
         Map<String, ParallelStyle> styles = new LinkedHashMap<>();
-        plan.forEach((pattern, style) -> names(pattern, layers.keySet()).forEach(name -> {
+        plan.forEach((pattern, style) -> names(pattern, layers).forEach(name -> {
             ParallelStyle other = styles.put(name, style);
             if (other != null && !other.equals(style)) {
                 throw new IllegalArgumentException("layer '" + name + "' has two styles in the plan");
             }
         }));
-        styles.keySet().removeIf(name -> isShared(name, Objects.requireNonNull(layers.get(name))));
-        styles.forEach((name, style) -> styler.check(name, Objects.requireNonNull(layers.get(name)), style));
-        lastCheck.run();
-        styles.forEach((name, style) -> styler.apply(name, Objects.requireNonNull(layers.get(name)), style));
-        styles.keySet().forEach(name -> shared.put(name, Objects.requireNonNull(layers.get(name))));
+        return styles;
     }
 
-    private boolean isShared(String name, Module layer) {
-        Module before = shared.get(name);
-        if (before != null && !before.equals(layer)) {
-            throw new IllegalArgumentException(
-                    "layer '" + name + "' belongs to a second model. Make a TensorParallel for each model.");
-        }
-        return before != null;
+    /** Checks all layers before the first is changed. */
+    private void share(Map<String, Module> layers, Map<String, ParallelStyle> styles, Runnable lastCheck) {
+        Map<String, ParallelStyle> remaining = new LinkedHashMap<>(styles);
+        remaining.keySet().removeIf(name -> shared.contains(name, layer(layers, name)));
+        remaining.forEach((name, style) -> styler.check(name, layer(layers, name), style));
+        lastCheck.run();
+        remaining.forEach((name, style) -> {
+            styler.apply(name, layer(layers, name), style);
+            shared.add(name, layer(layers, name));
+        });
+    }
+
+    private static Module layer(Map<String, Module> layers, String name) {
+        return Objects.requireNonNull(layers.get(name));
     }
 
     /**
      * Between the layers of the styles COLUMN and ROW a rank has a part of the sequence. An embedding divides the
-     * sequence, and the gradients of a norm are then sums over the ranks.
+     * sequence, and the gradients of parameters that all ranks hold are then sums over the ranks.
      */
-    private void requireSequenceStyles(Map<String, Module> layers) {
-        Set<String> styled = new HashSet<>();
-        Set<String> columns = new HashSet<>();
-        plan.forEach((pattern, style) -> names(pattern, layers.keySet()).forEach(name -> {
-            styled.add(name);
-            if (style instanceof ParallelStyle.Column) {
-                columns.add(name);
+    private static void requireSequenceStyles(Set<String> parameters, Set<String> styled) {
+        for (String parameter : parameters) {
+            String layer = parameter.substring(0, Math.max(0, parameter.lastIndexOf('.')));
+            if (styled.stream().noneMatch(name -> (layer + ".").startsWith(name + "."))) {
+                throw new IllegalArgumentException("parameter '" + parameter + "' is in no layer with a style, but with"
+                        + " sequence parallelism each rank computes on a part of the sequence. Give an embedding the"
+                        + " style VOCABULARY or SEQUENCE, a norm SEQUENCE, and a linear layer COLUMN, ROW or VOCABULARY;"
+                        + " '*' in a plan stands for a part of one word, so name '*norm' and '*.*norm'.");
             }
-        }));
-        layers.forEach((name, layer) -> {
-            String parent = name.substring(0, name.lastIndexOf('.') + 1);
-            if (layer instanceof Norm
-                    && !styled.contains(name)
-                    && columns.stream().anyMatch(column -> column.startsWith(parent))) {
-                throw new IllegalArgumentException("norm '" + name + "' has no style, but with sequence parallelism"
-                        + " each rank computes the norm on a part of the sequence. Give it the style SEQUENCE; '*' in a"
-                        + " plan stands for a part of one word, so name '*norm' and '*.*norm'.");
-            }
-        });
-        Set<String> embeddings = new LinkedHashSet<>(layers.keySet());
-        embeddings.removeIf(name -> !(layers.get(name) instanceof TokenEmbedding));
-        if (!columns.isEmpty() && !embeddings.isEmpty() && embeddings.stream().noneMatch(styled::contains)) {
-            throw new IllegalArgumentException(
-                    "no layer divides the sequence for sequence parallelism. Give the embedding '"
-                            + embeddings.iterator().next() + "' the style VOCABULARY or SEQUENCE.");
         }
     }
 

@@ -34,6 +34,11 @@ final class VocabularyCrossEntropy implements BinaryOperator<Tensor>, AutogradFu
     /** Losses [N] of logits [N, v] and targets [N]; 0 for a target {@link TokenLoss#IGNORED}. */
     @Override
     public Tensor apply(Tensor logits_Nv, Tensor targets_N) {
+        if (logits_Nv.size(1) != tokens.length()) {
+            throw new IllegalArgumentException("a loss of the style VOCABULARY got logits of " + logits_Nv.size(1)
+                    + " tokens, but this rank has " + tokens.length()
+                    + " tokens. Give the layer of logits the style VOCABULARY too, or the loss no style.");
+        }
         Tensor wide = logits_Nv.element_size() < Float.BYTES ? logits_Nv.to(torch.ScalarType.Float) : logits_Nv;
         return AutogradBridge.instance().apply(this, List.of(wide, targets_N)).getFirst();
     }

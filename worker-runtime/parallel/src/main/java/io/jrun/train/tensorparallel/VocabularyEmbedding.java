@@ -1,6 +1,7 @@
 package io.jrun.train.tensorparallel;
 
 import io.jrun.train.layer.EmbeddingOperation;
+import io.jrun.train.mesh.SameTokens;
 import io.jrun.train.mesh.ShardRange;
 import org.bytedeco.pytorch.Scalar;
 import org.bytedeco.pytorch.Tensor;
@@ -15,16 +16,28 @@ final class VocabularyEmbedding implements EmbeddingOperation {
     private final ConjugateFunctions functions;
     private final ColumnLinear head;
     private final boolean isSequenceParallel;
+    private final SameTokens check;
+    private final Runnable beforeLogits;
 
-    VocabularyEmbedding(ShardRange rows, ConjugateFunctions functions, ColumnLinear head, boolean isSequenceParallel) {
+    /** {@code beforeLogits} throws if the loss takes the logits of all tokens. */
+    VocabularyEmbedding(
+            ShardRange rows,
+            ConjugateFunctions functions,
+            ColumnLinear head,
+            boolean isSequenceParallel,
+            SameTokens check,
+            Runnable beforeLogits) {
         this.rows = rows;
         this.functions = functions;
         this.head = head;
         this.isSequenceParallel = isSequenceParallel;
+        this.check = check;
+        this.beforeLogits = beforeLogits;
     }
 
     @Override
     public Tensor rows(Tensor weight, Tensor numbers) {
+        check.require(numbers);
         Tensor local = numbers.sub(new Scalar(rows.offset()));
         Tensor isForeign = local.lt(new Scalar(0L)).logical_or(local.ge(new Scalar(rows.length())));
         Tensor vectors = torch.embedding(weight, local.masked_fill(isForeign, new Scalar(0L)))
@@ -34,6 +47,7 @@ final class VocabularyEmbedding implements EmbeddingOperation {
 
     @Override
     public Tensor logits(Tensor weight, Tensor vectors) {
+        beforeLogits.run();
         return head.logits(vectors, weight);
     }
 }

@@ -313,6 +313,28 @@ class ExpertParallelTest {
     }
 
     @Test
+    void aSecondModelAndExpertsThatAreSharedAlreadyAreAnError() {
+        ExpertOptions options = new ExpertOptions(2, 1, 1, 0, 0);
+        LocalWorld.run(2, (World world) -> {
+            MeshAxis axis = new MeshAxis("ep", world.group());
+            ExpertStack model = floats(options);
+            ExpertParallel experts = new ExpertParallel(axis);
+            experts.apply(model);
+            experts.apply(model); // has nothing left to do
+            assertThatThrownBy(() -> new ExpertParallel(axis).apply(model))
+                    .hasMessageContaining("ranks of the axis 'ep' share its gate_proj.weight already")
+                    .hasMessageContaining("Apply ExpertParallel once");
+            ExpertStack other = floats(options);
+            assertThatThrownBy(() -> experts.apply(other))
+                    .hasMessageContaining(
+                            "layer 'gated' belongs to a second model. Each model needs its own ExpertParallel");
+            FullyShardedDataParallel _ = FullyShard.apply(other, axis);
+            assertThatThrownBy(() -> new ExpertParallel(axis).apply(other))
+                    .hasMessageContaining("Apply ExpertParallel before FullyShard, DDP and ZeRO");
+        });
+    }
+
+    @Test
     void expertsThatDoNotDivideAreAnError() {
         LocalWorld.run(2, (World world) -> {
             ExpertStack model = new ExpertStack(new ExpertOptions(3, 1, 1, 0, 0), torch.ScalarType.Float, false);

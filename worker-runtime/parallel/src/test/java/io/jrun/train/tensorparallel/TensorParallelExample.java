@@ -5,6 +5,7 @@ import io.jrun.comm.World;
 import io.jrun.train.layer.CompositeModule;
 import io.jrun.train.layer.LinearLayer;
 import io.jrun.train.mesh.DeviceMesh;
+import io.jrun.train.model.InitialValues;
 import java.util.Map;
 import org.bytedeco.pytorch.Tensor;
 import org.bytedeco.pytorch.global.torch;
@@ -25,8 +26,8 @@ public final class TensorParallelExample {
 
     /** Prints the shape of this rank's part of a matrix. */
     public static void main(String[] args) {
-        torch.manual_seed(1); // equal first values on all ranks
         FeedForward layer = new FeedForward();
+        new InitialValues(1, 1).fill(layer); // equal first values on all ranks
         try (World world = Distributed.init();
                 DeviceMesh mesh = DeviceMesh.of(world, "tp", world.size())) {
             share(layer, mesh);

@@ -18,6 +18,7 @@ import io.jrun.train.layer.TokenEmbedding;
 import io.jrun.train.layer.TokenLoss;
 import io.jrun.train.mesh.MeshAxis;
 import io.jrun.train.mesh.ShardRange;
+import io.jrun.train.model.InitialValues;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
@@ -103,6 +104,7 @@ class TensorParallelLayersTest {
             CountingGroup counting = new CountingGroup(world.group());
             CompositeModule model = new CompositeModule();
             LinearLayer layer = model.add("up", new LinearLayer(64, 8192, false));
+            new InitialValues(1, 1).fill(model);
             TensorParallel.apply(model, axis(counting.group()), false, Map.of("up", ParallelStyle.COLUMN));
             Tensor x = torch.ones(new long[] {8, 64, 64}).set_requires_grad(true);
             layer.forward(x).sum().backward();
@@ -134,6 +136,7 @@ class TensorParallelLayersTest {
             List<NormedBlock> stack = IntStream.range(0, blocks)
                     .mapToObj(i -> model.add("block" + i, new NormedBlock()))
                     .toList();
+            new InitialValues(1, blocks).fill(model);
             TensorParallel.apply(
                     model,
                     axis(world.group()),

@@ -13,12 +13,14 @@ import io.jrun.train.ParallelTraining.Batch;
 import io.jrun.train.TinyTransformer;
 import io.jrun.train.TinyTransformer.Options;
 import io.jrun.train.autograd.DeferredGradients;
+import io.jrun.train.layer.CompositeModule;
+import io.jrun.train.layer.LinearLayer;
+import io.jrun.train.layer.TokenEmbedding;
 import io.jrun.train.mesh.MeshAxis;
 import io.jrun.train.mesh.Parameters;
 import io.jrun.train.mesh.ShardedTensor;
 import io.jrun.train.optim.Gradients;
 import io.jrun.train.tensor.ModuleTensors;
-import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -26,6 +28,9 @@ import java.util.Objects;
 import java.util.concurrent.ConcurrentHashMap;
 import org.assertj.core.data.Offset;
 import org.bytedeco.javacpp.PointerScope;
+import org.bytedeco.pytorch.LayerNormImpl;
+import org.bytedeco.pytorch.LongVector;
+import org.bytedeco.pytorch.NoGradGuard;
 import org.bytedeco.pytorch.Scalar;
 import org.bytedeco.pytorch.Tensor;
 import org.bytedeco.pytorch.global.torch;
@@ -224,10 +229,16 @@ class TensorParallelTest {
         CountingGroup counting = new CountingGroup(world.group());
         TinyTransformer model = new TinyTransformer(Options.of(torch.ScalarType.Float));
         TensorParallel.apply(model, axis(counting.group()), isSequenceParallel, TinyTransformer.plan(2));
+        long before;
+        try (PointerScope _ = new PointerScope();
+                NoGradGuard _ = new NoGradGuard()) {
+            Tensor _ = loss(model, 0); // compares the tokens of the ranks once
+            before = counting.calls().size();
+        }
         try (PointerScope _ = new PointerScope()) {
             loss(model, 0).backward();
         }
-        return new ArrayList<>(counting.calls());
+        return counting.calls().stream().skip(before).toList();
     }
 
     /**
@@ -274,13 +285,55 @@ class TensorParallelTest {
             Map<String, ParallelStyle> plan = new HashMap<>(TinyTransformer.plan(2));
             plan.remove("*.*norm");
             assertThatThrownBy(() -> TensorParallel.apply(other, axis, true, plan))
-                    .hasMessageMatching(
-                            "norm '(joint|grouped)\\.\\w*norm' has no style, but with sequence parallelism.*");
+                    .hasMessageMatching("parameter '(joint|grouped)\\.\\w*norm\\.weight' is in no layer with a style,"
+                            + " but with sequence parallelism.*");
             Map<String, ParallelStyle> blocks = new HashMap<>(TinyTransformer.plan(2));
             blocks.keySet().removeAll(List.of("tokens", "places", "loss"));
             assertThatThrownBy(() -> TensorParallel.apply(other, axis, true, blocks))
-                    .hasMessageContaining("no layer divides the sequence");
+                    .hasMessageContaining("parameter 'tokens.weight' is in no layer with a style");
             TensorParallel.apply(other, axis, true, TinyTransformer.plan(2)); // nothing was changed
+        });
+    }
+
+    /** Whole sequences of two ranks would be one sequence of twice the length, which gives another loss. */
+    @Test
+    void sequenceParallelismOfBlocksAloneIsRefused() {
+        Options options = Options.of(torch.ScalarType.Double);
+        double serial = loss(new TinyTransformer(options), 0).item_double();
+        LocalWorld.run(2, world -> {
+            var parallel = new TensorParallel(axis(world.group()), true, TinyTransformer.plan(2));
+            TinyTransformer model = new TinyTransformer(options, parallel::apply);
+            assertThatThrownBy(() -> loss(model, 0))
+                    .isInstanceOf(IllegalStateException.class)
+                    .hasMessageContaining(
+                            "was applied to blocks, but not to their model: no layer divides the sequence")
+                    .hasMessageContaining("Call apply(model) after the last block");
+            parallel.apply(model);
+            assertThat(loss(model, 0).item_double()).isCloseTo(serial, within(1e-12));
+        });
+    }
+
+    /** A layer of libtorch in a model of jrun's layers. */
+    private static final class NetWithForeignNorm extends CompositeModule {
+        private final Map<String, ParallelStyle> plan =
+                Map.of("up", ParallelStyle.COLUMN, "down", ParallelStyle.ROW, "rows", ParallelStyle.SEQUENCE);
+
+        NetWithForeignNorm() {
+            add("rows", new TokenEmbedding(4, 8));
+            add("norm", new LayerNormImpl(new LongVector(8L)));
+            add("up", new LinearLayer(8, 16, false));
+            add("down", new LinearLayer(16, 8, false));
+        }
+    }
+
+    /** Its gradient would be that of a part of the sequence, and the ranks would differ after a step. */
+    @Test
+    void sequenceParallelismRefusesALayerOfLibtorch() {
+        LocalWorld.run(2, world -> {
+            NetWithForeignNorm net = new NetWithForeignNorm();
+            assertThatThrownBy(() -> TensorParallel.apply(net, axis(world.group()), true, net.plan))
+                    .hasMessageContaining("parameter 'norm.weight' is in no layer with a style");
+            TensorParallel.apply(net, axis(world.group()), false, net.plan);
         });
     }
 }

@@ -1,12 +1,14 @@
 package io.jrun.train.checkpoint.sharded;
 
 import io.jrun.train.mesh.AxisPlacement;
+import io.jrun.train.mesh.Parameters;
 import io.jrun.train.mesh.Partial;
 import io.jrun.train.mesh.ShardedTensor;
 import io.jrun.train.mesh.TensorBox;
 import java.util.Collection;
 import java.util.Collections;
 import java.util.LinkedHashMap;
+import java.util.List;
 import java.util.Map;
 import org.bytedeco.pytorch.Tensor;
 
@@ -66,6 +68,7 @@ public final class StateDict {
 
     /** Adds this rank's part of a tensor under a name. */
     StateDict putPart(String name, ShardedTensor tensor) {
+        Parameters.requireCurrent(List.of(tensor));
         for (AxisPlacement each : tensor.placements()) {
             if (each.placement() instanceof Partial) {
                 throw new IllegalArgumentException("tensor '" + tensor.name() + "' is partial on the axis "

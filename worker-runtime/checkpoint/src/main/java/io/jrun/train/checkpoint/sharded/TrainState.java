@@ -1,5 +1,6 @@
 package io.jrun.train.checkpoint.sharded;
 
+import io.jrun.train.checkpoint.CheckpointException;
 import io.jrun.train.mesh.ShardedTensor;
 import io.jrun.train.optim.FlatOptimizer;
 import java.util.Map;
@@ -16,6 +17,11 @@ public record TrainState(Map<String, ShardedTensor> parameters, FlatOptimizer op
     private static final String MODEL = "model.";
     private static final String OPTIMIZER = "optimizer.";
 
+    /** @throws IllegalArgumentException if the optimizer updates a tensor that is not one of the parameters */
+    public TrainState {
+        optimizer.requireUpdates(parameters);
+    }
+
     /** Saves the state after a step. Collective. */
     public void save(CheckpointManager checkpoints, long step) {
         ShardedState parts = new ShardedState(parameters);
@@ -27,17 +33,35 @@ public record TrainState(Map<String, ShardedTensor> parameters, FlatOptimizer op
         copies.values().forEach(Tensor::close);
     }
 
-    /** Loads the newest checkpoint. Returns its step; 0 without a checkpoint. Collective. */
+    /**
+     * Loads the newest checkpoint. Returns its step; 0 without a checkpoint. Collective.
+     *
+     * @throws CheckpointException if the checkpoint is of another model, or damaged
+     * @throws IllegalArgumentException if the checkpoint is of another optimizer
+     */
     public long resume(CheckpointManager checkpoints) {
         long step = checkpoints.latest().orElse(0);
         if (step > 0) {
             ShardedState parts = new ShardedState(parameters);
             SavedCheckpoint saved = checkpoints.open(step);
+            requireSameModel(saved);
             parts.loadParameters(saved, MODEL);
             Map<String, Tensor> states = parts.readOptimizer(saved, OPTIMIZER);
             optimizer.load(states, step);
             states.values().forEach(Tensor::close);
         }
         return step;
+    }
+
+    /** The load refuses a checkpoint without a parameter of the model, and this method one with a further parameter. */
+    private void requireSameModel(SavedCheckpoint saved) {
+        saved.tensors().keySet().stream()
+                .filter(name -> name.startsWith(MODEL) && !parameters.containsKey(name.substring(MODEL.length())))
+                .findFirst()
+                .ifPresent(name -> {
+                    throw new CheckpointException("the checkpoint has the tensor '" + name
+                            + "', but this model has no such parameter. Use the configuration that the checkpoint was"
+                            + " made with, and give Parameters.withBuffers(model) for a model with buffers.");
+                });
     }
 }
