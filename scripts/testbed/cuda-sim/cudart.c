@@ -19,7 +19,9 @@
 #include <unistd.h>
 
 enum { SUCCESS, INVALID_VALUE = 1, OUT_OF_MEMORY = 2, INVALID_DIRECTION = 21, NO_DEVICE = 100, INVALID_DEVICE = 101,
-       INVALID_HANDLE = 400, NOT_READY = 600, ILLEGAL_ADDRESS = 700 };
+       INVALID_HANDLE = 400, ILLEGAL_STATE = 401, NOT_READY = 600, ILLEGAL_ADDRESS = 700, CAPTURE_UNSUPPORTED = 900,
+       CAPTURE_INVALIDATED = 901, CAPTURE_ISOLATION = 905, CAPTURED_EVENT = 907, CAPTURE_WRONG_THREAD = 908 };
+enum { CAPTURE_GLOBAL, CAPTURE_THREAD_LOCAL, CAPTURE_RELAXED };
 enum { HOST_TO_DEVICE = 1, DEVICE_TO_HOST = 2, DEVICE_TO_DEVICE = 3, BY_ADDRESS = 4 };
 #define MAX_DEVICES 16
 #define SPACE (1ul << 34)
@@ -27,8 +29,19 @@ enum { HOST_TO_DEVICE = 1, DEVICE_TO_HOST = 2, DEVICE_TO_DEVICE = 3, BY_ADDRESS 
 #define MAX_HANDLES (1 << 20)
 
 typedef struct Op { void (*run)(void *); void *argument; struct Op *next; } Op;
-typedef struct Stream { int device, isRunning, isClosed; Op *first, *last; long queued, done; struct Stream *next; } Stream;
-typedef struct { int references, isDone; double seconds; } Mark; // one record of an event
+typedef struct Node { void (*run)(void *); void *argument; size_t bytes; struct Node *next; } Node; // recorded work
+typedef struct { Node *first, *last; long count; } Graph;
+typedef struct Stream {
+    int device, isRunning, isClosed;
+    Op *first, *last;
+    long queued, done;
+    struct Stream *next;
+    Graph *graph; // while the stream is captured, else NULL
+    int isInvalid, mode;
+    pthread_t capturer;
+    unsigned long long captureId;
+} Stream;
+typedef struct { int references, isDone, isCaptured; double seconds; } Mark; // one record of an event
 typedef struct { int device; Mark *mark; } Event;
 typedef struct Block { char *start; size_t bytes; struct Block *next; } Block; // in the order of addresses
 typedef struct { int type, device; void *onDevice, *onHost; long reserved[8]; } Attributes;
@@ -278,9 +291,161 @@ int simcuda_enqueue(void *handle, void (*run)(void *), void *argument) {
     pthread_once(&once, start);
     pthread_mutex_lock(&lock);
     Stream *stream = streamOf(handle);
-    if (stream) push(stream, run, argument);
+    int code = !stream ? INVALID_HANDLE : stream->graph ? CAPTURE_UNSUPPORTED : SUCCESS;
+    if (!code) push(stream, run, argument);
+    else if (stream) stream->isInvalid = 1; // the captures of this simulation record copies only
+    pthread_mutex_unlock(&lock);
+    return code;
+}
+
+// --- stream capture ---------------------------------------------------------------------------------------------------------
+
+static unsigned long long captures;
+
+// The call must not be made while a stream is captured: the capture is invalid from now on. With the lock.
+static int invalidate(Stream *stream) {
+    stream->isInvalid = 1;
+    return CAPTURE_UNSUPPORTED;
+}
+
+// A call that may wait for the device or that changes it, such as cudaMalloc: not during a capture of the global mode, nor
+// in the thread that captures in the thread-local mode.
+static int unsafeCall(void) {
+    int code = SUCCESS;
+    pthread_mutex_lock(&lock);
+    for (Stream *s = streams; s; s = s->next) {
+        int isOwn = s->graph && pthread_equal(s->capturer, pthread_self());
+        if (s->graph && (s->mode == CAPTURE_GLOBAL || (s->mode == CAPTURE_THREAD_LOCAL && isOwn))) code = invalidate(s);
+    }
+    pthread_mutex_unlock(&lock);
+    return code;
+}
+#define UNSAFE() do { int code_ = unsafeCall(); if (code_) return code_; } while (0)
+
+static void appendNode(Graph *graph, void (*run)(void *), void *argument, size_t bytes) {
+    Node *node = malloc(sizeof *node);
+    *node = (Node) {run, argument, bytes, NULL};
+    if (graph->last) graph->last->next = node; else graph->first = node;
+    graph->last = node;
+    graph->count++;
+}
+
+// Queues work whose argument is memory of the heap that the work frees. A captured stream records the work.
+static int enqueueCopied(void *handle, void (*run)(void *), void *argument, size_t bytes) {
+    pthread_once(&once, start);
+    pthread_mutex_lock(&lock);
+    Stream *stream = streamOf(handle);
+    if (stream && stream->graph) appendNode(stream->graph, run, argument, bytes);
+    else if (stream) push(stream, run, argument);
     pthread_mutex_unlock(&lock);
     return stream ? SUCCESS : INVALID_HANDLE;
+}
+
+static int isCaptured(void *handle) {
+    pthread_mutex_lock(&lock);
+    Stream *stream = streamOf(handle);
+    int found = stream && stream->graph;
+    pthread_mutex_unlock(&lock);
+    return found;
+}
+
+static int refuseCaptured(void *handle) {
+    pthread_mutex_lock(&lock);
+    Stream *stream = streamOf(handle);
+    int code = stream && stream->graph ? invalidate(stream) : SUCCESS;
+    pthread_mutex_unlock(&lock);
+    return code;
+}
+
+static void freeNodes(Graph *graph) {
+    for (Node *node = graph->first; node;) {
+        Node *next = node->next;
+        free(node->argument);
+        free(node);
+        node = next;
+    }
+    free(graph);
+}
+
+int cudaStreamBeginCapture(void *handle, int mode) {
+    ENTER();
+    simcuda_log("cudaStreamBeginCapture %p mode %d", handle, mode);
+    pthread_mutex_lock(&lock);
+    Stream *stream = streamOf(handle);
+    int code = !stream ? INVALID_HANDLE : stream == &defaults[stream->device] ? CAPTURE_UNSUPPORTED
+             : stream->graph ? ILLEGAL_STATE : SUCCESS;
+    if (!code) {
+        stream->graph = calloc(1, sizeof *stream->graph);
+        stream->isInvalid = 0;
+        stream->mode = mode;
+        stream->capturer = pthread_self();
+        stream->captureId = ++captures;
+    }
+    pthread_mutex_unlock(&lock);
+    return code;
+}
+int cudaStreamEndCapture(void *handle, void **graph) {
+    ENTER();
+    simcuda_log("cudaStreamEndCapture %p", handle);
+    *graph = NULL;
+    pthread_mutex_lock(&lock);
+    Stream *stream = streamOf(handle);
+    int code = !stream ? INVALID_HANDLE : !stream->graph ? ILLEGAL_STATE
+             : stream->mode != CAPTURE_RELAXED && !pthread_equal(stream->capturer, pthread_self()) ? CAPTURE_WRONG_THREAD
+             : stream->isInvalid ? CAPTURE_INVALIDATED : SUCCESS;
+    if (code == CAPTURE_INVALIDATED) freeNodes(stream->graph);
+    if (!code) *graph = stream->graph;
+    if (!code || code == CAPTURE_INVALIDATED) stream->graph = NULL;
+    pthread_mutex_unlock(&lock);
+    return code;
+}
+int cudaStreamGetCaptureInfo(void *handle, int *status, unsigned long long *id, void **graph, void **dependencies,
+                             void **edges, size_t *count) {
+    ENTER();
+    (void) graph, (void) dependencies, (void) edges, (void) count;
+    pthread_mutex_lock(&lock);
+    Stream *stream = streamOf(handle);
+    if (stream) *status = !stream->graph ? 0 : stream->isInvalid ? 2 : 1;
+    if (stream && id) *id = stream->captureId;
+    pthread_mutex_unlock(&lock);
+    return stream ? SUCCESS : INVALID_HANDLE;
+}
+int cudaStreamIsCapturing(void *handle, int *status) {
+    return cudaStreamGetCaptureInfo(handle, status, NULL, NULL, NULL, NULL, NULL);
+}
+int cudaGraphGetNodes(void *graph, void **nodes, size_t *count) {
+    (void) nodes;
+    *count = ((Graph *) graph)->count;
+    return SUCCESS;
+}
+// The executable graph is a copy: the graph may be destroyed.
+int cudaGraphInstantiateWithFlags(void **executable, void *graph, unsigned long long flags) {
+    ENTER();
+    simcuda_log("cudaGraphInstantiateWithFlags %ld nodes flags %llu", ((Graph *) graph)->count, flags);
+    Graph *copy = calloc(1, sizeof *copy);
+    for (Node *n = ((Graph *) graph)->first; n; n = n->next)
+        appendNode(copy, n->run, memcpy(malloc(n->bytes), n->argument, n->bytes), n->bytes);
+    *executable = copy;
+    return SUCCESS;
+}
+int cudaGraphLaunch(void *executable, void *handle) {
+    ENTER();
+    simcuda_log("cudaGraphLaunch %ld nodes on %p", ((Graph *) executable)->count, handle);
+    if (refuseCaptured(handle)) return CAPTURE_UNSUPPORTED;
+    int code = SUCCESS;
+    for (Node *n = ((Graph *) executable)->first; n && !code; n = n->next)
+        code = enqueueCopied(handle, n->run, memcpy(malloc(n->bytes), n->argument, n->bytes), n->bytes);
+    return code;
+}
+int cudaGraphDestroy(void *graph) {
+    simcuda_log("cudaGraphDestroy");
+    freeNodes(graph);
+    return SUCCESS;
+}
+int cudaGraphExecDestroy(void *executable) {
+    simcuda_log("cudaGraphExecDestroy");
+    freeNodes(executable);
+    return SUCCESS;
 }
 
 static void pauseStream(void *micros) { usleep((long) micros); }
@@ -350,13 +515,15 @@ int cudaStreamQuery(void *handle) {
     ENTER();
     pthread_mutex_lock(&lock);
     Stream *stream = streamOf(handle);
-    int code = !stream ? INVALID_HANDLE : stream->done < stream->queued ? NOT_READY : fault[stream->device];
+    int code = !stream ? INVALID_HANDLE : stream->graph ? invalidate(stream)
+             : stream->done < stream->queued ? NOT_READY : fault[stream->device];
     pthread_mutex_unlock(&lock);
     return answer(__func__, handle, code);
 }
 int cudaStreamSynchronize(void *handle) {
     ENTER();
     simcuda_log("cudaStreamSynchronize %p", handle);
+    if (refuseCaptured(handle)) return CAPTURE_UNSUPPORTED;
     pthread_mutex_lock(&lock);
     Stream *stream = streamOf(handle);
     int device = stream ? stream->device : current;
@@ -380,6 +547,7 @@ static void finishDevice(int device) {
 int cudaDeviceSynchronize(void) {
     ENTER();
     simcuda_log("cudaDeviceSynchronize device %d", current);
+    UNSAFE();
     finishDevice(current);
     return fault[current];
 }
@@ -455,7 +623,8 @@ int cudaEventRecord(void *handle, void *streamHandle) {
         drop(event->mark);
         event->mark = calloc(1, sizeof *event->mark);
         keep(event->mark);
-        push(stream, reach, keep(event->mark));
+        if (stream->graph) event->mark->isCaptured = 1; // the order of one stream needs no node
+        else push(stream, reach, keep(event->mark));
     }
     pthread_mutex_unlock(&lock);
     return isValid ? SUCCESS : INVALID_HANDLE;
@@ -467,15 +636,23 @@ int cudaStreamWaitEvent(void *streamHandle, void *handle, unsigned flags) {
     pthread_mutex_lock(&lock);
     Event *event = ofHandle(EVENT, handle);
     Stream *stream = streamOf(streamHandle);
-    if (event && stream && event->mark && !event->mark->isDone) push(stream, awaitMark, keep(event->mark));
+    int code = event && stream ? SUCCESS : INVALID_HANDLE;
+    int ofCapture = !code && event->mark && event->mark->isCaptured;
+    if (!code && event->mark && ofCapture != (stream->graph != NULL)) { // a second stream cannot join a capture here
+        if (stream->graph) stream->isInvalid = 1;
+        code = CAPTURE_ISOLATION;
+    } else if (!code && !ofCapture && event->mark && !event->mark->isDone) {
+        push(stream, awaitMark, keep(event->mark));
+    }
     pthread_mutex_unlock(&lock);
-    return event && stream ? SUCCESS : INVALID_HANDLE;
+    return code;
 }
 int cudaEventQuery(void *handle) {
     ENTER();
     pthread_mutex_lock(&lock);
     Event *event = ofHandle(EVENT, handle);
-    int code = !event ? INVALID_HANDLE : event->mark && !event->mark->isDone ? NOT_READY : fault[event->device];
+    int code = !event ? INVALID_HANDLE : event->mark && event->mark->isCaptured ? CAPTURED_EVENT
+             : event->mark && !event->mark->isDone ? NOT_READY : fault[event->device];
     pthread_mutex_unlock(&lock);
     return answer(__func__, handle, code);
 }
@@ -484,6 +661,10 @@ int cudaEventSynchronize(void *handle) {
     simcuda_log("cudaEventSynchronize %p", handle);
     pthread_mutex_lock(&lock);
     Event *event = ofHandle(EVENT, handle);
+    if (event && event->mark && event->mark->isCaptured) {
+        pthread_mutex_unlock(&lock);
+        return CAPTURED_EVENT;
+    }
     Mark *mark = event ? keep(event->mark) : NULL;
     while (mark && !mark->isDone) pthread_cond_wait(&changed, &lock);
     drop(mark);
@@ -555,6 +736,7 @@ long simcuda_allocated(void) {
 
 int cudaMalloc(void **place, size_t n) {
     ENTER();
+    UNSAFE();
     if (!n) { *place = NULL; return SUCCESS; }
     size_t whole = (n + PAGE - 1) / PAGE * PAGE;
     pthread_mutex_lock(&lock);
@@ -577,6 +759,7 @@ int cudaFree(void *p) {
     ENTER();
     if (!p) return SUCCESS;
     simcuda_log("cudaFree %p", p);
+    UNSAFE();
     if (!isDevice(p)) return INVALID_VALUE;
     int device = deviceOf(p);
     finishDevice(device);
@@ -593,6 +776,7 @@ int cudaFreeAsync(void *p, void *stream) { (void) stream; return cudaFree(p); }
 
 int cudaHostRegister(void *p, size_t n, unsigned flags) {
     ENTER();
+    UNSAFE();
     (void) flags;
     simcuda_log("cudaHostRegister %zu bytes at %p", n, p);
     pthread_mutex_lock(&lock);
@@ -681,9 +865,13 @@ int cudaMemcpyAsync(void *to, const void *from, size_t n, int kind, void *stream
     if (!n) return SUCCESS;
     Copy *c = malloc(sizeof *c);
     *c = (Copy) {to, from, NULL, n, 0, simcuda_number("SIMCUDA_COPY_MICROS", 0)};
-    if (!fromDevice && !isPinned(from, n)) c->staged = memcpy(malloc(n), from, n);
-    int waits = !toDevice && !isPinned(to, n);
-    int code = simcuda_enqueue(stream, copy, c);
+    int isStaged = !fromDevice && !isPinned(from, n), waits = !toDevice && !isPinned(to, n);
+    if ((isStaged || waits) && isCaptured(stream)) {
+        free(c);
+        return refuseCaptured(stream);
+    }
+    if (isStaged) c->staged = memcpy(malloc(n), from, n);
+    int code = enqueueCopied(stream, copy, c, sizeof *c);
     if (!code && waits) {
         pthread_mutex_lock(&lock);
         Stream *queue = streamOf(stream);
@@ -703,7 +891,7 @@ int cudaMemsetAsync(void *to, int value, size_t n, void *stream) {
     if (!n) return SUCCESS;
     Copy *c = malloc(sizeof *c);
     *c = (Copy) {to, NULL, NULL, n, value, 0};
-    return simcuda_enqueue(stream, set, c);
+    return enqueueCopied(stream, set, c, sizeof *c);
 }
 int cudaMemset(void *to, int value, size_t n) { return cudaMemsetAsync(to, value, n, NULL); }
 
