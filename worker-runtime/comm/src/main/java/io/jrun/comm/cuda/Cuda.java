@@ -35,7 +35,7 @@ public final class Cuda {
             ADDRESS.withName("hostPointer"),
             MemoryLayout.sequenceLayout(8, JAVA_LONG).withName("reserved"));
 
-    private static final List<String> FILES = List.of("libcudart.so.13", "libcudart.so.12", "libcudart.so");
+    static final List<String> FILES = List.of("libcudart.so.13", "libcudart.so.12", "libcudart.so");
     private static final int NON_BLOCKING_STREAM = 1;
     private static final int WITHOUT_TIMES = 2;
 

@@ -38,7 +38,7 @@ public final class DeviceCopies implements AutoCloseable {
 
     /** Copies to a device. */
     public static DeviceCopies to(Device device) {
-        return new DeviceCopies(device, device.isCpu() ? null : new CopyStream(device));
+        return new DeviceCopies(device, TensorMemory.computing(device).isCpu() ? null : new CopyStream(device));
     }
 
     /** The device of the copies. */

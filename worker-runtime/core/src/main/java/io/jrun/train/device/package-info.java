@@ -1,7 +1,7 @@
 /**
  * The device of a rank's computation: which one it is ({@link io.jrun.train.device.DeviceRequest}), how batches reach it
- * ({@link io.jrun.train.device.DeviceCopies}), and its peak ({@link io.jrun.train.device.GpuPeaks}). May use
- * {@code tensor}.
+ * ({@link io.jrun.train.device.DeviceCopies}), graphs of its work ({@link io.jrun.train.device.StepGraph}), and its peak
+ * ({@link io.jrun.train.device.GpuPeaks}). May use {@code tensor}.
  */
 @NullMarked
 package io.jrun.train.device;

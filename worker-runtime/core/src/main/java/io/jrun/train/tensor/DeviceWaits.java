@@ -19,7 +19,24 @@ import org.bytedeco.pytorch.global.torch;
 public final class DeviceWaits {
     private static final LongAdder WAITS = new LongAdder();
 
+    private static volatile boolean isRefused;
+
     private DeviceWaits() {}
+
+    /** Waits are refused until the object is closed. */
+    public interface Refusal extends AutoCloseable {
+        @Override
+        void close();
+    }
+
+    /**
+     * Refuses the waits of all threads from now on, because a device records its work. A refused wait throws
+     * IllegalStateException. Its stack names the place.
+     */
+    public static Refusal refuse() {
+        isRefused = true;
+        return () -> isRefused = false;
+    }
 
     /** The number of waits of this process for a device so far. Reads of tensors on the CPU are no waits. */
     public static long count() {
@@ -65,9 +82,13 @@ public final class DeviceWaits {
     }
 
     private static void note(Tensor tensor) {
-        if (!TensorMemory.device(tensor).isCpu()) {
-            WAITS.increment();
+        if (TensorMemory.device(tensor).isCpu()) {
+            return;
         }
+        if (isRefused) {
+            throw new IllegalStateException("the host waits for the device inside the recorded work");
+        }
+        WAITS.increment();
     }
 
     /**

@@ -80,8 +80,8 @@ public final class TensorMemory {
         return placement.onHost(tensor);
     }
 
-    /** The device whose generators libtorch uses for the tensors of a device, for {@link DeviceGenerators}. */
-    static Device computing(Device device) {
+    /** The device on which libtorch computes with the tensors of a device: another one only on simulated devices. */
+    public static Device computing(Device device) {
         return placement.computing(device);
     }
 
