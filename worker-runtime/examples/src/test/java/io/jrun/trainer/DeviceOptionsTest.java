@@ -27,13 +27,13 @@ class DeviceOptionsTest {
 
     private static TrainingArguments onGpu(String arguments) {
         TrainingArguments given = parse(arguments);
-        return given.withDevice(
-                new DeviceOptions(DeviceRequest.AUTO, given.device().usesTf32(), Device.cuda(0)));
+        return given.withDevice(new DeviceOptions(
+                DeviceRequest.AUTO, given.device().usesTf32(), given.device().usesGraph(), Device.cuda(0)));
     }
 
     @Test
     void theDefaultIsAutomatic() {
-        assertThat(parse("").device()).isEqualTo(new DeviceOptions(DeviceRequest.AUTO, false, Device.CPU));
+        assertThat(parse("").device()).isEqualTo(new DeviceOptions(DeviceRequest.AUTO, false, false, Device.CPU));
         assertThatThrownBy(() -> parse("--device=gpu"))
                 .isInstanceOf(InvalidArgumentException.class)
                 .hasMessage("--device is 'gpu', expected auto, cpu, cuda or cuda:N");
@@ -54,6 +54,10 @@ class DeviceOptionsTest {
             assertThatThrownBy(() -> parse("--device=cpu --tf32").device().choose(world, notes::add))
                     .isInstanceOf(InvalidArgumentException.class)
                     .hasMessageContaining("give no --tf32");
+            assertThatThrownBy(() -> parse("--device=cpu --cuda-graph").device().choose(world, notes::add))
+                    .isInstanceOf(InvalidArgumentException.class)
+                    .hasMessage("--cuda-graph records the work of a GPU, and the ranks train on the CPU: give no"
+                            + " --cuda-graph");
         });
     }
 
@@ -85,6 +89,44 @@ class DeviceOptionsTest {
             })
     void parallelTrainingIsForGpus(String arguments) {
         assertThatCode(() -> DeviceOptionChecks.check(onGpu(arguments))).doesNotThrowAnyException();
+    }
+
+    @ParameterizedTest
+    @CsvSource({
+        "--experts=2, 1, without experts: the host reads",
+        "--zero=1 --optimizer=fused, 1, without --zero",
+        "--zero=3, 1, without --zero",
+        "--recompute=1, 1, no --recompute",
+        "--on-nonfinite=stop, 1, no --on-nonfinite",
+        "--optimizer=fused --clip=0 --update-in-hook, 1, no --update-in-hook",
+        "--comm-hook=bf16, 1, no --comm-hook",
+        "--local-sgd=1, 1, no --local-sgd",
+        "--find-unused-parameters, 1, no --find-unused-parameters",
+        "--ddp-report, 1, no --ddp-report",
+        "'', 2, a job of one rank: the collectives of 2 ranks wait",
+        "--tp=2, 2, a job of one rank",
+    })
+    void whatAGraphCannotHoldIsRefusedWithItsReason(String arguments, int ranks, String named) {
+        String withGraph = (arguments + " --cuda-graph").trim();
+        assertThatThrownBy(() -> CudaGraphChecks.check(onGpu(withGraph), ranks))
+                .isInstanceOf(InvalidArgumentException.class)
+                .hasMessageStartingWith("--cuda-graph needs ")
+                .hasMessageContaining(named)
+                .hasMessageNotContaining("\n");
+        assertThatCode(() -> CudaGraphChecks.check(onGpu(arguments), ranks)).doesNotThrowAnyException();
+    }
+
+    @ParameterizedTest
+    @ValueSource(
+            strings = {
+                "--cuda-graph",
+                "--cuda-graph --precision=f16 --accumulate=4 --ema=0.9 --clip=0",
+                "--cuda-graph --optimizer=sgd --lr-schedule=one-cycle --warmup=0 --static-graph"
+            })
+    void oneRankTrainsByAGraph(String arguments) {
+        assertThatCode(() -> CudaGraphChecks.check(onGpu(arguments), 1)).doesNotThrowAnyException();
+        assertThatThrownBy(() -> CudaGraphChecks.checkData(onGpu(arguments), true))
+                .hasMessageStartingWith("--cuda-graph needs samples with equal numbers of targets");
     }
 
     @ParameterizedTest

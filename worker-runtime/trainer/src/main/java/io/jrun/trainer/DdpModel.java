@@ -2,11 +2,13 @@ package io.jrun.trainer;
 
 import io.jrun.comm.ProcessGroup;
 import io.jrun.train.checkpoint.sharded.ShardedState;
+import io.jrun.train.ddp.DdpOptions;
 import io.jrun.train.ddp.DdpReport;
 import io.jrun.train.ddp.DistributedDataParallel;
 import io.jrun.train.ddp.JoinOptions;
 import io.jrun.train.ddp.hook.OptimizerHook;
 import io.jrun.train.ddp.hook.PowerSgdHook;
+import io.jrun.train.device.StepGraph;
 import io.jrun.train.mesh.DeviceMesh;
 import io.jrun.train.mesh.Parameters;
 import io.jrun.train.metrics.StepMetrics;
@@ -40,7 +42,7 @@ final class DdpModel implements TrainedModel {
     private long recordedNanos;
     private long recordedBytes;
 
-    DdpModel(TrainingArguments options, DeviceMesh mesh, FiniteSteps checks) {
+    DdpModel(TrainingArguments options, DeviceMesh mesh, FiniteSteps checks, @Nullable StepGraph graph) {
         ProcessGroup group = ParallelOptions.dataGroup(mesh);
         TrainableModel module = TrainedModel.build(options, mesh, _ -> {});
         TrainingRecipe recipe = options.recipe();
@@ -49,7 +51,7 @@ final class DdpModel implements TrainedModel {
         exchange = recipe.exchange();
         GradientPlacement placement = options.parallel().gradientPlacement();
         keepsGradients = placement != GradientPlacement.SHARDED_GRADIENTS;
-        model = new DistributedDataParallel<>(module, group, exchange.ddp().withPlacement(placement));
+        model = replica(module, group, exchange.ddp().withPlacement(placement), graph);
         int neighbours = exchange.localSgdRanks();
         localSgd = neighbours == 0 ? null : new LocalSgd(group, neighbours);
         CommunicationHook hook = localSgd == null ? exchange.communicationHook() : localSgd.hook();
@@ -65,6 +67,14 @@ final class DdpModel implements TrainedModel {
                 && float8 == null
                 && placement == GradientPlacement.REPLICATED
                 && options.parallel().experts() == 1;
+    }
+
+    /** The node that adds to a gradient runs on the stream that is current when its hook is added. */
+    private static DistributedDataParallel<TrainableModel> replica(
+            TrainableModel module, ProcessGroup group, DdpOptions options, @Nullable StepGraph graph) {
+        try (StepGraph.OpenStream _ = graph == null ? () -> {} : graph.onStream()) {
+            return new DistributedDataParallel<>(module, group, options);
+        }
     }
 
     private CommunicationHook withUpdate(CommunicationHook hook, UpdateOptions update) {

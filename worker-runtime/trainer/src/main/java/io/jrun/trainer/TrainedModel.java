@@ -3,6 +3,7 @@ package io.jrun.trainer;
 import io.jrun.train.checkpoint.sharded.ShardedState;
 import io.jrun.train.data.Batch;
 import io.jrun.train.ddp.JoinOptions;
+import io.jrun.train.device.StepGraph;
 import io.jrun.train.expert.ExpertParallel;
 import io.jrun.train.mesh.DeviceMesh;
 import io.jrun.train.mesh.Parameters;
@@ -20,6 +21,7 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.function.Consumer;
 import org.bytedeco.pytorch.Tensor;
+import org.jspecify.annotations.Nullable;
 
 /** The model and its optimizer, as the ranks share them. Confined to the training thread. */
 interface TrainedModel extends AutoCloseable {
@@ -122,13 +124,14 @@ interface TrainedModel extends AutoCloseable {
      * The model that the options ask for. Collective.
      *
      * @param checks get the module before the parallelism adds hooks to it
+     * @param graph on whose stream the model is trained; null for the default stream
      */
-    static TrainedModel of(TrainingArguments options, DeviceMesh mesh, FiniteSteps checks) {
+    static TrainedModel of(TrainingArguments options, DeviceMesh mesh, FiniteSteps checks, @Nullable StepGraph graph) {
         if (options.parallel().sharesLayers()) {
             return new MeshModel(options, mesh);
         }
         return switch (options.parallel().zeroStage()) {
-            case 0, 1, 2 -> new DdpModel(options, mesh, checks);
+            case 0, 1, 2 -> new DdpModel(options, mesh, checks, graph);
             default -> new FsdpModel(options, mesh, checks::watch);
         };
     }

@@ -132,6 +132,7 @@ public final class Trainer {
 
     /** The whole training, as every rank runs it. Only rank 0 has a {@code progress} that prints. */
     static void train(TrainingArguments given, World world, Progress progress) {
+        CudaGraphChecks.check(given, world.size());
         try (DeviceMesh mesh = given.parallel().mesh(world)) {
             TrainingArguments options =
                     given.withAccumulation(ParallelOptions.dataGroup(mesh).size());

@@ -85,6 +85,7 @@ final class TrainingRun<S> {
                 options.evaluation().every() > 0 && data.heldOut().size() == 0,
                 "--eval-every needs samples to evaluate on, and the data hold out none: give --eval-data=PATH or a"
                         + " --held-out above 0");
+        CudaGraphChecks.checkData(options, data.hasUnequalSamples());
         ParallelChecks.refuse(
                 data.hasUnequalSamples()
                         && (options.model().factory().hasExperts()

@@ -6,6 +6,7 @@ import io.jrun.comm.World;
 import io.jrun.train.checkpoint.sharded.SavedCheckpoint;
 import io.jrun.train.checkpoint.sharded.StateDict;
 import io.jrun.train.device.DeviceCopies;
+import io.jrun.train.device.StepGraph;
 import io.jrun.train.mesh.DeviceMesh;
 import io.jrun.train.mesh.ReplicaCheck;
 import io.jrun.train.mesh.ShardedTensor;
@@ -41,6 +42,8 @@ final class TrainingSteps implements AutoCloseable {
     private final HeldOutLosses heldOutLosses = new HeldOutLosses();
     /** The numbers of a model on a device; null on the CPU, and for a pipeline, which knows its loss after each step. */
     private final @Nullable DeviceNumbers numbers;
+    /** Null without {@code --cuda-graph}. */
+    private final @Nullable CapturedPasses captured;
 
     private final World world;
     private final @Nullable ReplicaCheck replicas;
@@ -58,7 +61,8 @@ final class TrainingSteps implements AutoCloseable {
         Device device = options.device().device();
         copies = DeviceCopies.to(device);
         checks = new FiniteSteps(recipe, options.parallel().sharesLayers() ? world.group() : group);
-        model = TrainedModel.of(options, mesh, checks);
+        captured = options.device().usesGraph() ? new CapturedPasses(device, recipe.accumulate()) : null;
+        model = TrainedModel.of(options, mesh, checks, captured == null ? null : captured.graph());
         // Ranks that are threads share libtorch's generator: none may seed it while another takes first values from it.
         world.group().barrier();
         // The masks of libtorch's dropout layers differ between the data ranks.
@@ -105,21 +109,18 @@ final class TrainingSteps implements AutoCloseable {
     void step(long number, Supplier<StepBatch> batches) {
         StepMetrics metrics = report.metrics();
         metrics.begin(number);
-        try (Step scope = model.step()) { // frees the native memory of this step at its end
+        try (StepGraph.OpenStream _ = stream();
+                Step scope = model.step()) { // frees the native memory of this step at its end
             lastLoss = 0;
-            if (numbers != null) {
-                numbers.begin();
-            }
-            model.optimizer().clear();
             model.optimizer().setRate(options.schedule(), number - 1);
             Supplier<StepBatch> timed = () -> read(batches);
-            if (model instanceof MeshModel pipeline) {
-                lastLoss = run(pipeline, timed);
+            if (captured != null) {
+                captured.run(model.module(), metrics, timed, ofStep -> clippedGradients(number, scope, ofStep));
             } else {
-                passes(scope, timed);
+                gradients(scope, timed);
+                model.recordCommunication(metrics);
             }
-            model.recordCommunication(metrics);
-            if (checks.mayUpdate(number, model::parameters)) {
+            if (captured != null || checks.mayUpdate(number, model::parameters)) {
                 try (var _ = metrics.phase(StepPhase.OPTIMIZER)) {
                     update(number);
                 }
@@ -134,6 +135,29 @@ final class TrainingSteps implements AutoCloseable {
         if (every > 0 && number % every == 0) {
             checkReplicas(number);
         }
+    }
+
+    private StepGraph.OpenStream stream() {
+        return captured == null ? () -> {} : captured.graph().onStream();
+    }
+
+    private void gradients(Step scope, Supplier<StepBatch> batches) {
+        if (numbers != null) {
+            numbers.begin();
+        }
+        model.optimizer().clear();
+        if (model instanceof MeshModel pipeline) {
+            lastLoss = run(pipeline, batches);
+        } else {
+            passes(scope, batches);
+        }
+    }
+
+    /** The part of a step that a graph can hold: no number of the host changes from step to step. */
+    private void clippedGradients(long number, Step scope, Supplier<StepBatch> batches) {
+        gradients(scope, batches);
+        boolean _ = checks.mayUpdate(number, model::parameters); // the loss scale; the device decides
+        clip();
     }
 
     private void addToMean() {
@@ -211,10 +235,10 @@ final class TrainingSteps implements AutoCloseable {
     }
 
     private void update(long number) {
-        double limit = recipe.update().clip();
-        if (limit > 0) {
-            setNorm(Gradients.clip(model.parameters().values(), limit));
-        } else if (options.reportsAfter(number)) {
+        if (captured == null) {
+            clip();
+        }
+        if (recipe.update().clip() == 0 && options.reportsAfter(number)) {
             setNorm(Gradients.norm(model.parameters().values()));
         }
         Tensor skip = checks.skip();
@@ -226,6 +250,13 @@ final class TrainingSteps implements AutoCloseable {
         model.stepDone();
         if (average != null) {
             average.average().update();
+        }
+    }
+
+    private void clip() {
+        double limit = recipe.update().clip();
+        if (limit > 0) {
+            setNorm(Gradients.clip(model.parameters().values(), limit));
         }
     }
 
@@ -347,6 +378,9 @@ final class TrainingSteps implements AutoCloseable {
     public void close() {
         report.close();
         copies.close();
+        if (captured != null) {
+            captured.close();
+        }
         model.close();
         checks.close();
         if (numbers != null) {

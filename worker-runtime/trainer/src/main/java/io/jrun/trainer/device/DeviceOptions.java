@@ -14,14 +14,15 @@ import org.bytedeco.pytorch.global.torch;
  * The device of the computation.
  *
  * @param usesTf32 whether products of float32 matrices on a GPU round their operands to TF32
+ * @param usesGraph whether a CUDA graph repeats the passes of a step
  * @param device of this rank; the CPU before {@link #choose}
  */
-public record DeviceOptions(DeviceRequest request, boolean usesTf32, Device device) {
+public record DeviceOptions(DeviceRequest request, boolean usesTf32, boolean usesGraph, Device device) {
     /** The names of the options with a value. */
     public static final List<String> VALUED = List.of("--device");
 
     /** The names of the options without a value. */
-    public static final List<String> FLAGS = List.of("--tf32");
+    public static final List<String> FLAGS = List.of("--tf32", "--cuda-graph");
 
     /** Reads the options. */
     public static DeviceOptions of(CommandLineArguments given) {
@@ -29,6 +30,7 @@ public record DeviceOptions(DeviceRequest request, boolean usesTf32, Device devi
             return new DeviceOptions(
                     given.text("--device").map(DeviceRequest::parse).orElse(DeviceRequest.AUTO),
                     given.has("--tf32"),
+                    given.has("--cuda-graph"),
                     Device.CPU);
         } catch (IllegalArgumentException e) {
             throw new InvalidArgumentException("--device is " + e.getMessage());
@@ -49,11 +51,15 @@ public record DeviceOptions(DeviceRequest request, boolean usesTf32, Device devi
                 throw new InvalidArgumentException(
                         "--tf32 is a precision of GPUs, and the ranks train on the CPU: give no --tf32");
             }
+            if (usesGraph && choice.device().isCpu()) {
+                throw new InvalidArgumentException(
+                        "--cuda-graph records the work of a GPU, and the ranks train on the CPU: give no --cuda-graph");
+            }
             if (usesTf32) {
                 Libtorch.load();
                 torch.globalContext().setAllowTF32CuBLAS(true);
             }
-            return new DeviceOptions(request, usesTf32, choice.device());
+            return new DeviceOptions(request, usesTf32, usesGraph, choice.device());
         } catch (InvalidArgumentException e) {
             throw e;
         } catch (IllegalArgumentException e) {
