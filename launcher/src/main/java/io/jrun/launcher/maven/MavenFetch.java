@@ -28,6 +28,10 @@ public record MavenFetch(Path maven, String what, String advice) {
     private static final Duration DEADLINE = Duration.ofMinutes(60);
     private static final Duration EVERY = Duration.ofSeconds(5);
     private static final int MAX_REASON = 300;
+
+    /** Maven remembers for a day that a repository does not have an artifact; with this option it asks again. */
+    private static final String ASK_AGAIN = "--update-snapshots";
+
     private static final String BUILD_CLASSPATH =
             "org.apache.maven.plugins:maven-dependency-plugin:3.8.1:build-classpath";
 
@@ -79,6 +83,7 @@ public record MavenFetch(Path maven, String what, String advice) {
                 List.of(
                         "-f",
                         pom.toString(),
+                        ASK_AGAIN,
                         BUILD_CLASSPATH,
                         "-Dmdep.includeScope=runtime",
                         "-Dmdep.outputFile=" + found),
