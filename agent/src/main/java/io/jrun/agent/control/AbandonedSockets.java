@@ -1,5 +1,6 @@
 package io.jrun.agent.control;
 
+import io.jrun.agent.image.FolderDeletion;
 import java.io.IOException;
 import java.net.ConnectException;
 import java.net.UnixDomainSocketAddress;
@@ -15,7 +16,7 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
 /**
- * Removes the folders of sockets of agents that were killed together with their guards. A folder is removed if it
+ * Removes the temporary folders of agents that were killed together with their guards. A folder is removed if it
  * belongs to this user, if its process has ended, and if nobody accepts connections: in another container the number
  * of the process means another process. Stateless.
  */
@@ -37,12 +38,20 @@ final class AbandonedSockets {
                         && ProcessHandle.of(Long.parseLong(name.group(1))).isEmpty()
                         && isOldFolderOf(self, folder)
                         && nobodyAccepts(ControlSocket.socketIn(folder))) {
-                    Files.deleteIfExists(ControlSocket.socketIn(folder));
-                    Files.deleteIfExists(folder);
+                    delete(folder);
                 }
             }
         } catch (IOException e) {
             // the next agent tries again
+        }
+    }
+
+    /** Deletes a folder with all that its agent has left there. */
+    private static void delete(Path folder) {
+        try {
+            FolderDeletion.delete(folder);
+        } catch (IOException e) {
+            // the next agent tries again; the other folders do not wait for this one
         }
     }
 

@@ -2,6 +2,8 @@ package io.jrun.agent.image;
 
 import io.jrun.agent.container.ContainerException;
 import io.jrun.agent.container.ImageReference;
+import io.jrun.comm.file.FileError;
+import io.jrun.comm.file.UserFile;
 import java.io.BufferedReader;
 import java.io.IOException;
 import java.io.InputStream;
@@ -115,12 +117,12 @@ public final class ImagePreparer {
             int colon = name.lastIndexOf(':');
             return colon < 0 || !Files.exists(Path.of(name.substring(0, colon))); // else LAYOUT:TAG
         }
-        try (InputStream in = Files.newInputStream(path)) {
+        try (InputStream in = UserFile.stream(path)) {
             byte[] head = in.readNBytes(TAR_MAGIC_OFFSET + TAR_MAGIC.length);
             return head.length < TAR_MAGIC_OFFSET + TAR_MAGIC.length
                     || !Arrays.equals(head, TAR_MAGIC_OFFSET, head.length, TAR_MAGIC, 0, TAR_MAGIC.length);
         } catch (IOException e) {
-            throw new ContainerException("the image " + path + " cannot be read: " + e.getMessage(), e);
+            throw new ContainerException("the image " + path + " cannot be read: " + FileError.reason(e, path), e);
         }
     }
 

@@ -1,5 +1,6 @@
 package io.jrun.agent.log;
 
+import io.jrun.comm.file.UserFile;
 import java.io.IOException;
 import java.io.InputStream;
 import java.nio.ByteBuffer;
@@ -105,7 +106,7 @@ public final class LogBytes implements AutoCloseable {
     private boolean openPart(Part part) throws IOException {
         close();
         try {
-            open = FileChannel.open(part.isWritten() ? log : LogFiles.full(log, part.start()));
+            open = UserFile.open(part.isWritten() ? log : LogFiles.full(log, part.start()));
             openStart = part.start();
         } catch (NoSuchFileException e) {
             if (!part.isWritten()) {

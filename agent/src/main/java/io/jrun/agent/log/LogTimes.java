@@ -1,5 +1,6 @@
 package io.jrun.agent.log;
 
+import io.jrun.comm.file.UserFile;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
@@ -60,7 +61,7 @@ public final class LogTimes {
 
     /** Whether the times of {@code log} have grown since they were read. */
     public boolean isOutdated(Path log) throws IOException {
-        try (FileChannel file = FileChannel.open(fileOf(log))) {
+        try (FileChannel file = UserFile.open(fileOf(log))) {
             ByteBuffer pair = ByteBuffer.allocate(PAIR_BYTES);
             long last = file.size() / PAIR_BYTES - 1;
             if (last < 0 || file.read(pair, last * PAIR_BYTES) < PAIR_BYTES) {

@@ -25,6 +25,8 @@ class AbandonedSocketsTest {
     void onlyFoldersWithoutAProcessAndWithoutAListenerAreRemoved() throws IOException {
         Path dead = folder("jrun-99999991-1", OLD);
         socket(dead, OLD).close();
+        Files.createFile(Files.createDirectory(dead.resolve("containers")).resolve("entry"));
+        setAge(dead, OLD);
         Path withoutSocket = folder("jrun-99999992-1", OLD);
         Path fresh = folder("jrun-99999993-1", Duration.ZERO);
         Path running = folder("jrun-" + ProcessHandle.current().pid() + "-1", OLD);

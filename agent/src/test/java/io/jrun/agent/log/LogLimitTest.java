@@ -1,6 +1,7 @@
 package io.jrun.agent.log;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import com.google.protobuf.ByteString;
 import java.io.IOException;
@@ -59,6 +60,16 @@ class LogLimitTest {
             }
             assertThat(bytes.end()).isEqualTo(at);
             return new long[] {begin, at};
+        }
+    }
+
+    @Test
+    void aPipeIsNoLog() throws Exception {
+        assertThat(new ProcessBuilder("mkfifo", log().toString()).start().waitFor())
+                .isZero();
+        try (LogBytes bytes = new LogBytes(log())) {
+            assertThatThrownBy(() -> bytes.read(ByteBuffer.allocate(9), 0))
+                    .hasMessageContaining("it is a pipe, not a regular file");
         }
     }
 

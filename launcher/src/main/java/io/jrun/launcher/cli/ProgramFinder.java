@@ -282,6 +282,10 @@ final class ProgramFinder {
             throw new UsageException(settings.name(LaunchOption.CLASSPATH) + ": " + part + ": "
                     + MissingPath.words(path, "no such file or folder") + ".");
         }
+        if (Files.exists(path) && !Files.isDirectory(path) && !Files.isRegularFile(path)) {
+            throw new UsageException(settings.name(LaunchOption.CLASSPATH) + ": " + part
+                    + ": a pipe or a device, neither a jar nor a folder.");
+        }
         return part.endsWith("/*") ? path + "/*" : path.toString();
     }
 

@@ -1,5 +1,6 @@
 package io.jrun.launcher.jobs;
 
+import io.jrun.comm.file.ControlCharacters;
 import io.jrun.comm.record.RankRanges;
 import io.jrun.launcher.cli.CommandContext;
 import io.jrun.launcher.cli.CommandOption;
@@ -179,7 +180,9 @@ public final class JobCommands {
     }
 
     private void print(List<String> lines) throws IOException {
-        String text = lines.stream().map(line -> line + "\n").collect(Collectors.joining());
+        String text = lines.stream()
+                .map(line -> ControlCharacters.replaced(line) + "\n")
+                .collect(Collectors.joining());
         out.write(text.getBytes(StandardCharsets.UTF_8));
         out.flush();
     }

@@ -1,5 +1,6 @@
 package io.jrun.launcher.jobs;
 
+import io.jrun.comm.file.ControlCharacters;
 import io.jrun.launcher.view.JobView;
 import io.jrun.launcher.view.OpenJobs;
 import io.jrun.launcher.view.TopText;
@@ -56,7 +57,8 @@ public final class JobTop {
         }
     }
 
-    private void print(List<String> lines) throws IOException {
+    private void print(List<String> recorded) throws IOException {
+        List<String> lines = recorded.stream().map(ControlCharacters::replaced).toList();
         StringBuilder text = new StringBuilder();
         if (isTerminal) {
             text.append(HOME);

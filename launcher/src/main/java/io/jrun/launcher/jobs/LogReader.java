@@ -3,6 +3,7 @@ package io.jrun.launcher.jobs;
 import io.jrun.agent.log.LogBytes;
 import io.jrun.agent.log.LogLimit;
 import io.jrun.agent.log.LogTimes;
+import io.jrun.comm.file.ControlCharacters;
 import io.jrun.comm.record.RankRanges;
 import io.jrun.launcher.cli.CommandOption;
 import io.jrun.launcher.cli.JobsRequest;
@@ -175,7 +176,7 @@ final class LogReader {
             this.fileTail = text;
             this.offset = text.position();
             this.source = new LogMultiplexer.LogSource(attempt, worker.rank(), stderr);
-            this.place = new WorkerPlace(worker.host(), worker.localRank());
+            this.place = new WorkerPlace(ControlCharacters.replaced(worker.host()), worker.localRank());
         }
 
         void print(boolean last) throws IOException {

@@ -8,6 +8,7 @@ import com.sun.source.util.TaskEvent;
 import com.sun.source.util.TaskListener;
 import io.jrun.agent.files.PrivateFolder;
 import io.jrun.agent.image.FolderDeletion;
+import io.jrun.comm.file.ControlCharacters;
 import io.jrun.comm.file.FileError;
 import io.jrun.comm.file.UserFile;
 import io.jrun.launcher.job.UsageException;
@@ -29,15 +30,19 @@ import java.util.Locale;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Optional;
+import java.util.Set;
 import java.util.function.Consumer;
 import java.util.jar.Attributes;
 import java.util.jar.JarEntry;
 import java.util.jar.JarOutputStream;
 import java.util.jar.Manifest;
 import java.util.stream.Stream;
+import java.util.stream.StreamSupport;
+import javax.tools.ForwardingJavaFileManager;
 import javax.tools.JavaCompiler;
 import javax.tools.JavaFileObject;
 import javax.tools.StandardJavaFileManager;
+import javax.tools.StandardLocation;
 import javax.tools.ToolProvider;
 
 /**
@@ -193,6 +198,25 @@ public final class SourceCompiler {
         return entry;
     }
 
+    /** The files of the compiler, without pipes and devices that have the name of a source file. */
+    private static final class RegularSources extends ForwardingJavaFileManager<StandardJavaFileManager> {
+        RegularSources(StandardJavaFileManager files) {
+            super(files);
+        }
+
+        @Override
+        public Iterable<JavaFileObject> list(
+                Location location, String packageName, Set<JavaFileObject.Kind> kinds, boolean recurse)
+                throws IOException {
+            Iterable<JavaFileObject> all = super.list(location, packageName, kinds, recurse);
+            return location == StandardLocation.SOURCE_PATH
+                    ? StreamSupport.stream(all.spliterator(), false)
+                            .filter(file -> Files.isRegularFile(Path.of(file.toUri())))
+                            .toList()
+                    : all;
+        }
+    }
+
     /** One run of the compiler. */
     private static final class Compilation {
         private final String name;
@@ -228,7 +252,8 @@ public final class SourceCompiler {
                 Iterable<? extends JavaFileObject> units = files.getJavaFileObjects(source);
                 CompilationUnitTree unit = parse(compiler, files, units);
                 List<String> words = options(unit);
-                JavacTask task = (JavacTask) compiler.getTask(messages, files, null, words, null, units);
+                JavacTask task =
+                        (JavacTask) compiler.getTask(messages, new RegularSources(files), null, words, null, units);
                 task.addTaskListener(new TaskListener() {
                     @Override
                     public void finished(TaskEvent event) {
@@ -239,7 +264,8 @@ public final class SourceCompiler {
                 });
                 boolean isCompiled = task.call();
                 if (!isCompiled) {
-                    notices.accept(messages.toString().stripTrailing());
+                    notices.accept(
+                            ControlCharacters.replaced(messages.toString().stripTrailing()));
                     throw new UsageException(name + " does not compile; the compiler's messages are above.");
                 }
                 return mainClass(unit);

@@ -50,7 +50,7 @@ class LivingJobsIT extends RealJobs {
         // Rank 1 fails when rank 0 has nothing more to say, since its failure ends the job.
         String script = "echo begun $RANK; " + UNTIL_GO + "echo \"it's over\" $RANK; [ $RANK = 1 ] || : > said;"
                 + " while [ ! -e said ]; do sleep 0.05; done; exit $((RANK * 3))";
-        String id = detach("--detach", "--nproc-per-node=2", "--env=TOKEN=hunter2", "sh", "-c", script);
+        String id = detach("--detach", "--nproc-per-node=2", "--env=TOKEN=hunter2", "sh", "-c", script, "\u001b[31m");
 
         Result listed = jrun("ps");
         assertThat(listed.out()).contains("RUN ID", id, " running ", "sh -c 'echo ");
@@ -59,8 +59,8 @@ class LivingJobsIT extends RealJobs {
                 .contains("variables  TOKEN (values are not recorded)", "detached")
                 .containsPattern("typed +jrun .*--env=TOKEN=\\.\\.\\. sh -c ")
                 .contains("sh -c 'echo begun $RANK; while [ ! -e go ]")
-                .contains("it'\\''s over")
-                .doesNotContain("hunter2")
+                .contains("it'\\''s over", "'?[31m'")
+                .doesNotContain("hunter2", "\u001b")
                 .containsPattern("\n +1 .* running");
         Running follower = jrun.start("logs", "-f", "--rank=1", id);
         follower.awaitOutput("begun 1");

@@ -30,7 +30,8 @@ class NothingLeftIT {
 
     @Test
     void sharedMemoryIsFound() throws IOException {
-        Path file = Files.createFile(Path.of("/dev/shm/jrun-0-" + JRun.RUN_ID_START + "0-digest-0"));
+        // No user has this number, so no job that runs at the same time takes the file for its own.
+        Path file = Files.createFile(Path.of("/dev/shm/jrun-4294967294-" + JRun.RUN_ID_START + "0-digest-0"));
         try {
             assertFound(file.toString());
         } finally {

@@ -66,14 +66,23 @@ class WrapperIT extends RealJobs {
     /** A JVM prints advice for programmers, and no limit. A limit of processes does not hold for root. */
     @Test
     void limitsThatAreTooLowAreOneLineWithTheLimit() throws Exception {
-        Process shell = new ProcessBuilder("sh", "-c", "ulimit -n 64; exec \"$0\" version", JRun.SCRIPTS + "/jrun")
+        assertThat(underLimit("-n 64"))
+                .isEqualTo("jrun: the limit of open files is 64 (ulimit -Hn), jrun needs 256; raise the limit with"
+                        + " ulimit -n 1024\n");
+        assertThat(underLimit("-v 2000000"))
+                .isEqualTo("jrun: the limit of address space is 1953 MiB (ulimit -v), jrun needs 4096 MiB, and a worker"
+                        + " with libtorch 12288 MiB: a JVM reserves more than it uses; raise the limit with ulimit -v"
+                        + " unlimited\n");
+    }
+
+    private static String underLimit(String limit) throws Exception {
+        Process shell = new ProcessBuilder(
+                        "sh", "-c", "ulimit " + limit + "; exec \"$0\" version", JRun.SCRIPTS + "/jrun")
                 .redirectErrorStream(true)
                 .start();
         String said = new String(shell.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
         assertThat(shell.waitFor()).as(said).isEqualTo(2);
-        assertThat(said)
-                .isEqualTo("jrun: the limit of open files is 64 (ulimit -Hn), jrun needs 256; raise the limit with"
-                        + " ulimit -n 1024\n");
+        return said;
     }
 
     @Test

@@ -64,6 +64,24 @@ class SourceCompilerTest {
     }
 
     @Test
+    void theCompilerOpensRegularFilesOnly() throws Exception {
+        assertThat(new ProcessBuilder("mkfifo", folder.resolve("Pipe.java").toString())
+                        .start()
+                        .waitFor())
+                .isZero();
+        Path user = write("User.java", "class User { Pipe pipe; }");
+        assertThatThrownBy(() -> compile(user)).isInstanceOf(UsageException.class);
+        assertThat(notices).singleElement().asString().contains("cannot find symbol");
+    }
+
+    @Test
+    void theMessagesOfTheCompilerDoNotControlTheTerminal() throws IOException {
+        Path red = write("Red.java", "class Red { int x = \"\u001b[31m\"; }");
+        assertThatThrownBy(() -> compile(red)).isInstanceOf(UsageException.class);
+        assertThat(notices).singleElement().asString().contains("\"?[31m\"");
+    }
+
+    @Test
     void anErrorHasTheMessagesOfTheCompiler() throws IOException {
         Path wrong = write("Wrong.java", "class Wrong { int x = \"a\"; }");
         assertThatThrownBy(() -> compile(wrong))

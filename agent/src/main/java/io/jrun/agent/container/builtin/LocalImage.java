@@ -2,6 +2,8 @@ package io.jrun.agent.container.builtin;
 
 import io.jrun.agent.container.ContainerException;
 import io.jrun.agent.container.builtin.NamespaceHolder.Kind;
+import io.jrun.comm.file.FileError;
+import io.jrun.comm.file.UserFile;
 import java.io.IOException;
 import java.io.InputStream;
 import java.nio.ByteBuffer;
@@ -59,7 +61,7 @@ record LocalImage(Path path, Kind kind, String squashfuse) {
 
     /** A file that was cut can be mounted, and its programs would then be missing. */
     private static void checkLength(Path file) throws ContainerException {
-        try (InputStream in = Files.newInputStream(file)) {
+        try (InputStream in = UserFile.stream(file)) {
             byte[] head = in.readNBytes(BYTES_USED + Long.BYTES);
             long needed = head.length < BYTES_USED + Long.BYTES
                     ? Long.MAX_VALUE
@@ -70,7 +72,7 @@ record LocalImage(Path path, Kind kind, String squashfuse) {
                         + (needed == Long.MAX_VALUE ? "" : " of " + needed) + "; copy the file again");
             }
         } catch (IOException e) {
-            throw new ContainerException("the image " + file + " cannot be read: " + e.getMessage(), e);
+            throw new ContainerException("the image " + file + " cannot be read: " + FileError.reason(e, file), e);
         }
     }
 
@@ -120,10 +122,10 @@ record LocalImage(Path path, Kind kind, String squashfuse) {
     }
 
     private static String head(Path file) throws ContainerException {
-        try (InputStream in = Files.newInputStream(file)) {
+        try (InputStream in = UserFile.stream(file)) {
             return new String(in.readNBytes(SQUASHFS.length()), StandardCharsets.ISO_8859_1);
         } catch (IOException e) {
-            throw new ContainerException("the image " + file + " cannot be read: " + e.getMessage(), e);
+            throw new ContainerException("the image " + file + " cannot be read: " + FileError.reason(e, file), e);
         }
     }
 

@@ -12,6 +12,7 @@ import io.jrun.agent.container.NodeRequest;
 import io.jrun.agent.container.TestContainers;
 import io.jrun.agent.container.UnsharedNamespace;
 import io.jrun.agent.container.WorkerRequest;
+import io.jrun.agent.image.ImagePreparer;
 import java.io.IOException;
 import java.lang.ProcessBuilder.Redirect;
 import java.nio.charset.StandardCharsets;
@@ -385,12 +386,18 @@ class BuiltinEngineTest {
 
     /** A file that is renamed to /dev/null would replace the device for all programs of the node. */
     @Test
-    void theFileOfASavedRootReplacesRegularFilesOnly() throws Exception {
+    void imagesAndFilesOfSavedRootsAreRegularFilesOnly() throws Exception {
         Path device = temp.resolve("device");
         command("mknod", device.toString(), "c", "1", "3");
         Path pipe = temp.resolve("pipe");
         command("mkfifo", pipe.toString());
         Path dangling = Files.createSymbolicLink(temp.resolve("dangling"), temp.resolve("nothing"));
+        for (Path file : List.of(device, pipe)) {
+            assertThatThrownBy(() -> start(file, Optional.empty(), ""))
+                    .hasMessageStartingWith("the image " + file + " cannot be read: it is a ");
+            assertThatThrownBy(() -> ImagePreparer.isReady(file))
+                    .hasMessageStartingWith("the image " + file + " cannot be read: it is a ");
+        }
         for (Path target : List.of(device, pipe, dangling)) {
             assertThatThrownBy(() -> start(image, Optional.empty(), target.toString()))
                     .hasMessageStartingWith("--container-save: " + target + " cannot be written: it is a ");

@@ -2,6 +2,8 @@ package io.jrun.agent.container.builtin;
 
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.FileSystem;
+import java.nio.file.FileSystems;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
@@ -33,10 +35,12 @@ final class OtherUser {
     /** Copies the classes of the engine to a folder that all users can read. */
     static Path copyOfClasses(Path target) throws IOException {
         for (String root : System.getProperty("java.class.path").split(":", -1)) {
-            for (String name : List.of("io/jrun/agent/container", "io/jrun/agent/files", "io/jrun/agent/node")) {
-                Path from = Path.of(root).resolve(name);
-                if (Files.isDirectory(from)) {
-                    copy(from, target.resolve(name));
+            Path entry = Path.of(root);
+            if (Files.isDirectory(entry)) {
+                copyNeeded(entry, target);
+            } else if (entry.getFileName().toString().startsWith("jrun-")) {
+                try (FileSystem jar = FileSystems.newFileSystem(entry)) {
+                    copyNeeded(jar.getPath("/"), target);
                 }
             }
         }
@@ -47,6 +51,16 @@ final class OtherUser {
             }
         }
         return target;
+    }
+
+    private static void copyNeeded(Path classes, Path target) throws IOException {
+        for (String name :
+                List.of("io/jrun/agent/container", "io/jrun/agent/files", "io/jrun/agent/node", "io/jrun/comm/file")) {
+            Path from = classes.resolve(name);
+            if (Files.isDirectory(from)) {
+                copy(from, target.resolve(name));
+            }
+        }
     }
 
     private static void copy(Path from, Path to) throws IOException {

@@ -45,8 +45,7 @@ public final class AtomicFile {
         Path replaced = OutputFile.resolve(target);
         OutputFile.makeFolder(folderOf(replaced));
         PreparedFile file = new PreparedFile(temporary(replaced), replaced);
-        try (FileChannel channel =
-                FileChannel.open(file.temporary, StandardOpenOption.CREATE_NEW, StandardOpenOption.WRITE)) {
+        try (FileChannel channel = OutputFile.create(file.temporary, replaced)) {
             content.writeTo(channel);
             channel.force(true);
         } catch (IOException | RuntimeException e) {

@@ -2,13 +2,18 @@ package io.jrun.comm.file;
 
 import java.io.IOException;
 import java.io.OutputStream;
+import java.nio.channels.Channels;
+import java.nio.channels.FileChannel;
 import java.nio.file.FileSystemException;
 import java.nio.file.Files;
 import java.nio.file.LinkOption;
 import java.nio.file.NoSuchFileException;
+import java.nio.file.OpenOption;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
 import java.nio.file.StandardOpenOption;
+import java.nio.file.attribute.PosixFilePermissions;
+import java.util.Set;
 
 /**
  * The files that a user names for output. A new file replaces the file of its name, so the name must not be that of a
@@ -42,8 +47,7 @@ public final class OutputFile {
                 + ProcessHandle.current().pid() + "-" + Thread.currentThread().threadId() + ".tmp");
         try {
             Files.deleteIfExists(partial); // of a process that was killed
-            try (OutputStream out =
-                    Files.newOutputStream(partial, StandardOpenOption.CREATE_NEW, StandardOpenOption.WRITE)) {
+            try (OutputStream out = Channels.newOutputStream(create(partial, file))) {
                 content.writeTo(out);
             }
             Files.move(partial, file, StandardCopyOption.ATOMIC_MOVE, StandardCopyOption.REPLACE_EXISTING);
@@ -67,6 +71,23 @@ public final class OutputFile {
         }
         UserFile.requireRegular(file);
         return Files.isSymbolicLink(file) ? file.toRealPath() : file;
+    }
+
+    /**
+     * Makes the file that will replace another. The new file has the permissions of the replaced file, so a private
+     * file stays private.
+     *
+     * @param partial the name of the new file, which must not exist
+     * @param replaced need not exist
+     */
+    public static FileChannel create(Path partial, Path replaced) throws IOException {
+        Set<OpenOption> options = Set.of(StandardOpenOption.CREATE_NEW, StandardOpenOption.WRITE);
+        try {
+            return FileChannel.open(
+                    partial, options, PosixFilePermissions.asFileAttribute(Files.getPosixFilePermissions(replaced)));
+        } catch (NoSuchFileException e) {
+            return FileChannel.open(partial, options); // nothing is replaced, or the folder is missing
+        }
     }
 
     /**

@@ -8,6 +8,7 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.LinkOption;
 import java.nio.file.Path;
+import java.nio.file.attribute.PosixFilePermissions;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -24,10 +25,14 @@ class OutputFileTest {
     @Test
     void aFileIsReplacedAndALinkStays() throws IOException {
         Path file = Files.writeString(folder.resolve("file"), "earlier");
+        Files.setPosixFilePermissions(file, PosixFilePermissions.fromString("rw-------"));
         Path link = Files.createSymbolicLink(folder.resolve("link"), file);
         OutputFile.replace(link, "new".getBytes(UTF_8));
         assertThat(link).isSymbolicLink();
         assertThat(file).hasContent("new");
+        assertThat(PosixFilePermissions.toString(Files.getPosixFilePermissions(file)))
+                .as("a private file stays private")
+                .isEqualTo("rw-------");
         try (Stream<Path> files = Files.list(folder)) {
             assertThat(files).as("no temporary file stays").containsExactlyInAnyOrder(file, link);
         }

@@ -132,7 +132,8 @@ class TokenCorpusTest {
     @Test
     void unusableDataAreTheSameLineOnAllRanks() throws IOException {
         Path none = folder.resolve("none");
-        assertThatThrownBy(() -> load(none, _ -> {})).hasMessageContaining("--data " + none + " does not exist");
+        assertThatThrownBy(() -> load(none, _ -> {}))
+                .hasMessageContaining("the data " + none + " cannot be read: it does not exist");
         Path bad = Files.writeString(folder.resolve("a.jsonl"), "no json");
         AtomicInteger ranks = new AtomicInteger();
         LocalWorld.run(2, world -> {

@@ -2,6 +2,7 @@ package io.jrun.trainer.data;
 
 import io.jrun.comm.World;
 import io.jrun.comm.file.FileError;
+import io.jrun.comm.file.FileType;
 import io.jrun.train.data.DataException;
 import io.jrun.train.token.ByteTokenizer;
 import io.jrun.train.token.TextSource;
@@ -86,13 +87,10 @@ public final class TokenCorpus implements AutoCloseable {
     }
 
     private static List<Path> tokenFiles(Path data) {
-        if (!Files.exists(data)) {
-            throw new DataException("--data " + data + " does not exist");
-        }
         if (data.toString().endsWith(TokenFile.SUFFIX)) {
             return List.of(data);
         }
-        if (!Files.isDirectory(data)) {
+        if (typeOf(data) != FileType.FOLDER) {
             return List.of();
         }
         try (Stream<Path> files = Files.list(data)) {
@@ -101,6 +99,14 @@ public final class TokenCorpus implements AutoCloseable {
                     .toList();
         } catch (IOException | UncheckedIOException e) {
             throw new DataException("cannot list " + data + ": " + FileError.reason(e, data), e);
+        }
+    }
+
+    private static FileType typeOf(Path data) {
+        try {
+            return FileType.of(data);
+        } catch (IOException e) {
+            throw new DataException("the data " + data + " cannot be read: " + FileError.reason(e, data), e);
         }
     }
 
