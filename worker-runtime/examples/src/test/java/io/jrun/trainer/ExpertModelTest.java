@@ -153,7 +153,7 @@ class ExpertModelTest {
                 "3 | --ep=2 | --ep=2 does not divide the 3 ranks of --dp",
                 "1 | --top-k=5 | --top-k=5 is more than --experts=4",
                 "1 | --expert-interval=3 | --expert-interval=3 leaves a model of 2 layers without experts",
-                "2 | --ep=2 --shard=2 | --ep=2 does not divide the 1 ranks of --dp",
+                "2 | --ep=2 --shard=2 | --ep=2 does not divide the 1 ranks of --dp: the ranks that share the experts are copies",
                 "3 | --ep=2 --shard=3 --zero=1 --optimizer=fused | --ep=2 does not divide the 3 ranks of --shard",
                 "2 | --cp=2 | --experts does not work with --cp and --sequence-parallel: the capacity of an expert and",
                 "2 | --tp=2 --sequence-parallel | --experts does not work with --cp and --sequence-parallel: the",

@@ -94,7 +94,10 @@ final class ParallelChecks {
         refuse(
                 ranks % options.experts() != 0,
                 "--ep=" + options.experts() + " does not divide the " + ranks + " ranks of "
-                        + (isPartOfStates ? "--shard" : "--dp"));
+                        + (isPartOfStates ? "--shard" : "--dp")
+                        + (options.shards() > 1 && !isPartOfStates
+                                ? ": the ranks that share the experts are copies of the model, besides --shard"
+                                : ""));
     }
 
     /** What the model must say of itself before ranks share its sequences. */

@@ -29,7 +29,7 @@ final class RecipeChecks {
         ParallelChecks.refuse(
                 hasExperts && (parallel.context() > 1 || parallel.isSequenceParallel()),
                 "--experts does not work with --cp and --sequence-parallel: the capacity of an expert and the losses of"
-                        + " the router are those of whole sequences");
+                        + " the router are those of whole sequences. Use --tp, --pp or --shard.");
         checkPrecision(recipe);
         ExchangeOptions exchange = recipe.exchange();
         ParallelChecks.refuse(
