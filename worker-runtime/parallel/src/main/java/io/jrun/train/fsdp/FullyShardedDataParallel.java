@@ -4,7 +4,6 @@ import io.jrun.comm.ProcessGroup;
 import io.jrun.train.Libtorch;
 import io.jrun.train.mesh.GradientGroup;
 import io.jrun.train.mesh.MeshAxis;
-import io.jrun.train.mesh.ParameterNotes;
 import io.jrun.train.mesh.ShardedTensor;
 import io.jrun.train.module.ModelBlock;
 import io.jrun.train.step.NoSync;
@@ -153,7 +152,7 @@ public final class FullyShardedDataParallel {
         if (offloaded != null) {
             offloaded.add(unit.parameters());
         }
-        ParameterNotes.setGradients(parameters.values(), moved);
+        moved.add(parameters.values());
         return unit;
     }
 
