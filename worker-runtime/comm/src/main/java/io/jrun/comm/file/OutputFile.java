@@ -74,8 +74,8 @@ public final class OutputFile {
     }
 
     /**
-     * Makes the file that will replace another. The new file has the permissions of the replaced file, so a private
-     * file stays private.
+     * Makes the file that will replace another. The new file has no permission that the replaced file lacks, so a
+     * private file stays private.
      *
      * @param partial the name of the new file, which must not exist
      * @param replaced need not exist

@@ -4,6 +4,7 @@ import io.jrun.comm.Device;
 import io.jrun.comm.ProcessGroup;
 import io.jrun.train.Libtorch;
 import io.jrun.train.mesh.GradientGroup;
+import io.jrun.train.mesh.MeshAxis;
 import io.jrun.train.mesh.Parameters;
 import io.jrun.train.reducer.CommunicationHook;
 import io.jrun.train.reducer.GradientPlacement;
@@ -19,6 +20,7 @@ import io.jrun.train.tensor.TensorCollectives;
 import io.jrun.train.tensor.TensorMemory;
 import java.lang.foreign.MemorySegment;
 import java.time.Duration;
+import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -51,6 +53,9 @@ public final class DistributedDataParallel<M extends Module> implements AutoClos
     private final GradientReducer reducer;
     /** The parameters without gradients. */
     private final Map<String, Tensor> frozen;
+
+    /** As {@link #routed(Map)}, when the buckets were made. */
+    private final Map<String, List<MeshAxis>> routed;
 
     private final ProcessGroup group;
     private final ReductionGroups groups;
@@ -92,9 +97,26 @@ public final class DistributedDataParallel<M extends Module> implements AutoClos
         this.collectives = new TensorCollectives(group);
         groups.broadcast(state.values());
         Map<String, Tensor> parameters = without(options.ignored(), ModuleTensors.parameters(module));
-        this.reducer = reducers.create(parameters, groups, options.reduction());
+        this.reducer = create(reducers, parameters);
+        this.routed = routed(parameters);
         this.frozen = new LinkedHashMap<>(parameters);
         frozen.values().removeIf(Tensor::requires_grad);
+    }
+
+    private GradientReducer create(ReducerFactory reducers, Map<String, Tensor> parameters) {
+        try {
+            return reducers.create(parameters, groups, options.reduction());
+        } catch (RuntimeException e) {
+            groups.close();
+            throw e;
+        }
+    }
+
+    /** The axes that route samples to the parts of each parameter. */
+    private static Map<String, List<MeshAxis>> routed(Map<String, Tensor> parameters) {
+        Map<String, List<MeshAxis>> axes = new HashMap<>();
+        Parameters.of(parameters).forEach((name, parameter) -> axes.put(name, parameter.routed()));
+        return axes;
     }
 
     private static Map<String, Tensor> without(Set<String> ignored, Map<String, Tensor> named) {
@@ -168,8 +190,15 @@ public final class DistributedDataParallel<M extends Module> implements AutoClos
     /** A parallelism may have changed the model since the construction. */
     private void requireGroupFits() {
         if (!isGroupChecked) {
-            new GradientGroup(USER, group)
-                    .requireReducesHere(Parameters.of(without(options.ignored(), ModuleTensors.parameters(module))));
+            Map<String, Tensor> parameters = without(options.ignored(), ModuleTensors.parameters(module));
+            new GradientGroup(USER, group).requireReducesHere(Parameters.of(parameters));
+            routed(parameters).forEach((name, axes) -> {
+                if (!axes.equals(routed.get(name))) {
+                    throw new IllegalArgumentException(
+                            "parameter '" + name + "': ranks share it since"
+                                    + " DistributedDataParallel was made. Apply ExpertParallel before DistributedDataParallel.");
+                }
+            });
             isGroupChecked = true;
         }
     }

@@ -47,10 +47,15 @@ public final class ExpertParallel {
      *
      * @throws IllegalArgumentException if the ranks do not divide the experts, or if a layer is shared already; the
      *     message names the layer, and no layer is changed
+     * @throws IllegalArgumentException also if the model has no {@code MixtureOfExperts} below itself
      * @throws IllegalStateException if the model is not built
      */
     public void apply(CompositeModule model) {
         BlockModel.requireBuilt(model);
+        if (model.descendants(MixtureOfExperts.class).isEmpty()) {
+            throw new IllegalArgumentException(
+                    "the model has no layer of the class MixtureOfExperts, so there are no experts to share");
+        }
         share("", model);
     }
 

@@ -13,9 +13,11 @@ import io.jrun.train.Libtorch;
 import io.jrun.train.ParallelTraining;
 import io.jrun.train.ddp.DdpOptions;
 import io.jrun.train.ddp.DistributedDataParallel;
+import io.jrun.train.ddp.hook.PostLocalSgdHook;
 import io.jrun.train.fsdp.FsdpOptions;
 import io.jrun.train.fsdp.FullyShard;
 import io.jrun.train.fsdp.FullyShardedDataParallel;
+import io.jrun.train.layer.CompositeModule;
 import io.jrun.train.mesh.DeviceMesh;
 import io.jrun.train.mesh.MeshAxis;
 import io.jrun.train.mesh.Parameters;
@@ -335,11 +337,44 @@ class ExpertParallelTest {
     }
 
     @Test
+    void expertsThatAreSharedAfterTheBucketsWereMadeAreAnError() {
+        LocalWorld.run(2, (World world) -> {
+            ExpertStack model = floats(new ExpertOptions(2, 1, 1, 0, 0));
+            try (var parallel = new DistributedDataParallel<>(model, world.group())) {
+                new ExpertParallel(new MeshAxis("ep", world.group())).apply(model);
+                assertThatThrownBy(parallel::step)
+                        .hasMessageContaining("parameter 'gated.experts.gate_proj.weight': ranks share it since")
+                        .hasMessageEndingWith("Apply ExpertParallel before DistributedDataParallel.");
+            }
+        });
+    }
+
+    /** One subgroup would add the gradients of different experts. */
+    @Test
+    void aHookWithASubgroupRefusesExperts() {
+        LocalWorld.run(2, (World world) -> {
+            ExpertStack model = floats(new ExpertOptions(2, 1, 1, 0, 0));
+            new ExpertParallel(new MeshAxis("ep", world.group())).apply(model);
+            try (var parallel = new DistributedDataParallel<>(model, world.group())) {
+                parallel.registerHook(new PostLocalSgdHook(world.group(), 0));
+                assertThatThrownBy(() -> {
+                            try (Step step = parallel.step()) {
+                                step.backward(model.loss(world.rank()));
+                            }
+                        })
+                        .hasMessageContaining("PostLocalSgdHook: the gradients of experts");
+            }
+        });
+    }
+
+    @Test
     void expertsThatDoNotDivideAreAnError() {
         LocalWorld.run(2, (World world) -> {
             ExpertStack model = new ExpertStack(new ExpertOptions(3, 1, 1, 0, 0), torch.ScalarType.Float, false);
             assertThatThrownBy(() -> new ExpertParallel(new MeshAxis("ep", world.group())).apply(model))
                     .hasMessageContaining("layer 'gated': 3 experts cannot be shared by 2 expert parallel ranks");
+            assertThatThrownBy(() -> new ExpertParallel(new MeshAxis("ep", world.group())).apply(new CompositeModule()))
+                    .hasMessageContaining("the model has no layer of the class MixtureOfExperts");
         });
     }
 }

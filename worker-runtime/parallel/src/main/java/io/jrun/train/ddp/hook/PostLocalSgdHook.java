@@ -5,6 +5,7 @@ import io.jrun.train.reducer.AllReduceHook;
 import io.jrun.train.reducer.BucketReduction;
 import io.jrun.train.reducer.CommunicationHook;
 import io.jrun.train.reducer.GradientBucket;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Post-local SGD: the mean over all ranks for the first passes, then the mean over a smaller group only, such as the
@@ -13,6 +14,9 @@ import io.jrun.train.reducer.GradientBucket;
  */
 public final class PostLocalSgdHook implements CommunicationHook {
     private final ProcessGroup subgroup;
+    /** The ranks of the first bucket; null before. */
+    private @Nullable ProcessGroup ofBuckets;
+
     private final long startPass;
     private final CommunicationHook allReduce = new AllReduceHook();
     private long passes;
@@ -31,8 +35,15 @@ public final class PostLocalSgdHook implements CommunicationHook {
         this.startPass = startPass;
     }
 
+    /** @throws IllegalStateException if ranks share experts of the model: no subgroup has the ranks of both kinds of buckets */
     @Override
     public BucketReduction reduce(GradientBucket bucket, ProcessGroup group) {
+        if (ofBuckets == null) {
+            ofBuckets = group;
+        } else if (!ofBuckets.equals(group)) {
+            throw new IllegalStateException("PostLocalSgdHook: the gradients of experts and of other parameters are"
+                    + " added over different ranks, and the hook has one subgroup. Use the default hook.");
+        }
         boolean isLocal = passes >= startPass;
         if (bucket.isLast()) {
             passes++;
