@@ -51,6 +51,7 @@ class CapturedPassesTest {
             Path folder = Path.of(args[0]);
             Libtorch.setThreads(1);
             SimulatedPlacement.installForRanks();
+            refuseWithoutLibrary();
             RepeatedWork.install();
             compare(
                     folder,
@@ -70,6 +71,14 @@ class CapturedPassesTest {
             byte[] found = train(folder.resolve("with"), options + " --cuda-graph");
             assertThat(Arrays.mismatch(found, expected)).as(options).isNegative();
             assertThat(RepeatedWork.replays()).as(options).isEqualTo(before + STEPS - 3);
+        }
+
+        /** This JVM has libtorch's CPU build, which has no graphs. */
+        private static void refuseWithoutLibrary() {
+            assertThatThrownBy(() -> new CapturedPasses(Device.cuda(0), 1))
+                    .isInstanceOf(InvalidArgumentException.class)
+                    .hasMessage("--cuda-graph cannot make a graph: libtorch_cuda.so is not loaded: CUDA graphs need"
+                            + " libtorch's CUDA build. Give no --cuda-graph.");
         }
 
         private static void refuseAnotherShape() {

@@ -37,9 +37,19 @@ final class CapturedPasses implements AutoCloseable {
 
     private int warmupSteps;
 
-    /** @param microBatches of a step */
+    /**
+     * Makes the graph, which is empty.
+     *
+     * @param microBatches of a step
+     * @throws InvalidArgumentException if a library lacks the functions of graphs
+     */
     CapturedPasses(Device device, int microBatches) {
-        graph = StepGraphs.of(device);
+        try {
+            graph = StepGraphs.of(device);
+        } catch (GraphCaptureException e) {
+            throw new InvalidArgumentException(
+                    "--cuda-graph cannot make a graph: " + e.getMessage() + ". Give no --cuda-graph.");
+        }
         this.microBatches = microBatches;
     }
 

@@ -28,7 +28,10 @@ import java.util.stream.Collectors;
 import org.bytedeco.pytorch.Tensor;
 import org.jspecify.annotations.Nullable;
 
-/** Each rank has the whole parameters, or its part of the experts and all others. With stages 1 and 2 of ZeRO the ranks share the states of the optimizer. */
+/**
+ * Each rank has the whole parameters, or its part of the experts and all others. With stages 1 and 2 of ZeRO the ranks
+ * share the states of the optimizer.
+ */
 final class DdpModel implements TrainedModel {
     private final DistributedDataParallel<TrainableModel> model;
     private final TrainingOptimizer optimizer;

@@ -139,8 +139,8 @@ public record TrainingArguments(
           --device=NAME          cpu, cuda (each rank uses its GPU), cuda:N, or auto (cuda if each rank can use a GPU,
                                  else cpu)  Default: auto.
           --tf32                 round the operands of float32 matrix products on a GPU to TF32  Default: float32.
-          --cuda-graph           record the passes of a step on a GPU once, then repeat them by one call of the host; for
-                                 one rank and batches of one shape
+          --cuda-graph           record the passes of a step on a GPU, and repeat them by one call of the host; for one
+                                 rank and batches of one shape; never ran on a GPU
           --threads=N            threads per worker  Default: the number that jrun chose, else 1.
           --tiny                 defaults for a smoke test of a few seconds; other options still apply
         Sharing of the model (--pp x --dp x --shard x --cp x --tp is the number of ranks)

@@ -11,12 +11,14 @@ import io.jrun.train.device.GraphCaptureException;
 import io.jrun.train.device.StepGraph;
 import io.jrun.train.device.StepGraphs;
 import io.jrun.train.layer.DropoutLayer;
+import io.jrun.train.tensor.DeviceGenerators;
 import io.jrun.train.tensor.DeviceTensors;
 import io.jrun.train.tensor.DeviceWaits;
 import java.util.Arrays;
 import java.util.List;
 import java.util.function.Consumer;
 import org.bytedeco.javacpp.PointerScope;
+import org.bytedeco.pytorch.Generator;
 import org.bytedeco.pytorch.NoGradGuard;
 import org.bytedeco.pytorch.Scalar;
 import org.bytedeco.pytorch.Tensor;
@@ -54,6 +56,9 @@ public final class GraphCheck {
         private final DropoutLayer dropout = new DropoutLayer(0.5, 7, GPU);
         private final Tensor weight = DeviceTensors.ones(GPU, 64, 64).set_requires_grad(true);
         private final Tensor input = DeviceTensors.ones(GPU, 8, 64);
+        /** As that of a dropout layer for the CPU: the graph leaves it out. */
+        private final Generator ofHost = DeviceGenerators.create(Device.CPU, 7);
+
         private final StepGraph graph = StepGraphs.of(GPU);
         private final LeafHooks hooks;
         private int hookCalls;
@@ -83,7 +88,7 @@ public final class GraphCheck {
                         pass();
                     } else {
                         if (step == WARMUP) {
-                            graph.record(List.of(dropout.generator()), this::pass);
+                            graph.record(List.of(dropout.generator(), ofHost), this::pass);
                         }
                         graph.replay();
                     }
@@ -98,6 +103,7 @@ public final class GraphCheck {
         public void close() {
             hooks.close();
             graph.close();
+            ofHost.close();
         }
     }
 

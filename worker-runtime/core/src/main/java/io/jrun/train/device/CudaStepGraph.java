@@ -7,7 +7,6 @@ import io.jrun.train.tensor.DeviceWaits;
 import java.lang.foreign.MemorySegment;
 import java.util.List;
 import org.bytedeco.pytorch.Generator;
-import org.jspecify.annotations.Nullable;
 
 /** A graph of libtorch over a stream of its own. */
 final class CudaStepGraph implements StepGraph {
@@ -19,6 +18,9 @@ final class CudaStepGraph implements StepGraph {
          * @param stream a {@code cudaStream_t}; NULL for the default stream
          */
         void setStream(MemorySegment stream);
+
+        /** Whether a generator makes the numbers of this device. libtorch's graphs take no other generators. */
+        boolean owns(Generator generator);
 
         /** Gives the device back the memory that no tensor uses: the memory of a graph is allocated anew. */
         void freeUnusedMemory();
@@ -33,10 +35,20 @@ final class CudaStepGraph implements StepGraph {
     private final MemorySegment stream;
     private final MemorySegment before;
     private final MemorySegment after;
-    private @Nullable LibtorchGraph graph;
+    private final LibtorchGraph graph;
+    private boolean isOnStream;
+    private boolean hasBegun;
+    private boolean isRecorded;
 
-    /** @param device is the current device of this thread */
-    CudaStepGraph(Device device, LibtorchDevice libtorch) {
+    /**
+     * Makes an empty graph and its stream.
+     *
+     * @param device becomes the current device of this thread
+     * @param graph an unused object
+     * @throws io.jrun.comm.cuda.MissingLibraryException if there is no CUDA runtime, or if it is too old
+     */
+    CudaStepGraph(Device device, LibtorchGraph graph, LibtorchDevice libtorch) {
+        this.graph = graph;
         this.libtorch = libtorch;
         cuda = Cuda.open();
         capture = StreamCapture.open();
@@ -51,7 +63,9 @@ final class CudaStepGraph implements StepGraph {
         cuda.record(before, Cuda.DEFAULT_STREAM);
         cuda.await(stream, before);
         libtorch.setStream(stream);
+        isOnStream = true;
         return () -> {
+            isOnStream = false;
             libtorch.setStream(Cuda.DEFAULT_STREAM);
             if (capture.status(stream) == StreamCapture.Status.NONE) {
                 cuda.record(after, stream);
@@ -62,40 +76,72 @@ final class CudaStepGraph implements StepGraph {
 
     @Override
     public void record(List<Generator> generators, Runnable work) {
+        if (hasBegun) {
+            throw new IllegalStateException("a graph records once");
+        }
+        requireUsable("record");
         libtorch.freeUnusedMemory();
-        LibtorchGraph made = new LibtorchGraph();
-        generators.forEach(generator -> made.register(MemorySegment.ofAddress(generator.address())));
+        graph.create();
+        generators.stream()
+                .filter(libtorch::owns)
+                .forEach(generator -> graph.register(MemorySegment.ofAddress(generator.address())));
+        hasBegun = true;
         try (DeviceWaits.Refusal _ = DeviceWaits.refuse()) {
-            made.begin();
+            graph.begin();
             work.run();
-            if (capture.status(stream) != StreamCapture.Status.ACTIVE) {
-                throw new IllegalStateException(
-                        "a call of CUDA that a graph cannot hold, such as a wait or an allocation, has ended the capture");
-            }
         } catch (RuntimeException failure) {
-            capture.abandon(stream);
+            abandon(failure);
             throw GraphCaptureException.of(failure);
         } catch (Error failure) {
-            capture.abandon(stream);
+            abandon(failure);
             throw failure;
         }
-        made.end();
-        graph = made; // libtorch still refers to the graph of an abandoned capture, which is not freed
+        if (capture.status(stream) != StreamCapture.Status.ACTIVE) {
+            capture.abandon(stream);
+            throw GraphCaptureException.withoutPlace(
+                    "a call of CUDA that a graph cannot hold, such as a wait or an allocation, has ended the capture");
+        }
+        graph.end();
+        isRecorded = true;
+    }
+
+    private void abandon(Throwable failure) {
+        try {
+            capture.abandon(stream);
+        } catch (RuntimeException e) {
+            failure.addSuppressed(e);
+        }
     }
 
     @Override
     public void replay() {
-        LibtorchGraph recorded = graph;
-        if (recorded == null) {
+        if (!isRecorded) {
             throw new IllegalStateException("nothing is recorded");
         }
-        recorded.replay();
+        requireUsable("replay");
+        graph.replay();
     }
 
-    /** The stream stays: libtorch keeps the memory that was allocated on it. */
+    /** Finds the errors here that would end the process as exceptions of C++. After a fault of a GPU, each query fails. */
+    private void requireUsable(String what) {
+        if (!isOnStream) {
+            throw new IllegalStateException("a graph can " + what + " only while onStream() is open");
+        }
+        try {
+            boolean _ = cuda.isDone(stream);
+        } catch (IllegalStateException e) {
+            throw new IllegalStateException(
+                    "the graph cannot " + what + ": earlier work of the GPU has failed: " + e.getMessage(), e);
+        }
+    }
+
+    /**
+     * The stream stays: libtorch keeps the memory that was allocated on it. The object of an abandoned capture stays:
+     * libtorch still refers to it.
+     */
     @Override
     public void close() {
-        if (graph != null) {
+        if (isRecorded) {
             graph.close();
         }
         cuda.destroyEvent(before);

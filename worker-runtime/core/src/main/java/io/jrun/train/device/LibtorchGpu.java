@@ -4,6 +4,7 @@ import io.jrun.comm.Device;
 import java.lang.foreign.MemorySegment;
 import org.bytedeco.javacpp.PointerScope;
 import org.bytedeco.pytorch.DeviceGuardImplInterface;
+import org.bytedeco.pytorch.Generator;
 import org.bytedeco.pytorch.Stream;
 import org.bytedeco.pytorch.global.torch;
 
@@ -28,6 +29,13 @@ final class LibtorchGpu implements CudaStepGraph.LibtorchDevice {
     public void setStream(MemorySegment stream) {
         try (PointerScope _ = new PointerScope()) {
             Stream _ = functions.exchangeStream(new Stream(Stream.Unsafe.UNSAFE, place, stream.address()));
+        }
+    }
+
+    @Override
+    public boolean owns(Generator generator) {
+        try (PointerScope _ = new PointerScope()) {
+            return generator.device().equals(place);
         }
     }
 

@@ -5,6 +5,7 @@ import static java.lang.foreign.ValueLayout.JAVA_BOOLEAN;
 import static java.lang.foreign.ValueLayout.JAVA_INT;
 import static java.lang.foreign.ValueLayout.JAVA_LONG;
 
+import io.jrun.comm.cuda.MissingLibraryException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.FunctionDescriptor;
 import java.lang.foreign.Linker;
@@ -18,8 +19,8 @@ import java.lang.invoke.MethodHandle;
  * An object of libtorch's class {@code at::cuda::CUDAGraph}, which the presets do not map: a graph with memory of its own
  * and with the states of random generators. Its functions are called by their names in {@code libtorch_cuda.so}.
  *
- * <p>An exception of C++ cannot pass through a call from Java: it ends the process. The caller therefore asks
- * {@link io.jrun.comm.cuda.StreamCapture} before {@link #end}. Confined to the thread that records. Source:
+ * <p>An exception of C++ cannot pass through a call from Java: it ends the process. The caller therefore asks the CUDA
+ * runtime for errors before {@link #begin}, {@link #end} and {@link #replay}. Confined to the thread that records. Source:
  * aten/src/ATen/cuda/CUDAGraph.h and CUDAGraph.cpp of torch 2.10; docs/adr/0013.
  */
 final class LibtorchGraph implements AutoCloseable {
@@ -40,6 +41,7 @@ final class LibtorchGraph implements AutoCloseable {
 
     private final MemorySegment object = Arena.global().allocate(BYTES, ALIGNMENT);
     private final MemorySegment pool = Arena.global().allocate(POOL);
+    private final MethodHandle create = function("C1Eb", JAVA_BOOLEAN);
     private final MethodHandle destroy = function("D1Ev");
     private final MethodHandle register = function("24register_generator_stateERKNS_9GeneratorE", ADDRESS);
     private final MethodHandle begin = function("13capture_beginESt4pairIyyE21cudaStreamCaptureMode", POOL, JAVA_INT);
@@ -47,13 +49,16 @@ final class LibtorchGraph implements AutoCloseable {
     private final MethodHandle replay = function("6replayEv");
 
     /**
-     * Makes an empty graph. libtorch's CUDA build is loaded.
+     * Finds the functions of the class. libtorch's CUDA build is loaded.
      *
-     * @throws IllegalStateException if this libtorch has no such class
+     * @throws MissingLibraryException if this libtorch has no such class
      */
-    LibtorchGraph() {
+    LibtorchGraph() {}
+
+    /** Makes an empty graph, which belongs to the current device of this thread. Called once, before all else. */
+    void create() {
         try {
-            function("C1Eb", JAVA_BOOLEAN).invokeExact(object, false);
+            create.invokeExact(object, false);
         } catch (Throwable e) {
             throw failure(e);
         }
@@ -67,11 +72,11 @@ final class LibtorchGraph implements AutoCloseable {
         try {
             MemorySegment address = SymbolLookup.libraryLookup(LIBRARY, Arena.global())
                     .find(CLASS + name)
-                    .orElseThrow(() -> new IllegalStateException(
+                    .orElseThrow(() -> new MissingLibraryException(
                             LIBRARY + " has no function " + CLASS + name + ": another version than torch 2.10"));
             return Linker.nativeLinker().downcallHandle(address, FunctionDescriptor.ofVoid(all));
-        } catch (IllegalArgumentException e) {
-            throw new IllegalStateException(LIBRARY + " is not loaded: CUDA graphs need libtorch's CUDA build", e);
+        } catch (IllegalArgumentException notThere) {
+            throw new MissingLibraryException(LIBRARY + " is not loaded: CUDA graphs need libtorch's CUDA build");
         }
     }
 
@@ -79,7 +84,7 @@ final class LibtorchGraph implements AutoCloseable {
      * Gives the graph a random generator, so that each replay has new numbers. The default generator of the device needs
      * no call.
      *
-     * @param generator the address of a {@code c10::Generator} of the device
+     * @param generator the address of a {@code c10::Generator} of the device; one of another device ends the process
      */
     void register(MemorySegment generator) {
         try {

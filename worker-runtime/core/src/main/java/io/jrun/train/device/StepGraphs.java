@@ -1,6 +1,7 @@
 package io.jrun.train.device;
 
 import io.jrun.comm.Device;
+import io.jrun.comm.cuda.MissingLibraryException;
 import java.util.function.Function;
 
 /** Makes the graphs of devices. */
@@ -9,13 +10,21 @@ public final class StepGraphs {
 
     private StepGraphs() {}
 
-    /** An empty graph of a GPU, which becomes the current device of this thread. libtorch's CUDA build is loaded. */
+    /**
+     * An empty graph of a GPU, which becomes the current device of this thread. libtorch's CUDA build is loaded.
+     *
+     * @throws GraphCaptureException if libtorch or the CUDA runtime lacks a function of graphs
+     */
     public static StepGraph of(Device device) {
         return maker.apply(device);
     }
 
     private static StepGraph ofLibtorch(Device device) {
-        return new CudaStepGraph(device, new LibtorchGpu(device));
+        try {
+            return new CudaStepGraph(device, new LibtorchGraph(), new LibtorchGpu(device));
+        } catch (MissingLibraryException e) {
+            throw GraphCaptureException.withoutPlace(e.getMessage());
+        }
     }
 
     /** Replaces the graphs, for tests of devices on a machine without these devices. */

@@ -4,6 +4,8 @@ import io.jrun.comm.Device;
 import io.jrun.comm.DeviceStream;
 import io.jrun.comm.Work;
 import java.util.List;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.LongAdder;
 import org.bytedeco.javacpp.PointerScope;
 import org.bytedeco.pytorch.NoGradGuard;
@@ -19,7 +21,8 @@ import org.bytedeco.pytorch.global.torch;
 public final class DeviceWaits {
     private static final LongAdder WAITS = new LongAdder();
 
-    private static volatile boolean isRefused;
+    /** The open refusals. */
+    private static final AtomicInteger REFUSALS = new AtomicInteger();
 
     private DeviceWaits() {}
 
@@ -30,12 +33,18 @@ public final class DeviceWaits {
     }
 
     /**
-     * Refuses the waits of all threads from now on, because a device records its work. A refused wait throws
-     * IllegalStateException. Its stack names the place.
+     * Refuses the waits of all threads until the object is closed, because a device records its work. A refused wait
+     * throws IllegalStateException. Its stack names the place. With several refusals, waits are refused until the last one
+     * is closed.
      */
     public static Refusal refuse() {
-        isRefused = true;
-        return () -> isRefused = false;
+        REFUSALS.incrementAndGet();
+        AtomicBoolean isOpen = new AtomicBoolean(true);
+        return () -> {
+            if (isOpen.getAndSet(false)) {
+                REFUSALS.decrementAndGet();
+            }
+        };
     }
 
     /** The number of waits of this process for a device so far. Reads of tensors on the CPU are no waits. */
@@ -85,7 +94,7 @@ public final class DeviceWaits {
         if (TensorMemory.device(tensor).isCpu()) {
             return;
         }
-        if (isRefused) {
+        if (REFUSALS.get() > 0) {
             throw new IllegalStateException("the host waits for the device inside the recorded work");
         }
         WAITS.increment();

@@ -9,6 +9,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import io.jrun.comm.DataType;
 import io.jrun.comm.Device;
 import io.jrun.comm.DeviceStream;
+import io.jrun.comm.cuda.Cuda;
 import io.jrun.comm.cuda.DeviceMemory;
 import io.jrun.train.Libtorch;
 import io.jrun.train.nccl.SimulatedCuda;
@@ -22,6 +23,7 @@ import java.lang.foreign.Linker;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.SymbolLookup;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import org.bytedeco.pytorch.Generator;
@@ -40,8 +42,9 @@ class StepGraphTest {
     @TempDir
     private Path folder;
 
-    /** The current stream of the simulated libtorch. */
+    /** The current stream of the simulated libtorch, and the generators that it says are the device's. */
     private static final class SimulatedLibtorch implements CudaStepGraph.LibtorchDevice {
+        private final List<Generator> generators = new ArrayList<>();
         private DeviceStream stream = DEFAULT;
 
         @Override
@@ -57,6 +60,11 @@ class StepGraphTest {
             } catch (Throwable e) {
                 throw new AssertionError(e);
             }
+        }
+
+        @Override
+        public boolean owns(Generator generator) {
+            return generators.contains(generator);
         }
 
         @Override
@@ -76,6 +84,8 @@ class StepGraphTest {
             SimulatedLibtorch libtorch = new SimulatedLibtorch();
             replayWithNewInputs(libtorch);
             refuseWaits(libtorch);
+            refuseWithoutStream(libtorch);
+            reportFault(libtorch);
             System.out.println("done");
         }
 
@@ -84,14 +94,16 @@ class StepGraphTest {
                     DeviceMemory input = new DeviceMemory(GPU, 1);
                     DeviceMemory output = new DeviceMemory(GPU, 1);
                     Generator generator = torch.createCPUGenerator(1);
-                    StepGraph graph = new CudaStepGraph(GPU, libtorch)) {
+                    Generator ofHost = torch.createCPUGenerator(2);
+                    StepGraph graph = graph(libtorch)) {
+                libtorch.generators.add(generator);
                 MemorySegment host = arena.allocate(1);
                 MemorySegment from = input.buffer(DataType.U8).memory();
                 MemorySegment to = output.buffer(DataType.U8).memory();
                 input.copyFrom(host.fill((byte) 1));
                 output.copyFrom(host.fill((byte) 0));
                 try (StepGraph.OpenStream _ = graph.onStream()) {
-                    graph.record(List.of(generator), () -> SimulatedCuda.copy(to, from, libtorch.stream));
+                    graph.record(List.of(ofHost, generator), () -> SimulatedCuda.copy(to, from, libtorch.stream));
                 }
                 output.copyTo(host);
                 assertThat(host.get(JAVA_BYTE, 0)).as("recorded, not run").isZero();
@@ -108,14 +120,28 @@ class StepGraphTest {
             }
         }
 
+        private static StepGraph graph(SimulatedLibtorch libtorch) {
+            return new CudaStepGraph(GPU, new LibtorchGraph(), libtorch);
+        }
+
         private static void refuseWaits(SimulatedLibtorch libtorch) {
             SimulatedPlacement.install();
             long waits = DeviceWaits.count();
             try (Tensor number = TensorMemory.empty(GPU, torch.ScalarType.Float, 1)) {
+                String place = ", in io\\.jrun\\.train\\.device\\.\\S+ \\(\\w+\\.java:\\d+\\)";
+                String refused = "the host waits for the device inside the recorded work";
+                refuse(libtorch, () -> DeviceWaits.number(number), refused + place);
                 refuse(
                         libtorch,
-                        () -> DeviceWaits.number(number),
-                        "the host waits for the device inside the recorded work");
+                        () -> {
+                            DeviceWaits.refuse().close();
+                            DeviceWaits.number(number);
+                        },
+                        refused + place);
+                DeviceWaits.Refusal closedTwice = DeviceWaits.refuse();
+                closedTwice.close();
+                closedTwice.close();
+                refuse(libtorch, () -> DeviceWaits.number(number), refused + place);
             }
             assertThat(DeviceWaits.count()).isEqualTo(waits);
             refuse(
@@ -125,15 +151,48 @@ class StepGraphTest {
         }
 
         private static void refuse(SimulatedLibtorch libtorch, Runnable work, String message) {
-            try (StepGraph graph = new CudaStepGraph(GPU, libtorch)) {
+            try (StepGraph graph = graph(libtorch)) {
                 try (StepGraph.OpenStream _ = graph.onStream()) {
                     assertThatThrownBy(() -> graph.record(List.of(), work))
                             .isInstanceOf(GraphCaptureException.class)
                             .message()
-                            .startsWith(message)
-                            .matches("[^\n]*, in io\\.jrun\\.train\\.device\\.\\S+ \\(\\w+\\.java:\\d+\\)");
+                            .matches(message);
                 }
                 SimulatedCuda.synchronize(GPU); // fails while a stream is captured
+            }
+        }
+
+        private static void refuseWithoutStream(SimulatedLibtorch libtorch) {
+            try (StepGraph graph = graph(libtorch)) {
+                assertThatThrownBy(() -> graph.record(List.of(), () -> {}))
+                        .isInstanceOf(IllegalStateException.class)
+                        .hasMessage("a graph can record only while onStream() is open");
+            }
+        }
+
+        /** The last part: a device that has failed stays so. */
+        private static void reportFault(SimulatedLibtorch libtorch) {
+            DeviceMemory freed = new DeviceMemory(GPU, 1);
+            MemorySegment gone = freed.buffer(DataType.U8).memory();
+            freed.close();
+            try (Arena arena = Arena.ofConfined();
+                    StepGraph graph = graph(libtorch)) {
+                try (StepGraph.OpenStream _ = graph.onStream()) {
+                    graph.record(List.of(), () -> {});
+                }
+                assertThatThrownBy(() -> {
+                            try (StepGraph.OpenStream _ = graph.onStream()) {
+                                SimulatedCuda.copy(gone, arena.allocate(1), libtorch.stream);
+                                while (SimulatedCuda.query(libtorch.stream) == Cuda.NOT_READY) {
+                                    Thread.onSpinWait();
+                                }
+                                graph.replay();
+                            }
+                        })
+                        .isInstanceOf(IllegalStateException.class)
+                        .hasMessage(
+                                "the graph cannot replay: earlier work of the GPU has failed: cudaStreamQuery failed"
+                                        + " with CUDA error 700");
             }
         }
     }
@@ -164,6 +223,17 @@ class StepGraphTest {
                         "cudaStreamEndCapture P",
                         "cudaGraphDestroy",
                         "cudaStreamBeginCapture P mode 1",
-                        "cudaStreamEndCapture P");
+                        "cudaStreamEndCapture P",
+                        "cudaGraphDestroy",
+                        "cudaStreamBeginCapture P mode 1",
+                        "cudaStreamEndCapture P",
+                        "cudaGraphDestroy",
+                        "cudaStreamBeginCapture P mode 1",
+                        "cudaStreamEndCapture P",
+                        "cudaStreamBeginCapture P mode 1",
+                        "cudaStreamEndCapture P",
+                        "cudaGraphInstantiateWithFlags 0 nodes flags 9",
+                        "cudaGraphDestroy",
+                        "cudaGraphExecDestroy");
     }
 }

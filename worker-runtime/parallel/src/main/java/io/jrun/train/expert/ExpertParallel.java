@@ -14,10 +14,10 @@ import org.bytedeco.pytorch.Module;
 
 /**
  * Makes the ranks of an axis share the experts of a model. Each rank keeps an equal part of the experts of each
- * {@link MixtureOfExperts}, and all other parameters. The ranks of the axis train on different samples, and are among the
- * ranks over which data parallelism takes the mean. The gradient of an expert has the tokens of all ranks of the axis.
- * Therefore {@code DistributedDataParallel}, ZeRO, full sharding and the replicas of a pipeline add the gradients of an
- * expert over the other ranks alone, and divide the sum by the number of all ranks, see
+ * {@link MixtureOfExperts}, and all other parameters. The ranks of the axis train on different samples, and are among
+ * the ranks over which data parallelism takes the mean. The gradient of an expert has the tokens of all ranks of the
+ * axis. Therefore {@code DistributedDataParallel}, ZeRO, full sharding and the replicas of a pipeline add the gradients
+ * of an expert over the other ranks alone, and divide the sum by the number of all ranks, see
  * {@code ShardedTensor.routed}.
  */
 public final class ExpertParallel {
@@ -43,7 +43,8 @@ public final class ExpertParallel {
     }
 
     /**
-     * Shares the experts of all layers of a model that this object has not shared yet. The parameters have their first values, equal on all ranks.
+     * Shares the experts of all layers of a model that this object has not shared yet. The parameters have their first
+     * values, equal on all ranks.
      *
      * @throws IllegalArgumentException if the ranks do not divide the experts, or if a layer is shared already; the
      *     message names the layer, and no layer is changed
