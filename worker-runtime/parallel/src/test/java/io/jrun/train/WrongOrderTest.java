@@ -6,6 +6,8 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.jrun.comm.Device;
 import io.jrun.comm.local.LocalWorld;
+import io.jrun.train.checkpoint.ModelState;
+import io.jrun.train.checkpoint.Safetensors;
 import io.jrun.train.checkpoint.sharded.CheckpointManager;
 import io.jrun.train.checkpoint.sharded.Retention;
 import io.jrun.train.checkpoint.sharded.ShardedState;
@@ -42,6 +44,9 @@ import io.jrun.train.reducer.GradientPlacement;
 import io.jrun.train.tensor.ModuleTensors;
 import io.jrun.train.tensorparallel.ParallelStyle;
 import io.jrun.train.tensorparallel.TensorParallel;
+import io.jrun.train.weights.NameMapping;
+import io.jrun.train.weights.WeightLoader;
+import io.jrun.train.weights.WeightReaders;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
@@ -216,6 +221,74 @@ class WrongOrderTest {
             layer.weight().zero_();
         }
         assertThat(layer.forward(torch.ones(1, 4)).sum().item_double()).isZero();
+    }
+
+    /** Files and other ranks may give a layer zeros, such as the last map of an added block that begins as no change. */
+    @Test
+    void layersToWhichAProgramGivesZerosCompute(@TempDir Path folder) {
+        LocalWorld.run(2, world -> {
+            Small saved = filled();
+            Tensor zero = Objects.requireNonNull(ModuleTensors.parameters(saved).get("head.weight"));
+            try (NoGradGuard _ = new NoGradGuard()) {
+                zero.zero_();
+            }
+            Path file = folder.resolve("weights" + world.rank() + ".safetensors");
+            Safetensors.write(file, ModelState.of(saved), Map.of());
+            Small fromFile = unfilled();
+            WeightLoader.load(fromFile, file, NameMapping.SAME);
+            assertTrains(fromFile);
+            Small byBroadcast = unfilled();
+            WeightLoader.load(byBroadcast, file, NameMapping.SAME, world, WeightReaders.RANK_0);
+            assertTrains(byBroadcast);
+            Small wrapped = world.rank() == 0 ? saved : unfilled();
+            new DistributedDataParallel<>(wrapped, world.group()).close();
+            assertTrains(wrapped);
+            LinearLayer replaced = new LinearLayer(4, 16, true);
+            replaced.weight().set_data(torch.zeros(16, 4));
+            assertThat(replaced.forward(torch.ones(1, 4)).sum().item_double()).isZero();
+            try (var checkpoints = CheckpointManager.open(
+                    folder.resolve("checkpoints").toString(), world.group(), world.runId(), Retention.DEFAULT)) {
+                new TrainState(Parameters.of(saved), flat(Parameters.of(saved))).save(checkpoints, 1);
+                Small resumed = unfilled();
+                new TrainState(Parameters.of(resumed), flat(Parameters.of(resumed))).resume(checkpoints);
+                assertTrains(resumed);
+                Small shared = unfilled();
+                var sharded = FullyShard.apply(shared, new MeshAxis("shard", world.group()));
+                new TrainState(sharded.parameters(), flat(sharded.parameters())).resume(checkpoints);
+                try (var step = sharded.step()) {
+                    step.backward(shared.loss());
+                }
+            }
+        });
+    }
+
+    /** A gather of zeros is no load. */
+    @Test
+    void aShardedModelWithoutFirstValuesIsRefused() {
+        LocalWorld.run(2, world -> {
+            Small model = unfilled();
+            var sharded = FullyShard.apply(model, new MeshAxis("shard", world.group()));
+            assertThatThrownBy(() -> {
+                        try (var _ = sharded.step()) {
+                            model.loss();
+                        }
+                    })
+                    .hasMessageContaining("a TokenEmbedding with a weight of shape [16, 4] computes");
+        });
+    }
+
+    private static void assertTrains(Small model) {
+        model.loss().backward();
+        try (FlatOptimizer optimizer = flat(Parameters.of(model))) {
+            optimizer.step();
+        }
+        assertThat(model.loss().item_double()).isPositive();
+    }
+
+    private static Small unfilled() {
+        Small model = new Small();
+        model.build();
+        return model;
     }
 
     /** The program's random numbers would be equal in each run. */

@@ -196,6 +196,7 @@ public final class TensorFile implements AutoCloseable {
                 && stored.isRowMajor()
                 && type.equals(Optional.of(stored.type()))) {
             fill(stored, TensorMemory.elements(destination), device);
+            TensorMemory.noteWrite(destination);
             return;
         }
         try (NoGradGuard _ = new NoGradGuard();

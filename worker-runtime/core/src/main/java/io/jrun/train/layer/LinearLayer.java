@@ -24,7 +24,7 @@ public class LinearLayer extends Module {
     private final long outputs;
     private final Tensor weight;
     private final @Nullable Tensor bias;
-    private final FirstValues values;
+    private final ZeroWeightCheck values;
     private LinearOperation operation = LinearOperation.LOCAL;
 
     /** A map on the CPU with a weight of the layout of torch. */
@@ -52,7 +52,7 @@ public class LinearLayer extends Module {
                 layout == Layout.LINEAR
                         ? DeviceTensors.zeros(device, outputs, inputs)
                         : DeviceTensors.zeros(device, inputs, outputs)));
-        values = new FirstValues("LinearLayer", weight);
+        values = new ZeroWeightCheck("LinearLayer", weight);
         bias = hasBias ? TensorMemory.own(register_parameter("bias", DeviceTensors.zeros(device, outputs))) : null;
     }
 

@@ -10,7 +10,7 @@ import org.bytedeco.pytorch.Tensor;
 public final class TokenEmbedding extends Module {
     private final long count;
     private final Tensor weight;
-    private final FirstValues values;
+    private final ZeroWeightCheck values;
     private EmbeddingOperation operation = EmbeddingOperation.LOCAL;
 
     /** An embedding of zeros [count, width] on the CPU. */
@@ -22,7 +22,7 @@ public final class TokenEmbedding extends Module {
     public TokenEmbedding(long count, long width, Device device) {
         this.count = count;
         weight = TensorMemory.own(register_parameter("weight", DeviceTensors.zeros(device, count, width)));
-        values = new FirstValues("TokenEmbedding", weight);
+        values = new ZeroWeightCheck("TokenEmbedding", weight);
     }
 
     /**

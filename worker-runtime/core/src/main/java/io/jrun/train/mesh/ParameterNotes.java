@@ -142,6 +142,11 @@ public final class ParameterNotes {
                 .findFirst();
     }
 
+    /** Whether a parallelism has made a note about a parameter. */
+    public static boolean isNoted(Tensor parameter) {
+        return notes(parameter).findAny().isPresent();
+    }
+
     /** The placements of a tensor, in the order in which they were noted. */
     static List<AxisPlacement> placements(Tensor parameter) {
         return notes(parameter).flatMap(note -> note.placements.stream()).toList();

@@ -40,11 +40,14 @@ public final class TensorCollectives {
     /** Copies the elements of the root's tensor to every rank's tensor. */
     public void broadcast(Tensor tensor, int root) {
         run(() -> group.broadcast(buffer("broadcast", tensor), root), tensor);
+        TensorMemory.noteWrite(tensor);
     }
 
     /** Asynchronous {@link #broadcast}. */
     public Work broadcastAsync(Tensor tensor, int root) {
-        return start(() -> group.broadcastAsync(buffer("broadcast", tensor), root), tensor);
+        Work work = start(() -> group.broadcastAsync(buffer("broadcast", tensor), root), tensor);
+        TensorMemory.noteWrite(tensor);
+        return work;
     }
 
     /**
@@ -57,6 +60,7 @@ public final class TensorCollectives {
         for (Tensor tensor : tensors) {
             if (tensor.is_contiguous()) {
                 run(() -> group.broadcast(bytes("broadcast", tensor), root), tensor);
+                TensorMemory.noteWrite(tensor);
                 continue;
             }
             try (NoGradGuard _ = new NoGradGuard();

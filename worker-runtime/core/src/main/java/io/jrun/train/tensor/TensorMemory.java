@@ -124,6 +124,14 @@ public final class TensorMemory {
     }
 
     /**
+     * Tells libtorch that the program has written into the memory of a tensor: the tensor's {@code _version()} rises, as
+     * by an operation in place. Does not touch the elements.
+     */
+    public static void noteWrite(Tensor tensor) {
+        tensor.unsafeGetTensorImpl().bump_version();
+    }
+
+    /**
      * Copies bytes of a device to other bytes of this device. A copy on another device than the CPU is queued on the
      * default stream.
      */

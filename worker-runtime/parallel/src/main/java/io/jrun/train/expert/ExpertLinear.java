@@ -1,7 +1,7 @@
 package io.jrun.train.expert;
 
 import io.jrun.comm.Device;
-import io.jrun.train.layer.FirstValues;
+import io.jrun.train.layer.ZeroWeightCheck;
 import io.jrun.train.tensor.DeviceTensors;
 import io.jrun.train.tensor.TensorMemory;
 import java.util.ArrayList;
@@ -15,13 +15,13 @@ import org.jspecify.annotations.Nullable;
 /** One linear map for each expert. The parameters are zero until they are set. */
 final class ExpertLinear extends Module {
     private final Tensor weight;
-    private final FirstValues values;
+    private final ZeroWeightCheck values;
     private final @Nullable Tensor bias;
 
     /** Maps with weights [E, outputs, inputs] and biases [E, outputs]. */
     ExpertLinear(long experts, long inputs, long outputs, boolean hasBias, Device device) {
         weight = TensorMemory.own(register_parameter("weight", DeviceTensors.zeros(device, experts, outputs, inputs)));
-        values = new FirstValues("layer of experts", weight);
+        values = new ZeroWeightCheck("layer of experts", weight);
         bias = hasBias
                 ? TensorMemory.own(register_parameter("bias", DeviceTensors.zeros(device, experts, outputs)))
                 : null;

@@ -71,6 +71,9 @@ final class FsdpPass {
         requireClosed();
         isOpen = true;
         holdsGradients = hasGradients();
+        if (lastOrder.isEmpty()) {
+            noteNewValues();
+        }
         guarded(() -> {
             if (root != null) {
                 readAhead.begin(root);
@@ -82,6 +85,16 @@ final class FsdpPass {
                 root.gather();
             }
         });
+    }
+
+    /**
+     * A load fills the shards. A rank may have no rows of a parameter, so the load of one parameter counts for all
+     * parameters.
+     */
+    private void noteNewValues() {
+        if (units().stream().anyMatch(unit -> unit.parameters().hasNewValues())) {
+            units().forEach(unit -> unit.parameters().noteNewValues());
+        }
     }
 
     private List<FsdpUnit> expected() {

@@ -12,6 +12,7 @@ import io.jrun.train.tensor.TensorTypes;
 import io.jrun.train.tensor.UnreadableTensor;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -35,6 +36,9 @@ final class UnitParameters {
     private final List<Tensor> missing = new ArrayList<>();
     private final List<Tensor> shards = new ArrayList<>();
     private final List<Tensor> shardGradients = new ArrayList<>();
+    /** libtorch's numbers of the operations that have written into the shards, when the shards were made. */
+    private final long[] versions;
+
     private final PaddedMemory whole;
     private final PaddedMemory gradients;
     private final torch.ScalarType type;
@@ -96,6 +100,7 @@ final class UnitParameters {
             for (int i = 0; i < shards.size(); i++) {
                 shardGradients.add(shards.get(i).requires_grad() ? gradientOf(i, stored) : missing.get(i));
             }
+            versions = versions();
             offloaded = offload == null ? null : OffloadedShards.takeOver(offload, names, shards, gradients, own);
         }
     }
@@ -225,6 +230,20 @@ final class UnitParameters {
     /** Memory for the gradients of the shards. */
     PaddedMemory gradients() {
         return gradients;
+    }
+
+    private long[] versions() {
+        return shards.stream().mapToLong(Tensor::_version).toArray();
+    }
+
+    /** Whether the program may have given the shards other values than those of the module. */
+    boolean hasNewValues() {
+        return offloaded != null || !Arrays.equals(versions, versions());
+    }
+
+    /** Tells libtorch that the module's tensors get the values of the shards. */
+    void noteNewValues() {
+        modules.forEach(TensorMemory::noteWrite);
     }
 
     /** The type in which the unit computes. */

@@ -150,6 +150,7 @@ public final class SavedCheckpoint {
                     part.finish();
                 }
             }
+            wanted.forEach(entry -> TensorMemory.noteWrite(entry.local()));
         } catch (IOException e) {
             throw new DamagedCheckpointException(
                     "cannot load " + storage + "/" + folder + ": " + StorageException.text(e)

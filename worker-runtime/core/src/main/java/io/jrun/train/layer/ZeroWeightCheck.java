@@ -1,5 +1,6 @@
 package io.jrun.train.layer;
 
+import io.jrun.train.mesh.ParameterNotes;
 import io.jrun.train.tensor.DeviceWaits;
 import io.jrun.train.tensor.TensorMemory;
 import org.bytedeco.javacpp.PointerScope;
@@ -9,11 +10,15 @@ import org.bytedeco.pytorch.Tensor;
 /**
  * Refuses a layer that computes with the zeros of its construction, because nobody gave it values. One thread at a time.
  */
-public final class FirstValues {
+public final class ZeroWeightCheck {
     private final String layer;
     private final Tensor weight;
     /** libtorch's number of the operations that have written into the weight. */
     private final long version;
+
+    private final long address;
+    /** Type, shape and device. */
+    private final String form;
 
     private boolean isChecked;
 
@@ -22,29 +27,42 @@ public final class FirstValues {
      *
      * @param layer the name of the class, for messages
      */
-    public FirstValues(String layer, Tensor weight) {
+    public ZeroWeightCheck(String layer, Tensor weight) {
         this.layer = layer;
         this.weight = weight;
         this.version = weight._version();
+        this.address = TensorMemory.address(weight);
+        this.form = form(weight);
     }
 
     /**
-     * Checks the weight before the first computation. Reads the elements only if no operation has written into the
-     * weight.
+     * Checks the weight before the first computation. Reads the elements only if nothing has written into the weight or
+     * replaced its memory.
      *
-     * @throws IllegalStateException if nothing has written into the weight, and all elements are zero
+     * @throws IllegalStateException if nobody gave the weight values, and all elements are zero
      */
     public void require() {
         if (isChecked) {
             return;
         }
-        if (weight._version() == version && isZero()) {
+        if (weight._version() == version && !isReplaced() && isZero()) {
             throw new IllegalStateException("a " + layer + " with a weight of shape " + TensorMemory.shape(weight)
                     + " computes, but nothing gave it values: all elements are zero. Call new InitialValues(seed,"
                     + " model.blockCount()).fill(model), for the blocks and for the model, or load values. For a layer"
                     + " that begins with zeros call weight().zero_() without gradients.");
         }
         isChecked = true;
+    }
+
+    /** Whether the program has called {@code set_data}. Parallelisms call it too, and {@code Module.to}. */
+    private boolean isReplaced() {
+        return !ParameterNotes.isNoted(weight)
+                && TensorMemory.address(weight) != address
+                && form(weight).equals(form);
+    }
+
+    private static String form(Tensor tensor) {
+        return TensorMemory.form(tensor) + TensorMemory.device(tensor);
     }
 
     private boolean isZero() {
