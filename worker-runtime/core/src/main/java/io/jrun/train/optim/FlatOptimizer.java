@@ -11,6 +11,7 @@ import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.Comparator;
+import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -258,8 +259,7 @@ public final class FlatOptimizer implements ParameterOptimizer {
         try (PointerScope _ = new PointerScope();
                 NoGradGuard _ = new NoGradGuard()) {
             if (!state.isEmpty()) {
-                flatten();
-                flats.forEach(flat -> flat.members().forEach(member -> requireState(flat, member, state)));
+                requireFits(state);
                 flats.forEach(flat -> {
                     flat.members()
                             .forEach(member -> views(flat, member)
@@ -273,7 +273,33 @@ public final class FlatOptimizer implements ParameterOptimizer {
         steps = stepsDone;
     }
 
-    private void requireState(FlatParameters flat, FlatParameter member, Map<String, Tensor> state) {
+    /**
+     * Checks a saved state before {@link #load}.
+     *
+     * @throws IllegalArgumentException as {@link #load}
+     */
+    public void requireFits(Map<String, Tensor> state) {
+        if (state.isEmpty()) {
+            return;
+        }
+        try (PointerScope _ = new PointerScope();
+                NoGradGuard _ = new NoGradGuard()) {
+            flatten();
+            Map<String, List<String>> saved = new HashMap<>();
+            state.keySet().forEach(full -> {
+                int dot = full.lastIndexOf('.');
+                saved.computeIfAbsent(full.substring(0, Math.max(0, dot)), _ -> new ArrayList<>())
+                        .add(full.substring(dot + 1));
+            });
+            flats.forEach(flat -> flat.members()
+                    .forEach(
+                            member -> requireState(flat, member, state, saved.getOrDefault(member.name(), List.of()))));
+        }
+    }
+
+    /** {@code names} are those of the saved states of the member. */
+    private void requireState(
+            FlatParameters flat, FlatParameter member, Map<String, Tensor> state, List<String> names) {
         Map<String, Tensor> wanted = new LinkedHashMap<>(views(flat, member));
         wanted.put(STEP, scalar(0));
         wanted.forEach((name, tensor) -> {
@@ -283,16 +309,11 @@ public final class FlatOptimizer implements ParameterOptimizer {
                         + describe(saved) + "; this optimizer needs " + describe(tensor));
             }
         });
-        state.keySet().stream()
-                .filter(full -> full.startsWith(member.name() + "."))
-                .map(full -> full.substring(member.name().length() + 1))
-                .filter(name -> name.indexOf('.') < 0 && !wanted.containsKey(name))
-                .findFirst()
-                .ifPresent(name -> {
-                    throw new IllegalArgumentException("the optimizer state has '" + member.name() + "." + name
-                            + "', but this optimizer keeps " + wanted.keySet()
-                            + ". Use the optimizer that the state was made with.");
-                });
+        names.stream().filter(name -> !wanted.containsKey(name)).findFirst().ifPresent(name -> {
+            throw new IllegalArgumentException("the optimizer state has '" + member.name() + "." + name
+                    + "', but this optimizer keeps " + wanted.keySet()
+                    + ". Use the optimizer that the state was made with.");
+        });
     }
 
     private static Tensor require(Map<String, Tensor> state, FlatParameter member, String name) {

@@ -37,7 +37,7 @@ public record TrainState(Map<String, ShardedTensor> parameters, FlatOptimizer op
      * Loads the newest checkpoint. Returns its step; 0 without a checkpoint. Collective.
      *
      * @throws CheckpointException if the checkpoint is of another model, or damaged
-     * @throws IllegalArgumentException if the checkpoint is of another optimizer
+     * @throws IllegalArgumentException if the checkpoint is of another optimizer; the parameters are then unchanged
      */
     public long resume(CheckpointManager checkpoints) {
         long step = checkpoints.latest().orElse(0);
@@ -45,10 +45,14 @@ public record TrainState(Map<String, ShardedTensor> parameters, FlatOptimizer op
             ShardedState parts = new ShardedState(parameters);
             SavedCheckpoint saved = checkpoints.open(step);
             requireSameModel(saved);
-            parts.loadParameters(saved, MODEL);
             Map<String, Tensor> states = parts.readOptimizer(saved, OPTIMIZER);
-            optimizer.load(states, step);
-            states.values().forEach(Tensor::close);
+            try {
+                optimizer.requireFits(states);
+                parts.loadParameters(saved, MODEL);
+                optimizer.load(states, step);
+            } finally {
+                states.values().forEach(Tensor::close);
+            }
         }
         return step;
     }
