@@ -44,7 +44,7 @@ final class LayerStyler {
     private long vocabulary;
     /** The linear layer of the style VOCABULARY; null without one. */
     private @Nullable String headName;
-    /** A loss of the model without a style; null without one. */
+    /** A loss without a style in a model without a loss of the style VOCABULARY; null without one. */
     private @Nullable String wholeLoss;
     /** The loss of the style VOCABULARY; null without one. */
     private @Nullable String lossName;
@@ -99,8 +99,9 @@ final class LayerStyler {
                             + " layer of logits of this style. Give the layer of logits the style VOCABULARY, or the"
                             + " loss no style.");
         }
+        // Beside a loss of the style VOCABULARY another loss may have the logits of a whole layer.
         wholeLoss = layers.keySet().stream()
-                .filter(name -> layers.get(name) instanceof TokenLoss && !styled.contains(name))
+                .filter(name -> lossName == null && layers.get(name) instanceof TokenLoss && !styled.contains(name))
                 .findFirst()
                 .orElse(null);
         if (headName != null) {

@@ -1,6 +1,7 @@
 package io.jrun.train.tensorparallel;
 
 import io.jrun.train.layer.CompositeModule;
+import io.jrun.train.layer.TokenEmbedding;
 import io.jrun.train.mesh.MeshAxis;
 import io.jrun.train.module.AppliedLayers;
 import io.jrun.train.module.BlockModel;
@@ -12,7 +13,9 @@ import java.util.Map;
 import java.util.Objects;
 import java.util.Set;
 import java.util.regex.Pattern;
+import org.bytedeco.pytorch.EmbeddingImpl;
 import org.bytedeco.pytorch.Module;
+import org.bytedeco.pytorch.Tensor;
 
 /**
  * Makes several ranks share the layers of a model.
@@ -106,7 +109,7 @@ public final class TensorParallel {
         share(layers, styles, () -> {
             styler.checkTogether(layers, styles.keySet());
             if (isSequenceParallel && styles.values().stream().anyMatch(ParallelStyle.Column.class::isInstance)) {
-                requireSequenceStyles(ModuleTensors.parameters(model).keySet(), styles.keySet());
+                requireSequenceStyles(ModuleTensors.parameters(model), layers, styles.keySet());
             }
         });
         styler.modelDone();
@@ -142,12 +145,18 @@ public final class TensorParallel {
 
     /**
      * Between the layers of the styles COLUMN and ROW a rank has a part of the sequence. An embedding divides the
-     * sequence, and the gradients of parameters that all ranks hold are then sums over the ranks.
+     * sequence, and the gradients of parameters that all ranks hold are then sums over the ranks. The frozen
+     * parameter of another layer has no gradient.
      */
-    private static void requireSequenceStyles(Set<String> parameters, Set<String> styled) {
-        for (String parameter : parameters) {
+    private static void requireSequenceStyles(
+            Map<String, Tensor> parameters, Map<String, Module> layers, Set<String> styled) {
+        for (Map.Entry<String, Tensor> each : parameters.entrySet()) {
+            String parameter = each.getKey();
             String layer = parameter.substring(0, Math.max(0, parameter.lastIndexOf('.')));
-            if (styled.stream().noneMatch(name -> (layer + ".").startsWith(name + "."))) {
+            boolean isEmbedding =
+                    layers.get(layer) instanceof TokenEmbedding || layers.get(layer) instanceof EmbeddingImpl;
+            boolean needsStyle = isEmbedding || each.getValue().requires_grad();
+            if (needsStyle && styled.stream().noneMatch(name -> (layer + ".").startsWith(name + "."))) {
                 throw new IllegalArgumentException("parameter '" + parameter + "' is in no layer with a style, but with"
                         + " sequence parallelism each rank computes on a part of the sequence. Give an embedding the"
                         + " style VOCABULARY or SEQUENCE, a norm SEQUENCE, and a linear layer COLUMN, ROW or VOCABULARY;"

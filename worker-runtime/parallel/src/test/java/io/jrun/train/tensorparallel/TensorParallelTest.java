@@ -16,6 +16,7 @@ import io.jrun.train.autograd.DeferredGradients;
 import io.jrun.train.layer.CompositeModule;
 import io.jrun.train.layer.LinearLayer;
 import io.jrun.train.layer.TokenEmbedding;
+import io.jrun.train.layer.TokenLoss;
 import io.jrun.train.mesh.MeshAxis;
 import io.jrun.train.mesh.Parameters;
 import io.jrun.train.mesh.ShardedTensor;
@@ -334,6 +335,31 @@ class TensorParallelTest {
             assertThatThrownBy(() -> TensorParallel.apply(net, axis(world.group()), true, net.plan))
                     .hasMessageContaining("parameter 'norm.weight' is in no layer with a style");
             TensorParallel.apply(net, axis(world.group()), false, net.plan);
+            NetWithForeignNorm frozen = new NetWithForeignNorm();
+            ModuleTensors.parameters(frozen).values().forEach(tensor -> tensor.set_requires_grad(false));
+            TensorParallel.apply(frozen, axis(world.group()), true, frozen.plan);
+        });
+    }
+
+    /** The logits of a second head that each rank has completely. */
+    @Test
+    void aSecondLossWithoutAStyleIsAccepted() {
+        LocalWorld.run(2, world -> {
+            CompositeModule model = new CompositeModule();
+            model.add("head", new LinearLayer(4, 16, false));
+            TokenLoss first = model.add("loss", new TokenLoss());
+            LinearLayer head2 = model.add("head2", new LinearLayer(4, 6, false));
+            TokenLoss second = model.add("loss2", new TokenLoss());
+            Map<String, ParallelStyle> plan =
+                    Map.of("head", ParallelStyle.VOCABULARY, "loss", ParallelStyle.VOCABULARY);
+            TensorParallel.apply(model, axis(world.group()), plan);
+            try (NoGradGuard _ = new NoGradGuard()) {
+                head2.weight().fill_(new Scalar(1));
+            }
+            Tensor targets = torch.zeros(3).to(torch.ScalarType.Long);
+            Tensor logits = head2.forward(torch.ones(3, 4));
+            assertThat(second.mean(logits, targets).item_double()).isCloseTo(Math.log(6), within(1e-6));
+            assertThatThrownBy(() -> first.mean(logits, targets)).hasMessageContaining("VOCABULARY got logits of 6");
         });
     }
 }
