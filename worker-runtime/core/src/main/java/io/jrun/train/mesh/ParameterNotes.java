@@ -12,6 +12,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.Consumer;
 import java.util.stream.Stream;
 import org.bytedeco.javacpp.PointerScope;
@@ -28,6 +29,7 @@ import org.jspecify.annotations.Nullable;
  */
 public final class ParameterNotes {
     private static final Map<Long, List<Note>> NOTES = new ConcurrentHashMap<>();
+    private static final AtomicLong CHANGES = new AtomicLong();
     private static final ReferenceQueue<Object> COLLECTED = new ReferenceQueue<>();
 
     private ParameterNotes() {}
@@ -161,6 +163,11 @@ public final class ParameterNotes {
                         Arrays.stream(TensorMemory.sizes(parameter)).boxed().toList());
     }
 
+    /** A number that rises with each change of a note. A reader reads the number before the notes. */
+    public static long changes() {
+        return CHANGES.get();
+    }
+
     private static Stream<Note> notes(Tensor parameter) {
         return NOTES.getOrDefault(TensorMemory.identity(parameter), List.of()).stream()
                 .filter(note -> !note.refersTo(null));
@@ -181,5 +188,6 @@ public final class ParameterNotes {
             change.accept(notes);
             return notes.isEmpty() ? null : List.copyOf(notes);
         });
+        CHANGES.incrementAndGet();
     }
 }

@@ -30,6 +30,9 @@ final class FsdpPass {
     private boolean isBackward;
     private boolean staysWhole;
     private boolean isOpen;
+    private boolean hasBegun;
+    /** Whether a backward pass of a step has ended. The program then knows how to begin one. */
+    private boolean hasTrained;
     /** Whether gradients of this step are in the memory of whole units: those of passes without reduction. */
     private boolean holdsGradients;
 
@@ -70,8 +73,9 @@ final class FsdpPass {
         requireSound();
         requireClosed();
         isOpen = true;
-        holdsGradients = hasGradients();
-        if (lastOrder.isEmpty()) {
+        holdsGradients = !hasTrained && hasGradients();
+        if (!hasBegun) {
+            hasBegun = true;
             noteNewValues();
         }
         guarded(() -> {
@@ -212,6 +216,7 @@ final class FsdpPass {
             finishReductions();
             units.forEach(FsdpUnit::reshard);
             endOrder();
+            hasTrained = true;
         });
     }
 
@@ -234,6 +239,7 @@ final class FsdpPass {
             finishReductions();
             units.forEach(FsdpUnit::reshard);
             endOrder();
+            hasTrained = true;
         });
     }
 
@@ -246,7 +252,7 @@ final class FsdpPass {
 
     /** The step ends: nothing stays whole. */
     void end() {
-        boolean isForeign = failure == null && !holdsGradients && hasGradients();
+        boolean isForeign = failure == null && !hasTrained && !holdsGradients && hasGradients();
         if (failure == null) {
             guarded(() -> {
                 endOrder();
