@@ -136,6 +136,13 @@ class WrongOrderTest {
                         use, ".weight' was read before the ranks of the axis 'tp' shared it", "Parameters.of(model)"));
             }
             assertThat(Gradients.norm(Parameters.of(model).values()).value()).isPositive();
+            Small trained = filled();
+            try (FlatOptimizer optimizer = flat(Parameters.of(trained))) {
+                trained.loss().backward();
+                optimizer.step();
+                TensorParallel.apply(trained, new MeshAxis("tp", world.group()), trained.tensorParallelPlan());
+                assertRefused(optimizer::step, "was read before the ranks of the axis 'tp' shared it");
+            }
         });
     }
 
@@ -413,6 +420,7 @@ class WrongOrderTest {
             MeshAxis axis = new MeshAxis("cp", world.group());
             Small model = filled();
             var context = ContextParallel.apply(model, axis, axis, ContextParallel.Exchange.RING);
+            assertThat(context.split().localLength(8)).isEqualTo(4);
             assertRefused(model::loss, "Give the model context.tokens(tokens), and the loss context.tokens(targets)");
             Tensor tokens = context.tokens(torch.ones(new long[] {2, 8}).to(torch.ScalarType.Long));
             assertThat(model.loss(tokens, tokens).item_double()).isPositive();
@@ -440,6 +448,7 @@ class WrongOrderTest {
                         new FlatOptimizer(Parameters.of(same), FusedSgd.PLAIN, ParameterGroup.all(0), SCHEDULE);
                 assertThatThrownBy(() -> new TrainState(Parameters.of(same), sgd).resume(checkpoints))
                         .hasMessageContaining(".exp_avg', but this optimizer keeps [step]");
+                assertThat(same.loss().item_double()).isEqualTo(filled().loss().item_double());
                 Map<String, ShardedTensor> fewer = Parameters.of(filled());
                 fewer.keySet().removeIf(name -> name.startsWith("block1."));
                 assertThatThrownBy(() -> new TrainState(fewer, flat(fewer)).resume(checkpoints))

@@ -23,7 +23,7 @@ public final class SameTokens {
     }
 
     /**
-     * Compares the tokens of the first call. Collective in the first call: sends 32 bytes, and waits for the device.
+     * Compares the tokens of the first call. Collective in the first call: sends 16 bytes, and waits for the device.
      *
      * @param numbers of type Long
      * @throws IllegalArgumentException on all ranks, if ranks have different numbers

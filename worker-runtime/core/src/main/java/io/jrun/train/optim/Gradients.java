@@ -55,11 +55,11 @@ public final class Gradients {
      * finite stay not finite; the caller decides by the returned norm. On a device the method queues the work, and waits
      * only if the ranks hold parts.
      *
-     * @param maximum the largest norm, more than 0; infinity changes no gradient
      * <pre>{@code
      * double norm = Gradients.clip(Parameters.of(model).values(), 1.0).value();   // value() waits for a device
      * }</pre>
      *
+     * @param maximum the largest norm, more than 0; infinity changes no gradient
      * @return the global norm before the multiplication, in the innermost {@code PointerScope}
      * @throws IllegalStateException if a parallelism has divided a parameter since the parameter was read
      */

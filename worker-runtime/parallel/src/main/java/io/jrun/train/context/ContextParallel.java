@@ -80,8 +80,12 @@ public final class ContextParallel {
 
     /** The split of the sequences. */
     public SequenceSplit split() {
-        isDivided = true;
         return split;
+    }
+
+    /** Tells this object that the program divides the sequences itself, by {@link #split} in place of {@link #tokens}. */
+    public void setDividedByCaller() {
+        isDivided = true;
     }
 
     /**
@@ -102,7 +106,8 @@ public final class ContextParallel {
     private Tensor positionsOfPart(long localLength, Tensor like) {
         if (!isDivided) {
             throw new IllegalStateException("the model computes with ContextParallel, but the program did not divide a"
-                    + " sequence. Give the model context.tokens(tokens), and the loss context.tokens(targets).");
+                    + " sequence. Give the model context.tokens(tokens), and the loss context.tokens(targets). A program that divides"
+                    + " by context.split() calls context.setDividedByCaller().");
         }
         return positions(localLength, like);
     }
