@@ -3,7 +3,6 @@ package io.jrun.comm.file;
 import java.io.IOException;
 import java.nio.file.FileSystemException;
 import java.nio.file.Files;
-import java.nio.file.LinkOption;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 
@@ -44,7 +43,7 @@ public enum FileType {
                 default -> DEVICE;
             };
         } catch (NoSuchFileException e) {
-            if (Files.exists(file, LinkOption.NOFOLLOW_LINKS)) {
+            if (Files.isSymbolicLink(file)) { // not exists: the file may have come into being since
                 throw new FileSystemException(file.toString(), null, "it is a link to a file that does not exist");
             }
             throw e;
