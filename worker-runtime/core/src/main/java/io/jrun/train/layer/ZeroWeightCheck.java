@@ -33,6 +33,7 @@ public final class ZeroWeightCheck {
         this.version = weight._version();
         this.address = TensorMemory.address(weight);
         this.form = form(weight);
+        this.isChecked = address == 0; // a model of the meta device has no values
     }
 
     /**

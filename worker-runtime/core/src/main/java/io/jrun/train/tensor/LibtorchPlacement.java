@@ -3,6 +3,7 @@ package io.jrun.train.tensor;
 import io.jrun.comm.Device;
 import java.lang.foreign.MemorySegment;
 import org.bytedeco.javacpp.BytePointer;
+import org.bytedeco.javacpp.Pointer;
 import org.bytedeco.pytorch.DeviceOptional;
 import org.bytedeco.pytorch.MemoryFormatOptional;
 import org.bytedeco.pytorch.Tensor;
@@ -25,7 +26,8 @@ final class LibtorchPlacement implements MemoryPlacement {
 
     @Override
     public long address(Tensor tensor) {
-        return tensor.data_ptr().address();
+        Pointer first = tensor.data_ptr();
+        return first == null ? 0 : first.address();
     }
 
     @Override

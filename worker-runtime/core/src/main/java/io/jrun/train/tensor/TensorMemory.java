@@ -194,7 +194,10 @@ public final class TensorMemory {
         return owned;
     }
 
-    /** The address of the first element on the tensor's device; equal for tensors that share the element. */
+    /**
+     * The address of the first element on the tensor's device; equal for tensors that share the element. 0 for a tensor
+     * without elements in memory.
+     */
     public static long address(Tensor tensor) {
         return placement.address(tensor);
     }
