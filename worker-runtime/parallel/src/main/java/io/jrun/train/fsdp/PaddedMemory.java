@@ -76,9 +76,10 @@ final class PaddedMemory {
         }
     }
 
-    /** Gives the memory back. */
+    /** Gives the memory back. The storage keeps its device: a view that is made now is on this device. */
     void free() {
-        try (DataPtr nothing = new DataPtr()) {
+        try (org.bytedeco.pytorch.Device device = all.device();
+                DataPtr nothing = new DataPtr((Pointer) null, device)) {
             storage.set_data_ptr_noswap(nothing);
         }
         if (taken != null) {
