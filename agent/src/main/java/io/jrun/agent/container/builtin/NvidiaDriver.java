@@ -5,15 +5,18 @@ import io.jrun.agent.container.HostFolder;
 import io.jrun.agent.container.HostFolder.Access;
 import io.jrun.agent.node.SearchPath;
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
+import java.util.stream.Stream;
 
 /**
  * The driver of this node's NVIDIA GPUs, for the programs in a container. The devices are in /dev already. The
@@ -45,6 +48,12 @@ record NvidiaDriver(String devices, List<String> capabilities) {
     private static final Pattern CACHED = Pattern.compile("\\s*(\\S+) \\((.*)\\) => (/.*)");
 
     private static final boolean IS_ARM = System.getProperty("os.arch").equals("aarch64");
+
+    private static final String LIBCUDA = "libcuda.so.1";
+
+    /** Folders of drivers that the cache of the dynamic linker does not name: of GKE and similar clusters, and of WSL. */
+    private static final List<String> UNCACHED =
+            List.of("/usr/local/nvidia/lib64", "/usr/local/nvidia/lib", "/usr/lib/wsl/lib");
 
     /** Folders in which glibc looks without a cache, in the order of Debian's and of Red Hat's. */
     private static final List<String> FOLDERS =
@@ -90,12 +99,11 @@ record NvidiaDriver(String devices, List<String> capabilities) {
     List<HostFolder> files(ContainerRoot root, Map<String, String> node) throws ContainerException {
         List<HostFolder> files = new ArrayList<>();
         String folder = libraryFolder(root);
-        for (String line : cachedLibraries(node).split("\n", -1)) {
-            Matcher cached = CACHED.matcher(line);
-            if (cached.matches() && isOfThisMachine(cached.group(2)) && isWanted(cached.group(1))) {
-                files.add(new HostFolder(Path.of(cached.group(3)), Path.of(folder, cached.group(1)), Access.READ));
+        libraries(node).forEach((name, file) -> {
+            if (isWanted(name)) {
+                files.add(new HostFolder(file, Path.of(folder, name), Access.READ));
             }
-        }
+        });
         for (String capability : capabilities) {
             for (String program : PROGRAMS.getOrDefault(capability, List.of())) {
                 SearchPath.ofTools(node)
@@ -105,6 +113,39 @@ record NvidiaDriver(String devices, List<String> capabilities) {
             }
         }
         return files;
+    }
+
+    /**
+     * The libraries of the dynamic linker's cache by their names. If the cache has no libcuda, also those of the folders
+     * of {@code LD_LIBRARY_PATH} and of the folders in which drivers lie without a cache.
+     */
+    private static Map<String, Path> libraries(Map<String, String> node) throws ContainerException {
+        Map<String, Path> found = new LinkedHashMap<>();
+        for (String line : cachedLibraries(node).split("\n", -1)) {
+            Matcher cached = CACHED.matcher(line);
+            if (cached.matches() && isOfThisMachine(cached.group(2))) {
+                found.putIfAbsent(cached.group(1), Path.of(cached.group(3)));
+            }
+        }
+        if (!found.containsKey(LIBCUDA)) {
+            Stream.concat(
+                            Stream.of(node.getOrDefault("LD_LIBRARY_PATH", "").split(":", -1))
+                                    .filter(folder -> folder.startsWith("/")),
+                            UNCACHED.stream())
+                    .map(Path::of)
+                    .flatMap(NvidiaDriver::filesOf)
+                    .forEach(file -> found.putIfAbsent(file.getFileName().toString(), file));
+        }
+        return found;
+    }
+
+    /** The files of a folder in the order of their names; none if the folder cannot be read. */
+    private static Stream<Path> filesOf(Path folder) {
+        try (Stream<Path> files = Files.list(folder)) {
+            return files.filter(Files::isRegularFile).sorted().toList().stream();
+        } catch (IOException | UncheckedIOException e) {
+            return Stream.empty();
+        }
     }
 
     private static String libraryFolder(ContainerRoot root) throws ContainerException {

@@ -36,6 +36,8 @@ class DeviceContainerTest {
 
     private Path image;
     private Path tools;
+    /** In LD_LIBRARY_PATH of the node. */
+    private Path uncached;
 
     @BeforeEach
     void makeDriver() throws Exception {
@@ -43,6 +45,7 @@ class DeviceContainerTest {
         assumeTrue(System.getProperty("user.name").equals("root"), "only root can make devices");
         image = BusyboxImage.folder(temp.resolve("image"));
         tools = Files.createDirectory(temp.resolve("tools"));
+        uncached = Files.createDirectory(temp.resolve("uncached"));
         Path libraries = Files.createDirectory(temp.resolve("libraries"));
         StringBuilder cache = new StringBuilder("5 libs found in cache `/etc/ld.so.cache'\n");
         for (String library : List.of("libcuda.so.1", "libnvidia-ml.so.1", "libnvidia-encode.so.1", "libc.so.6")) {
@@ -79,6 +82,21 @@ class DeviceContainerTest {
                 .doesNotContain("libnvidia-encode", "libc.so", "libnvidia-cfg");
     }
 
+    /** As on GKE: the driver lies in a folder that only a variable names. */
+    @Test
+    void aDriverOutsideOfTheLinkersCacheIsFound() throws Exception {
+        tool("ldconfig", "echo '1 libs found in cache'");
+        for (String library : List.of("libcuda.so.1", "libnvidia-ml.so.1", "libnvidia-encode.so.1")) {
+            Files.createLink(uncached.resolve(library), temp.resolve("libraries").resolve(library + ".550"));
+        }
+
+        String seen = run(LIST + "; cat /usr/lib/*-linux-gnu/libcuda.so.1");
+
+        assertThat(seen)
+                .contains("libcuda.so.1\nlibnvidia-ml.so.1\n", "driver\n")
+                .doesNotContain("libnvidia-encode");
+    }
+
     @Test
     void theVariablesOfTheImageChooseTheFiles() throws Exception {
         assertThat(run(LIST, "readonly", "env=NVIDIA_DRIVER_CAPABILITIES=video"))
@@ -111,7 +129,9 @@ class DeviceContainerTest {
         words.addAll(List.of(ContainerHostMain.class.getName(), jobs.toString(), image.toString()));
         words.addAll(List.of(options));
         words.addAll(List.of("--", "sh", "-c", script));
-        Process process = new ProcessBuilder(words).redirectErrorStream(true).start();
+        ProcessBuilder builder = new ProcessBuilder(words).redirectErrorStream(true);
+        builder.environment().put("LD_LIBRARY_PATH", uncached.toString());
+        Process process = builder.start();
         String said = new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
         process.waitFor();
         return said;
