@@ -87,7 +87,8 @@ class DeviceContainerTest {
     void aDriverOutsideOfTheLinkersCacheIsFound() throws Exception {
         tool("ldconfig", "echo '1 libs found in cache'");
         for (String library : List.of("libcuda.so.1", "libnvidia-ml.so.1", "libnvidia-encode.so.1")) {
-            Files.createLink(uncached.resolve(library), temp.resolve("libraries").resolve(library + ".550"));
+            Files.createLink(
+                    uncached.resolve(library), temp.resolve("libraries").resolve(library + ".550"));
         }
 
         String seen = run(LIST + "; cat /usr/lib/*-linux-gnu/libcuda.so.1");
