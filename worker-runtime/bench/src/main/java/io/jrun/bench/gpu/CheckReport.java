@@ -76,7 +76,7 @@ final class CheckReport {
 
     private void print(String name, String status, String detail) {
         if (world.rank() == 0) {
-            System.out.println(isJson ? json(name, status, detail) : "%-8s%-26s%s".formatted(status, name, detail));
+            System.out.println(isJson ? json(name, status, detail) : "%-8s%-25s %s".formatted(status, name, detail));
         }
     }
 

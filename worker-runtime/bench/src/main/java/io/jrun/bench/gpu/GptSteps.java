@@ -23,7 +23,6 @@ import java.util.Map;
 import java.util.Optional;
 import org.bytedeco.javacpp.PointerScope;
 import org.bytedeco.pytorch.Device;
-import org.bytedeco.pytorch.Scalar;
 import org.bytedeco.pytorch.Tensor;
 import org.bytedeco.pytorch.global.torch;
 
@@ -74,19 +73,18 @@ final class GptSteps {
         model.initialize(1);
         model.to(device, false);
         try (PointerScope _ = new PointerScope()) {
-            Tensor x = tokens(setting.batch()).to(device, torch.ScalarType.Long);
-            Tensor y = x.mul(new Scalar(31L)).add(new Scalar(7L)).remainder(new Scalar(VOCABULARY));
+            StepTokens tokens = StepTokens.of(setting.batch(), CONTEXT, VOCABULARY, io.jrun.comm.Device.cuda(0));
             if (group.isEmpty()) {
-                return steps(setting, model, x, y, Optional.empty());
+                return steps(setting, model, tokens, Optional.empty());
             }
             try (var ddp = new DistributedDataParallel<>(model, group.get())) {
-                return steps(setting, model, x, y, Optional.of(ddp));
+                return steps(setting, model, tokens, Optional.of(ddp));
             }
         }
     }
 
     private static Result steps(
-            Setting setting, Gpt2 model, Tensor x, Tensor y, Optional<DistributedDataParallel<Gpt2>> ddp) {
+            Setting setting, Gpt2 model, StepTokens tokens, Optional<DistributedDataParallel<Gpt2>> ddp) {
         Map<String, ShardedTensor> parameters = Parameters.of(model);
         try (FlatOptimizer optimizer = new FlatOptimizer(
                 parameters,
@@ -103,7 +101,7 @@ final class GptSteps {
                     free = freeBytes();
                     begin = System.nanoTime();
                 }
-                last = step(setting, model, x, y, ddp, parameters.values(), optimizer, i == setting.steps() - 1);
+                last = step(setting, model, tokens, ddp, parameters.values(), optimizer, i == setting.steps() - 1);
             }
             torch.cuda_synchronize();
             double millis = (System.nanoTime() - begin) / 1e6 / setting.steps();
@@ -115,8 +113,7 @@ final class GptSteps {
     private static double step(
             Setting setting,
             Gpt2 model,
-            Tensor x,
-            Tensor y,
+            StepTokens tokens,
             Optional<DistributedDataParallel<Gpt2>> ddp,
             Collection<ShardedTensor> parameters,
             FlatOptimizer optimizer,
@@ -124,7 +121,7 @@ final class GptSteps {
         Optional<Step> step = ddp.map(DistributedDataParallel::step);
         try (PointerScope _ = new PointerScope()) {
             model.zero_grad(true);
-            Tensor loss = loss(setting, model, x, y);
+            Tensor loss = loss(setting, model, tokens);
             if (step.isPresent()) {
                 step.get().backward(loss);
             } else {
@@ -140,27 +137,16 @@ final class GptSteps {
         }
     }
 
-    private static Tensor loss(Setting setting, Gpt2 model, Tensor x, Tensor y) {
+    private static Tensor loss(Setting setting, Gpt2 model, StepTokens tokens) {
         if (setting.precision() != Precision.BF16) {
-            return model.loss(x, y);
+            return model.loss(tokens.x_BS(), tokens.y_BS());
         }
-        try (Autocast _ = Autocast.on(TensorMemory.device(x), torch.ScalarType.BFloat16)) {
-            return model.loss(x, y);
+        try (Autocast _ = Autocast.on(TensorMemory.device(tokens.x_BS()), torch.ScalarType.BFloat16)) {
+            return model.loss(tokens.x_BS(), tokens.y_BS());
         }
     }
 
     private static long freeBytes() {
         return DeviceMemory.freeBytes(io.jrun.comm.Device.cuda(0));
-    }
-
-    /** Token numbers [batch, context] by a formula of integers. */
-    private static Tensor tokens(long batch) {
-        long prime = Integer.MAX_VALUE;
-        long[] values = new long[(int) (batch * CONTEXT)];
-        for (int i = 0; i < values.length; i++) {
-            long mixed = ((long) i * i % prime * 48271 + i * 16807L + 1001 * 69621L) % prime;
-            values[i] = (long) ((double) mixed / prime * VOCABULARY);
-        }
-        return Tensor.create(values, batch, CONTEXT);
     }
 }

@@ -7,7 +7,6 @@ import io.jrun.comm.ProcessGroup;
 import io.jrun.comm.ReduceOp;
 import io.jrun.comm.World;
 import io.jrun.comm.cuda.DeviceMemory;
-import io.jrun.train.nccl.NcclProvider;
 import java.lang.foreign.MemorySegment;
 import java.nio.file.Path;
 import java.util.Arrays;
@@ -15,7 +14,6 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.Optional;
-import java.util.OptionalDouble;
 import org.bytedeco.javacpp.PointerScope;
 import org.bytedeco.pytorch.Device;
 import org.bytedeco.pytorch.DeviceOptional;
@@ -88,19 +86,14 @@ public final class GpuTimes {
         return measurement.run();
     }
 
-    private static OptionalDouble of(Map<String, Double> numbers, String name) {
-        Double found = numbers.get(name);
-        return found == null ? OptionalDouble.empty() : OptionalDouble.of(found);
-    }
-
     private String calls() throws Exception {
         double rate = product();
         double micros = queueTime();
         Map<String, Double> other = python.measure("calls");
         return String.format(Locale.ROOT, "bf16 product of %d: %.0f TFLOP/s", SIDE, rate)
-                + python.beside(rate, of(other, "tflops"))
+                + python.beside(rate, PythonPeer.number(other, "tflops"))
                 + String.format(Locale.ROOT, "; add_ queued in %.2f us", micros)
-                + python.beside(micros, of(other, "add_us"))
+                + python.beside(micros, PythonPeer.number(other, "add_us"))
                 + (python.version().isEmpty() ? "" : "; torch " + python.version());
     }
 
@@ -161,7 +154,7 @@ public final class GpuTimes {
                 "--mode=" + (isDdp ? "ddp" : "none"),
                 setting.clips() ? "--clip" : "--no-clip");
         return String.format(Locale.ROOT, "%.3f ms, loss %.4f", own.millis(), own.loss())
-                + python.beside(own.millis(), of(other, "step_ms"));
+                + python.beside(own.millis(), PythonPeer.number(other, "step_ms"));
     }
 
     private String memory() throws Exception {
@@ -176,12 +169,7 @@ public final class GpuTimes {
     }
 
     private <T> T withGroup(GroupMeasurement<T> measurement) throws Exception {
-        Optional<String> reason = new NcclProvider().unavailableReason();
-        if (reason.isPresent()) {
-            throw new CheckSkippedException(reason.get());
-        }
-        try (ProcessGroup group =
-                world.group().split(world.rank(), 0, world.group().options().withBackend("nccl"))) {
+        try (ProcessGroup group = NcclGroup.ofThisRank(world)) {
             return measurement.run(group);
         }
     }

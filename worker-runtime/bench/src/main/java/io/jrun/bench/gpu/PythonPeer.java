@@ -63,6 +63,12 @@ final class PythonPeer {
         }
     }
 
+    /** A number of {@link #measure}; empty if Python did not print it. */
+    static OptionalDouble number(Map<String, Double> numbers, String name) {
+        Double found = numbers.get(name);
+        return found == null ? OptionalDouble.empty() : OptionalDouble.of(found);
+    }
+
     private Map<String, Double> numbers(String output) {
         Map<String, Double> numbers = new HashMap<>();
         for (String line : output.lines().toList()) {

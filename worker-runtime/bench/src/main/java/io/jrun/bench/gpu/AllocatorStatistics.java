@@ -1,0 +1,80 @@
+package io.jrun.bench.gpu;
+
+import static java.lang.foreign.ValueLayout.ADDRESS;
+import static java.lang.foreign.ValueLayout.JAVA_BYTE;
+import static java.lang.foreign.ValueLayout.JAVA_LONG;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.FunctionDescriptor;
+import java.lang.foreign.Linker;
+import java.lang.foreign.MemorySegment;
+import java.lang.invoke.MethodHandle;
+import org.bytedeco.pytorch.Allocator;
+import org.bytedeco.pytorch.global.torch;
+
+/**
+ * The memory that tensors have taken from libtorch's caching allocator of the first GPU: what Python's
+ * {@code torch.cuda.max_memory_allocated} reads. The presets reset the peak. Their class for the numbers needs the
+ * presets of CUDA, so the numbers are read by the allocator's virtual function {@code getDeviceStats}. An exception of
+ * C++ would end the process; the function throws one only for a GPU on which libtorch has not worked yet.
+ *
+ * <p>Source: c10/core/CachingDeviceAllocator.h of torch 2.10, and the call in the disassembly of the presets'
+ * {@code global.torch.getDeviceStats}.
+ */
+final class AllocatorStatistics {
+    private static final byte FIRST_GPU = 0;
+
+    /** The place of {@code getDeviceStats} in the table of virtual functions. */
+    private static final long FUNCTION = 0x48;
+
+    /** The bytes of DeviceStats. */
+    private static final long BYTES = 976;
+
+    /** A Stat has four numbers: current, peak, and two sums. A StatArray has three: of all memory first. */
+    private static final long STAT_ARRAY = 3 * 4 * Long.BYTES;
+
+    private static final long ALLOCATED = 4 * STAT_ARRAY;
+    private static final long RESERVED = 5 * STAT_ARRAY;
+    private static final long PEAK = Long.BYTES;
+
+    private AllocatorStatistics() {}
+
+    /** Lets the peak begin again at the bytes in use. libtorch has worked on the GPU. */
+    static void resetPeak() {
+        torch.resetPeakStats(FIRST_GPU);
+    }
+
+    /** The most bytes of tensors at a time since {@link #resetPeak}. */
+    static long peakBytes() {
+        try (Arena arena = Arena.ofConfined();
+                Allocator allocator = torch.GetAllocator(torch.DeviceType.CUDA)) {
+            return peakBytes(MemorySegment.ofAddress(allocator.address()), arena);
+        }
+    }
+
+    /** The same for an object of the class DeviceAllocator. */
+    static long peakBytes(MemorySegment allocator, Arena arena) {
+        MemorySegment functions = allocator.reinterpret(Long.BYTES).get(ADDRESS, 0);
+        MemorySegment function =
+                functions.reinterpret(FUNCTION + ADDRESS.byteSize()).get(ADDRESS, FUNCTION);
+        // A structure of this size is returned in memory of the caller, whose address is the first argument.
+        MethodHandle getDeviceStats =
+                Linker.nativeLinker().downcallHandle(function, FunctionDescriptor.ofVoid(ADDRESS, ADDRESS, JAVA_BYTE));
+        MemorySegment statistics = arena.allocate(BYTES, Long.BYTES);
+        try {
+            getDeviceStats.invokeExact(statistics, allocator, FIRST_GPU);
+        } catch (RuntimeException e) {
+            throw e;
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+        long current = statistics.get(JAVA_LONG, ALLOCATED);
+        long peak = statistics.get(JAVA_LONG, ALLOCATED + PEAK);
+        long reserved = statistics.get(JAVA_LONG, RESERVED + PEAK);
+        GpuCheck.require(
+                0 < current && current <= peak && peak <= reserved,
+                "the allocator's statistics have another layout than torch 2.10's: " + current + ", " + peak + ", "
+                        + reserved);
+        return peak;
+    }
+}
