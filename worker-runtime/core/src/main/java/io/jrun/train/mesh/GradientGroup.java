@@ -38,9 +38,7 @@ public record GradientGroup(String user, ProcessGroup ranks) {
     /** As {@link #requireReduces}, from the placements of this rank alone. Sends nothing. */
     public void requireReducesHere(Map<String, ShardedTensor> parameters) {
         parameters.forEach((name, parameter) -> {
-            parameter.divided().stream()
-                    .filter(axis -> !parameter.routed().contains(axis))
-                    .forEach(axis -> requireOutside(name, axis));
+            dividedWithoutRouting(parameter).forEach(axis -> requireOutside(name, axis));
             parameter.routed().forEach(axis -> requireInside("the experts '" + name + "' are divided", axis));
             requireAverages(name, parameter);
         });
@@ -58,6 +56,12 @@ public record GradientGroup(String user, ProcessGroup ranks) {
             parameter.divided().forEach(axis -> requireOutside(name, axis));
             requireAverages(name, parameter);
         });
+    }
+
+    /** The axes whose ranks hold other parts, and get no samples for their own part. */
+    private static Stream<MeshAxis> dividedWithoutRouting(ShardedTensor parameter) {
+        return parameter.divided().stream()
+                .filter(axis -> !parameter.routed().contains(axis));
     }
 
     private void requireAverages(String name, ShardedTensor parameter) {
@@ -115,8 +119,7 @@ public record GradientGroup(String user, ProcessGroup ranks) {
     /** One line for each parameter and axis. */
     private static String parts(Map<String, ShardedTensor> parameters) {
         List<String> lines = new ArrayList<>();
-        parameters.forEach((name, parameter) -> parameter.divided().stream()
-                .filter(axis -> !parameter.routed().contains(axis))
+        parameters.forEach((name, parameter) -> dividedWithoutRouting(parameter)
                 .forEach(axis -> lines.add("'" + name + "' along the axis '" + axis.name() + "': part "
                         + axis.coordinate() + " of " + axis.size() + " (ranks " + members(axis.group()) + ")")));
         return String.join("\n", lines);

@@ -66,7 +66,7 @@ class ExpertParallelTest {
         Libtorch.setThreads(1);
     }
 
-    /** What the data parallel ranks keep. */
+    /** The states that each rank keeps. */
     enum Data {
         DDP,
         ZERO_1,
