@@ -2,6 +2,7 @@
 Prints lines 'RESULT NAME NUMBER'.
 
 python3 gpu_gpt.py calls
+python3 gpu_gpt.py fp8
 python3 gpu_gpt.py step [--model=gpt2|llama] [--batch=N] [--steps=N] [--precision=bf16|f32|tf32]
                         [--mode=none|ddp|fsdp] [--recompute] [--clip]
 fsdp is fully_shard (FSDP2) over a mesh of one rank, each block a unit; --recompute computes each block again.
@@ -16,7 +17,7 @@ from torch.nn import functional as F
 from torch.utils.checkpoint import checkpoint
 
 p = argparse.ArgumentParser()
-p.add_argument("what", choices=["calls", "step"])
+p.add_argument("what", choices=["calls", "fp8", "step"])
 p.add_argument("--model", default="gpt2", choices=["gpt2", "llama"])
 p.add_argument("--batch", type=int, default=8)
 p.add_argument("--steps", type=int, default=25)
@@ -59,6 +60,20 @@ def calls():
                 x.add_(1.0)
             bursts.append((time.perf_counter() - begin) / 500 * 1e6)
     result("add_us", sorted(bursts)[30])
+
+
+def fp8():
+    side = 8192 if dev.type == "cuda" else 64
+    m = torch.randn(side, side, device=dev).to(torch.float8_e4m3fn)
+    k = torch.randn(side, side, device=dev).to(torch.float8_e4m3fn)
+    one = torch.ones(1, device=dev)
+    for n in range(-3, 10):
+        if n == 0:
+            sync()
+            begin = time.perf_counter()
+        torch._scaled_mm(m, k.t(), scale_a=one, scale_b=one, out_dtype=torch.float32, use_fast_accum=True)
+    sync()
+    result("fp8_tflops", 2 * side**3 * 10 / (time.perf_counter() - begin) / 1e12)
 
 
 class Conv1D(nn.Module):  # GPT-2's linear layer: a weight of [inputs, outputs]
@@ -218,5 +233,5 @@ def step():
 
 
 result("version", torch.__version__)
-{"calls": calls, "step": step}[a.what]()
+{"calls": calls, "fp8": fp8, "step": step}[a.what]()
 os._exit(0)

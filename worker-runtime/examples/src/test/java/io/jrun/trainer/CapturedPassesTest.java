@@ -60,6 +60,7 @@ class CapturedPassesTest {
             compare(
                     folder,
                     "--clip=0 --optimizer=fused-sgd --lr-schedule=one-cycle --warmup=0 --ema=0.5 --log-every=3");
+            compare(folder, "--precision=fp8");
             refuseAnotherShape();
             System.out.println("done");
         }

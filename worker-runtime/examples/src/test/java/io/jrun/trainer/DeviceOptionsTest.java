@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.jrun.comm.Device;
 import io.jrun.comm.local.LocalWorld;
+import io.jrun.train.device.ComputeCapability;
 import io.jrun.train.device.DeviceRequest;
 import io.jrun.train.device.GpuPeaks.Operands;
 import io.jrun.trainer.arguments.InvalidArgumentException;
@@ -61,17 +62,30 @@ class DeviceOptionsTest {
         });
     }
 
-    @ParameterizedTest
-    @CsvSource({
-        "--precision=fp8, --precision=fp8",
-        "--uneven=join, --uneven",
-    })
-    void whatNeedsHostMemoryIsRefusedOnGpus(String arguments, String named) {
-        assertThatThrownBy(() -> DeviceOptionChecks.check(onGpu(arguments)))
+    @Test
+    void whatNeedsHostMemoryIsRefusedOnGpus() {
+        assertThatThrownBy(() -> DeviceOptionChecks.check(onGpu("--uneven=join")))
                 .isInstanceOf(InvalidArgumentException.class)
-                .hasMessageStartingWith(named + " work")
+                .hasMessageStartingWith("--uneven works on CPUs only")
                 .hasMessageContaining("give --device=cpu");
-        assertThatCode(() -> DeviceOptionChecks.check(parse(arguments))).doesNotThrowAnyException();
+        assertThatCode(() -> DeviceOptionChecks.check(parse("--uneven=join"))).doesNotThrowAnyException();
+    }
+
+    @ParameterizedTest
+    @CsvSource({"8, 9", "9, 0", "10, 0", "12, 0"})
+    void cardsWithFloat8ProductsTrainInEightBits(int major, int minor) {
+        assertThatCode(() -> DeviceOptionChecks.checkFloat8("a GPU", Optional.of(new ComputeCapability(major, minor))))
+                .doesNotThrowAnyException();
+    }
+
+    @ParameterizedTest
+    @CsvSource({"7, 5", "8, 0", "8, 6"})
+    void olderCardsAreRefusedForEightBitsInOneLine(int major, int minor) {
+        assertThatThrownBy(() ->
+                        DeviceOptionChecks.checkFloat8("NVIDIA X", Optional.of(new ComputeCapability(major, minor))))
+                .isInstanceOf(InvalidArgumentException.class)
+                .hasMessage("--precision=fp8 needs a GPU of compute capability 8.9 or newer, such as L4, H100 or B200,"
+                        + " and NVIDIA X has " + major + "." + minor + ": give --precision=bf16, or --device=cpu");
     }
 
     @ParameterizedTest
@@ -85,7 +99,8 @@ class DeviceOptionsTest {
                 "--tp=2 --pp=2 --shard=2",
                 "--zero=1 --optimizer=fused",
                 "--cp=2 --cp-exchange=ulysses",
-                "--experts=2"
+                "--experts=2",
+                "--precision=fp8 --optimizer=fused"
             })
     void parallelTrainingIsForGpus(String arguments) {
         assertThatCode(() -> DeviceOptionChecks.check(onGpu(arguments))).doesNotThrowAnyException();
@@ -138,6 +153,7 @@ class DeviceOptionsTest {
         "--parameters=bf16 --optimizer=fused, BF16",
         "--parameters=f16 --optimizer=fused, F16",
         "--parameters=f64, ",
+        "--precision=fp8, ",
     })
     void thePeakIsOfTheOperandsOfTheProducts(String arguments, Operands expected) {
         assertThat(PeakOfDevice.operands(onGpu(arguments))).isEqualTo(Optional.ofNullable(expected));

@@ -9,6 +9,8 @@ import io.jrun.train.ddp.JoinOptions;
 import io.jrun.train.ddp.hook.OptimizerHook;
 import io.jrun.train.ddp.hook.PowerSgdHook;
 import io.jrun.train.device.StepGraph;
+import io.jrun.train.layer.Float8Layers;
+import io.jrun.train.layer.LinearLayer;
 import io.jrun.train.mesh.DeviceMesh;
 import io.jrun.train.mesh.Parameters;
 import io.jrun.train.metrics.StepMetrics;
@@ -49,7 +51,9 @@ final class DdpModel implements TrainedModel {
         ProcessGroup group = ParallelOptions.dataGroup(mesh);
         TrainableModel module = TrainedModel.build(options, mesh, _ -> {});
         TrainingRecipe recipe = options.recipe();
-        float8 = recipe.precision() == TrainingRecipe.Precision.FP8 ? new Float8Layers(module) : null;
+        float8 = recipe.precision() == TrainingRecipe.Precision.FP8
+                ? new Float8Layers(module.descendants(LinearLayer.class))
+                : null;
         checks.watch(module);
         exchange = recipe.exchange();
         GradientPlacement placement = options.parallel().gradientPlacement();
@@ -210,5 +214,8 @@ final class DdpModel implements TrainedModel {
     public void close() {
         optimizer.close();
         model.close();
+        if (float8 != null) {
+            float8.close();
+        }
     }
 }

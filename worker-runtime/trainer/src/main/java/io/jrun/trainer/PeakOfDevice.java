@@ -39,7 +39,7 @@ record PeakOfDevice(double flops, Optional<String> note) {
                                 + " for these matrix products is not known. Give --peak-flops."));
     }
 
-    /** The operands of most products; empty for float64. */
+    /** The operands of most products; empty for float64, and for 8 bits beside products of float32. */
     static Optional<Operands> operands(TrainingArguments options) {
         Precision precision = options.recipe().precision();
         ParameterType parameters = options.recipe().parameters();
@@ -49,7 +49,7 @@ record PeakOfDevice(double flops, Optional<String> note) {
         if (precision == Precision.F16 || parameters == ParameterType.F16) {
             return Optional.of(Operands.F16);
         }
-        if (parameters == ParameterType.F64) {
+        if (parameters == ParameterType.F64 || precision == Precision.FP8) {
             return Optional.empty();
         }
         return Optional.of(options.device().usesTf32() ? Operands.TF32 : Operands.F32);

@@ -112,7 +112,8 @@ public record TrainingArguments(
           --update-in-hook       update the parameters of a bucket when its gradients are reduced, with fused or
                                  fused-sgd and --clip=0
           --precision=TYPE       f32, bf16 or f16 (matrix products by autocast; f16 with a loss scale), or fp8
-                                 (rounds the operands of linear layers to 8 bits)  Default: f32.
+                                 (linear layers multiply numbers of 8 bits; GPUs since compute capability 8.9)  Default:
+                                 f32.
           --parameters=TYPE      f32, f64 (for exact comparisons), or bf16 or f16 with float32 master copies in the
                                  optimizer: fused or fused-sgd  Default: f32.
           --clip=X               largest global norm of the gradients, 0 for no limit  Default: 1.0.

@@ -8,6 +8,7 @@ import io.jrun.comm.ProcessGroup;
 import io.jrun.comm.World;
 import io.jrun.train.Libtorch;
 import io.jrun.train.context.ContextParallel.Exchange;
+import io.jrun.train.device.ComputeCapability;
 import io.jrun.train.nccl.NcclProvider;
 import java.time.Duration;
 import java.util.Arrays;
@@ -80,6 +81,7 @@ public final class GpuCheck {
             report.check("plane-one-rank", () -> onGroup(OWN_PLANE, true, DeviceChecks::deviceMemory));
             report.check("file-reads", DeviceChecks::fileReads);
             report.check("ddp-cuda-one-rank", () -> onGroup(NCCL, true, this::ddp));
+            report.check("fp8-cuda", this::float8);
         }
         report.check(all + "nccl-all-ranks", () -> onGroup(NCCL, false, DeviceChecks::registeredMemory));
         report.check(all + "device-buffers-all", () -> onGroup(NCCL, false, DeviceChecks::deviceMemory));
@@ -132,9 +134,7 @@ public final class GpuCheck {
     }
 
     private String cudaBuild() throws CheckSkippedException {
-        requireRealGpus();
-        requireCudaBuild();
-        require(torch.cuda_is_available(), "libtorch's CUDA build sees no GPU. 'jrun cuda status' shows the driver");
+        requireLibtorchGpu();
         return "libtorch's CUDA build sees " + torch.cuda_device_count() + " GPU";
     }
 
@@ -142,6 +142,12 @@ public final class GpuCheck {
         if (isSimulated) {
             throw new CheckSkippedException("the GPUs are made up; libtorch computes on real GPUs only");
         }
+    }
+
+    private void requireLibtorchGpu() throws CheckSkippedException {
+        requireRealGpus();
+        requireCudaBuild();
+        require(torch.cuda_is_available(), "libtorch's CUDA build sees no GPU. 'jrun cuda status' shows the driver");
     }
 
     /** Loads libtorch. Skips the check in a process with the plain build. */
@@ -223,10 +229,23 @@ public final class GpuCheck {
         return CudaTraining.compareWithCpu(group);
     }
 
+    private String float8() throws CheckSkippedException {
+        requireLibtorchGpu();
+        requireFloat8Products();
+        return Float8Check.compareWithCpu(Device.cuda(0));
+    }
+
+    /** Skips a check or a measurement on a card that does not multiply 8-bit numbers. */
+    static void requireFloat8Products() throws CheckSkippedException {
+        Optional<ComputeCapability> capability = ComputeCapability.of(Device.cuda(0));
+        if (capability.isPresent() && !capability.get().hasFloat8Products()) {
+            throw new CheckSkippedException("the GPU has compute capability " + capability.get()
+                    + "; products of 8-bit numbers need 8.9 or newer");
+        }
+    }
+
     private void requireCuda(ProcessGroup group) throws CheckSkippedException {
-        requireRealGpus();
-        requireCudaBuild();
-        require(torch.cuda_is_available(), "libtorch's CUDA build sees no GPU. 'jrun cuda status' shows the driver");
+        requireLibtorchGpu();
         DeviceChecks.requireDevice(group, Device.cuda(0));
     }
 

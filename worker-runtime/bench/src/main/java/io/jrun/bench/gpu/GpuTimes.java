@@ -7,6 +7,7 @@ import io.jrun.comm.ProcessGroup;
 import io.jrun.comm.ReduceOp;
 import io.jrun.comm.World;
 import io.jrun.comm.cuda.DeviceMemory;
+import io.jrun.train.tensor.AtenOperator;
 import java.lang.foreign.MemorySegment;
 import java.nio.file.Path;
 import java.util.Arrays;
@@ -14,6 +15,7 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.Optional;
+import java.util.function.Supplier;
 import org.bytedeco.javacpp.PointerScope;
 import org.bytedeco.pytorch.Device;
 import org.bytedeco.pytorch.DeviceOptional;
@@ -69,6 +71,7 @@ public final class GpuTimes {
 
     private void runAll(CheckReport report) {
         report.check("time-calls", () -> onGpu(this::calls));
+        report.check("time-fp8-product", () -> onGpu(this::float8Product));
         report.check("time-step-b8", () -> step(false, new GptSteps.Setting(8, GptSteps.Precision.BF16, false, 25)));
         report.check("time-step-b8-ddp", () -> step(true, new GptSteps.Setting(8, GptSteps.Precision.BF16, false, 25)));
         report.check("time-step-b8-clip", () -> step(true, new GptSteps.Setting(8, GptSteps.Precision.BF16, true, 25)));
@@ -102,17 +105,51 @@ public final class GpuTimes {
         try (PointerScope _ = new PointerScope()) {
             Tensor a = torch.randn(new long[] {SIDE, SIDE}, on(torch.ScalarType.BFloat16));
             Tensor b = torch.randn(new long[] {SIDE, SIDE}, on(torch.ScalarType.BFloat16));
-            long begin = 0;
-            for (int i = -3; i < ROUNDS; i++) {
-                if (i == 0) {
-                    torch.cuda_synchronize();
-                    begin = System.nanoTime();
-                }
-                torch.mm(a, b).close();
-            }
-            torch.cuda_synchronize();
-            return 2.0 * SIDE * SIDE * SIDE * ROUNDS / (System.nanoTime() - begin) / 1e3;
+            return productsPerSecond(() -> torch.mm(a, b));
         }
+    }
+
+    /** The product of matrices of e4m3 as the forward pass of 8-bit layers computes it. */
+    private String float8Product() throws Exception {
+        GpuCheck.requireFloat8Products();
+        AtenOperator operator = AtenOperator.of("aten::_scaled_mm", "");
+        try (PointerScope _ = new PointerScope()) {
+            Tensor a = torch.randn(new long[] {SIDE, SIDE}, on(torch.ScalarType.Float))
+                    .to(torch.ScalarType.Float8_e4m3fn);
+            Tensor b = torch.randn(new long[] {SIDE, SIDE}, on(torch.ScalarType.Float))
+                    .to(torch.ScalarType.Float8_e4m3fn);
+            Tensor scale = torch.ones(new long[] {1}, on(torch.ScalarType.Float));
+            double rate = productsPerSecond(() -> operator.results(
+                            1,
+                            AtenOperator.tensor(a),
+                            AtenOperator.tensor(b.t()),
+                            AtenOperator.tensor(scale),
+                            AtenOperator.tensor(scale),
+                            AtenOperator.none(),
+                            AtenOperator.none(),
+                            AtenOperator.type(torch.ScalarType.Float),
+                            AtenOperator.flag(true))
+                    .getFirst());
+            Map<String, Double> other = python.measure("fp8");
+            return String.format(Locale.ROOT, "e4m3 product of %d, float32 result: %.0f TFLOP/s", SIDE, rate)
+                    + python.beside(rate, PythonPeer.number(other, "fp8_tflops"));
+        }
+    }
+
+    /** TFLOP/s of a product of square matrices. */
+    private static double productsPerSecond(Supplier<Tensor> product) {
+        long begin = 0;
+        for (int i = -3; i < ROUNDS; i++) {
+            if (i == 0) {
+                torch.cuda_synchronize();
+                begin = System.nanoTime();
+            }
+            try (PointerScope _ = new PointerScope()) {
+                Tensor _ = product.get();
+            }
+        }
+        torch.cuda_synchronize();
+        return 2.0 * SIDE * SIDE * SIDE * ROUNDS / (System.nanoTime() - begin) / 1e3;
     }
 
     /** Microseconds in which the host queues {@code add_}. */

@@ -5,10 +5,7 @@ import org.bytedeco.pytorch.ScalarOptional;
 import org.bytedeco.pytorch.Tensor;
 import org.bytedeco.pytorch.global.torch;
 
-/**
- * Floating point numbers of 8 bits: the formats of Micikevicius and others, arXiv:2209.05433. For devices without 8-bit
- * arithmetic, {@link #quantize} rounds values to 8-bit numbers and keeps their type.
- */
+/** Floating point numbers of 8 bits: the formats of Micikevicius and others, arXiv:2209.05433. */
 public enum Float8 {
     /** 4 bits of exponent, 3 of fraction, no infinity: for weights and activations. */
     E4M3(448, torch.ScalarType.Float8_e4m3fn),
@@ -36,14 +33,5 @@ public enum Float8 {
         return values.to(torch.ScalarType.Float)
                 .clamp(new ScalarOptional(new Scalar(-largest)), new ScalarOptional(new Scalar(largest)))
                 .to(type);
-    }
-
-    /**
-     * Rounds {@code values * scale} to 8 bits, then divides by {@code scale}.
-     *
-     * @return float32, of the shape of {@code values}
-     */
-    public Tensor quantize(Tensor values, float scale) {
-        return encode(values.mul(new Scalar(scale))).to(torch.ScalarType.Float).div(new Scalar(scale));
     }
 }

@@ -4,15 +4,15 @@ import io.jrun.comm.Device;
 import io.jrun.train.autograd.AutogradBridge;
 import io.jrun.train.autograd.AutogradFunction;
 import io.jrun.train.autograd.FunctionContext;
+import io.jrun.train.precision.Float8Product.Accumulation;
 import io.jrun.train.tensor.DeviceTensors;
-import io.jrun.train.tensor.DeviceWaits;
 import io.jrun.train.tensor.TensorMemory;
 import java.lang.foreign.ValueLayout;
 import java.nio.FloatBuffer;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Objects;
 import org.bytedeco.pytorch.Tensor;
-import org.bytedeco.pytorch.global.torch;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -20,13 +20,14 @@ import org.jspecify.annotations.Nullable;
  * for gradients in the backward pass, each tensor with a scale of its own. Source: Micikevicius and others,
  * arXiv:2209.05433.
  *
- * <p>The arithmetic is emulated: operands are rounded to 8 bits, products and sums are in float32. The results
- * therefore equal the results of a device that multiplies 8-bit numbers and adds in float32. The speed is the speed of
- * float32.
+ * <p>A GPU of compute capability 8.9 or newer multiplies the 8-bit numbers, see {@link Float8Product}, and the host does
+ * not wait for the scales. Elsewhere the arithmetic is emulated: the operands are rounded to the same 8-bit numbers, and
+ * products and sums are in float32. The results therefore differ by the rounding of the sums only. The emulation has the
+ * speed of float32.
  *
  * <p>One object serves one layer. The object holds the scales of the layer. Confined to the training thread.
  */
-public final class Float8Linear {
+public final class Float8Linear implements AutoCloseable {
     /** The number of uses in a history: Transformer Engine's default. */
     private static final int HISTORY = 1024;
 
@@ -52,14 +53,15 @@ public final class Float8Linear {
     }
 
     /**
-     * The scales and the histories, to save. The caller frees the tensor.
+     * The scales and the histories, to save. Waits for the device. The caller frees the tensor.
      *
-     * @return float32, [3, 1 + history length]: a row for inputs, weights and gradients; the scale is the first element
+     * @return float32 in host memory, [3, 1 + history length]: a row for inputs, weights and gradients; the scale is the first element
      */
     public Tensor state() {
-        int width = 1 + inputs.history().length;
+        List<float[]> values = scalings().stream().map(Float8Scaling::values).toList();
+        int width = values.getFirst().length;
         FloatBuffer rows = FloatBuffer.allocate(3 * width);
-        scalings().forEach(scaling -> rows.put(scaling.scale()).put(scaling.history()));
+        values.forEach(rows::put);
         return TensorMemory.own(DeviceTensors.of(Device.CPU, rows.array(), 3, width));
     }
 
@@ -90,11 +92,10 @@ public final class Float8Linear {
                 .getFirst();
     }
 
-    /** Rounds with the present scale, and adds the tensor's magnitude to the history for the next use. */
-    private static Tensor round(Tensor values, Float8Scaling scaling) {
-        Tensor rounded = scaling.format().quantize(values, scaling.scale());
-        scaling.record((float) DeviceWaits.number(values.abs().max()));
-        return rounded;
+    /** Frees the scales. */
+    @Override
+    public void close() {
+        scalings().forEach(Float8Scaling::close);
     }
 
     private final class Product implements AutogradFunction {
@@ -105,21 +106,38 @@ public final class Float8Linear {
 
         @Override
         public List<Tensor> forward(FunctionContext context, List<Tensor> operands) {
-            Tensor x = round(operands.get(0), inputs);
-            Tensor weight = round(operands.get(1), weights);
-            context.save(x, weight);
-            return List.of(torch.linear(x, weight));
+            Float8Tensor x = inputs.encode(rows(operands.get(0)));
+            Float8Tensor weight = weights.encode(operands.get(1));
+            context.save(x.codes(), x.inverseScale(), weight.codes(), weight.inverseScale());
+            return List.of(likeRowsOf(operands.get(0), Float8Product.multiply(x, weight, Accumulation.FAST)));
         }
 
         @Override
         public List<@Nullable Tensor> backward(FunctionContext context, List<@Nullable Tensor> outputs) {
-            Tensor x = context.saved(0);
-            Tensor weight = context.saved(1);
-            Tensor gradient = round(outputs.getFirst(), gradients);
-            Tensor rows = gradient.reshape(-1, weight.size(0));
+            Tensor given = Objects.requireNonNull(outputs.getFirst());
+            Float8Tensor x = new Float8Tensor(context.saved(0), context.saved(1));
+            Float8Tensor weight = new Float8Tensor(context.saved(2), context.saved(3));
+            Float8Tensor gradient = gradients.encode(rows(given));
             return Arrays.asList(
-                    context.needsGradient(0) ? torch.matmul(gradient, weight) : null,
-                    context.needsGradient(1) ? torch.mm(rows.t(), x.reshape(-1, weight.size(1))) : null);
+                    context.needsGradient(0)
+                            ? likeRowsOf(
+                                    given, Float8Product.multiply(gradient, weight.transposed(), Accumulation.FULL))
+                            : null,
+                    context.needsGradient(1)
+                            ? Float8Product.multiply(gradient.transposed(), x.transposed(), Accumulation.FULL)
+                            : null);
+        }
+
+        /** [..., width] as [rows, width]. */
+        private static Tensor rows(Tensor x) {
+            return x.reshape(-1, x.size(-1));
+        }
+
+        /** Rows with the leading sizes of another tensor. */
+        private static Tensor likeRowsOf(Tensor other, Tensor rows) {
+            long[] sizes = TensorMemory.sizes(other);
+            sizes[sizes.length - 1] = rows.size(1);
+            return rows.reshape(sizes);
         }
     }
 }

@@ -1,7 +1,7 @@
 /**
  * Training with numbers of fewer bits: {@link io.jrun.train.precision.Autocast} for bfloat16,
- * {@link io.jrun.train.precision.LossScaler} for float16, {@link io.jrun.train.precision.Float8} for 8 bits. Float32
- * master weights are in {@code io.jrun.train.optim}.
+ * {@link io.jrun.train.precision.LossScaler} for float16, {@link io.jrun.train.precision.Float8Linear} for 8 bits.
+ * Float32 master weights are in {@code io.jrun.train.optim}.
  */
 @NullMarked
 package io.jrun.train.precision;

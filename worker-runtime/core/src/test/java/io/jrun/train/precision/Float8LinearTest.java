@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.jrun.train.Libtorch;
 import io.jrun.train.autograd.AutogradBridge;
+import io.jrun.train.precision.Float8Product.Accumulation;
 import io.jrun.train.tensor.TensorMemory;
 import java.lang.foreign.ValueLayout;
 import java.util.List;
@@ -16,6 +17,8 @@ import org.bytedeco.pytorch.global.torch;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 
 class Float8LinearTest {
     private PointerScope scope;
@@ -36,19 +39,74 @@ class Float8LinearTest {
     void aScaleFollowsFromTheLargestMagnitudeOfTheHistory() {
         Float8Scaling scaling = new Float8Scaling(Float8.E4M3, 3, 0);
         assertThat(scaling.scale()).isEqualTo(1f);
-        float[] magnitudes = {2, 7, 1, 1, 1, 0, 0, 0, Float.POSITIVE_INFINITY, 4};
+        float[] magnitudes = {2, 7, 1, 1, 1, 0, 0, 0, Float.POSITIVE_INFINITY, Float.NaN, 4};
         float[] scales = new float[magnitudes.length];
         for (int i = 0; i < magnitudes.length; i++) {
-            scaling.record(magnitudes[i]);
+            scaling.record(Tensor.create(magnitudes[i]));
             scales[i] = scaling.scale();
         }
-        assertThat(scales).containsExactly(224, 64, 64, 64, 448, 448, 448, 448, 448, 448);
-        assertThat(scaling.history()).containsExactly(4, Float.POSITIVE_INFINITY, 0);
+        assertThat(scales).containsExactly(224, 64, 64, 64, 448, 448, 448, 448, 448, 448, 448);
+        assertThat(scaling.history()).containsExactly(4, Float.NaN, Float.POSITIVE_INFINITY);
         Float8Scaling resumed = new Float8Scaling(Float8.E4M3, 3, 1);
         resumed.load(scaling.scale(), new float[] {4, 0, 0});
-        resumed.record(2);
+        resumed.record(Tensor.create(2f));
         assertThat(resumed.scale()).as("with a margin of one bit").isEqualTo(56f);
         assertThatThrownBy(() -> resumed.load(1, new float[2])).hasMessageContaining("2 magnitudes");
+        Float8Scaling denormal = new Float8Scaling(Float8.E4M3, 1, 0);
+        denormal.record(Tensor.create(Float.MIN_VALUE));
+        assertThat(denormal.scale()).isEqualTo(Float.MAX_VALUE);
+    }
+
+    @Test
+    void theScaleOfTheUseBeforeIsTakenBeforeRoundingAndGivenBackAfter() {
+        Float8Scaling scaling = new Float8Scaling(Float8.E4M3, 1, 0);
+        Tensor small = Tensor.create(new float[] {1e-4f, -1e-4f}, 1, 2);
+        assertThat(floats(scaling.encode(small).numbers())).as("a scale of 1").containsExactly(0, -0f);
+        Float8Tensor found = scaling.encode(small);
+        assertThat(floats(found.numbers())).containsExactly(448, -448);
+        assertThat(found.inverseScale().item_float()).isEqualTo(1 / (448f / 1e-4f));
+    }
+
+    /** The operator, the layouts and the fillings that a GPU runs, on the CPU: products of all pairs of formats. */
+    @ParameterizedTest
+    @CsvSource({
+        "E4M3, E4M3, 32, 64, 48",
+        "E5M2, E4M3, 32, 64, 48",
+        "E4M3, E4M3, 5, 17, 3",
+        "E5M2, E4M3, 1, 40, 33",
+        "E5M2, E4M3, 48, 7, 16"
+    })
+    void theProductOfAGpuEqualsTheProductInFloat32(Float8 first, Float8 second, long rows, long columns, long others) {
+        Float8Tensor a = encoded(first, rows, columns);
+        Float8Tensor b = encoded(second, columns, others).transposed();
+        Tensor expected = Float8Product.inFloat32(a, b);
+        for (Accumulation accumulation : Accumulation.values()) {
+            Tensor found = Float8Product.scaled(a, b, accumulation);
+            assertThat(TensorMemory.sizes(found)).containsExactly(rows, others);
+            assertThat(found.scalar_type().intern()).isEqualTo(torch.ScalarType.Float);
+            assertThat(relativeError(found, expected)).isLessThan(1e-6);
+        }
+    }
+
+    /** libtorch's CPU takes all sizes. A GPU refuses sizes that are no multiples of 16. */
+    @Test
+    void sizesThatAGpuRefusesAreFilledUpWithZeros() {
+        Tensor codes = encoded(Float8.E5M2, 3, 20).codes();
+        Tensor right = Float8Product.filled(codes, Float8Product.SIZE_MULTIPLE);
+        Tensor left = Float8Product.filled(codes, 1);
+        assertThat(TensorMemory.sizes(right)).containsExactly(16, 32);
+        assertThat(TensorMemory.sizes(left)).containsExactly(3, 32);
+        assertThat(right.is_contiguous()).isTrue();
+        assertThat(right.scalar_type().intern()).isEqualTo(torch.ScalarType.Float8_e5m2);
+        double whole = codes.to(torch.ScalarType.Double).abs().sum().item_double();
+        assertThat(right.to(torch.ScalarType.Double).abs().sum().item_double()).isEqualTo(whole);
+    }
+
+    private static Float8Tensor encoded(Float8 format, long rows, long columns) {
+        Float8Scaling scaling = new Float8Scaling(format, 1, 0);
+        Tensor values = torch.randn(rows, columns).mul(new Scalar(0.03));
+        scaling.encode(values);
+        return scaling.encode(values);
     }
 
     /**
