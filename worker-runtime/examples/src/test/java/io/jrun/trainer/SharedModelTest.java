@@ -169,6 +169,15 @@ class SharedModelTest {
         CheckpointContents.assertSame(shared, whole, flags);
     }
 
+    @Test
+    void updatesOfStatesInFilesBesideTheBackwardPassChangeNoLoss() {
+        String[] common = {"--shard=2", "--accumulate=2", "--clip=0"};
+        List<String> expected = losses(train(2, common));
+        assertThat(losses(train(2, with(common, "--offload=" + folder.resolve("states"), "--update-in-hook"))))
+                .hasSize(5)
+                .isEqualTo(expected);
+    }
+
     /** The folder of the states is the checkpoint: the second job makes the last two steps. */
     @ParameterizedTest
     @ValueSource(strings = {"f32", "f64"})

@@ -163,6 +163,25 @@ public final class ShardedTraining {
 
     /** As {@link #offloaded(World, Path, int)}, with code inside of the units. */
     public static Map<String, float[]> offloaded(World world, Path folder, int steps, Consumer<ModelBlock> inner) {
+        return offloaded(world, folder, inner, (net, fsdp, optimizer) -> {
+            for (int step = (int) optimizer.steps(); step < steps; step++) {
+                try (var scope = fsdp.step()) {
+                    scope.backward(net.loss(seed(world, step, 0), 3));
+                    optimizer.step();
+                }
+                System.out.println("rank " + world.rank() + " made step " + optimizer.steps());
+            }
+        });
+    }
+
+    /** The steps of a training with states in files. */
+    public interface OffloadedSteps {
+        void run(UnevenNet net, FullyShardedDataParallel fsdp, OffloadedOptimizer optimizer);
+    }
+
+    /** Trains with states in files below {@code folder} by other steps. */
+    public static Map<String, float[]> offloaded(
+            World world, Path folder, Consumer<ModelBlock> inner, OffloadedSteps steps) {
         try (OffloadedOptimizer optimizer = new OffloadedOptimizer(
                 folder.resolve("rank-" + world.rank()),
                 world.group(),
@@ -173,13 +192,7 @@ public final class ShardedTraining {
                     new FullyShardedDataParallel(new MeshAxis("shard", world.group()), FsdpOptions.DEFAULT, optimizer);
             UnevenNet net = new UnevenNet(inner.andThen(block -> FullyShard.apply(block, fsdp)));
             FullyShard.apply(net, fsdp);
-            for (int step = (int) optimizer.steps(); step < steps; step++) {
-                try (var scope = fsdp.step()) {
-                    scope.backward(net.loss(seed(world, step, 0), 3));
-                    optimizer.step();
-                }
-                System.out.println("rank " + world.rank() + " made step " + optimizer.steps());
-            }
+            steps.run(net, fsdp, optimizer);
             return fsdp.wholeParameters((_, whole) -> values(whole));
         }
     }

@@ -9,15 +9,28 @@ import java.nio.file.Path;
 import java.util.Collection;
 import org.bytedeco.pytorch.Tensor;
 
-/** AdamW whose parameters, gradients and states lie in files. The files are the checkpoint of the last whole step. */
-record OffloadedStates(OffloadedOptimizer optimizer, ScheduleOfStep schedule) implements TrainingOptimizer {
+/**
+ * AdamW whose parameters, gradients and states lie in files. The files are the checkpoint of the last whole step.
+ *
+ * @param isInPass whether the last backward pass of a step updates each layer
+ */
+record OffloadedStates(OffloadedOptimizer optimizer, ScheduleOfStep schedule, boolean isInPass)
+        implements TrainingOptimizer {
     /** The states of this rank below {@code folder}. Collective. */
     static OffloadedStates open(UpdateOptions update, Path folder, ProcessGroup group) {
         ScheduleOfStep schedule = new ScheduleOfStep();
         return new OffloadedStates(
                 new OffloadedOptimizer(
                         folder.resolve("rank-" + group.groupRank()), group, update.rule(), update.groups(), schedule),
-                schedule);
+                schedule,
+                update.isInHook());
+    }
+
+    @Override
+    public void lastPassBegins() {
+        if (isInPass) {
+            optimizer.updateInNextPass();
+        }
     }
 
     @Override

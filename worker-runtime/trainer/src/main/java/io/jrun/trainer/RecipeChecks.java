@@ -13,7 +13,7 @@ final class RecipeChecks {
     /** All combinations. */
     static void check(
             TrainingRecipe recipe, ParallelOptions parallel, boolean hasExperts, CheckpointOptions checkpoints) {
-        List<String> alone = optionsOfWholeModels(recipe);
+        List<String> alone = optionsOfWholeModels(recipe, parallel.offload().isPresent());
         boolean isShared = parallel.sharesLayers() || parallel.zeroStage() > 0 || hasExperts;
         ParallelChecks.refuse(
                 !alone.isEmpty() && isShared,
@@ -54,7 +54,7 @@ final class RecipeChecks {
                 "--update-in-hook cannot skip a step: give no f16 and no --on-nonfinite");
     }
 
-    private static List<String> optionsOfWholeModels(TrainingRecipe recipe) {
+    private static List<String> optionsOfWholeModels(TrainingRecipe recipe, boolean hasFiles) {
         List<String> alone = new ArrayList<>();
         if (recipe.precision() == Precision.FP8) {
             alone.add("--precision=fp8");
@@ -62,7 +62,7 @@ final class RecipeChecks {
         if (recipe.parameters().isNarrow()) {
             alone.add("--parameters=" + recipe.parameters().word());
         }
-        if (recipe.update().isInHook()) {
+        if (recipe.update().isInHook() && !hasFiles) {
             alone.add("--update-in-hook");
         }
         if (recipe.exchange().localSgdRanks() > 0) {

@@ -110,7 +110,7 @@ public record TrainingArguments(
           --weight-decay=X       weight decay  Default: 0.01 for AdamW, 0 for SGD.
           --decay-matrices       no weight decay for biases and norms, with fused or fused-sgd
           --update-in-hook       update the parameters of a bucket when its gradients are reduced, with fused or
-                                 fused-sgd and --clip=0
+                                 fused-sgd and --clip=0; with --offload those of a layer
           --precision=TYPE       f32, bf16 or f16 (matrix products by autocast; f16 with a loss scale), or fp8
                                  (linear layers multiply numbers of 8 bits; GPUs since compute capability 8.9)  Default:
                                  f32.

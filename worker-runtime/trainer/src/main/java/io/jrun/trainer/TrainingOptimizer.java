@@ -38,6 +38,9 @@ sealed interface TrainingOptimizer extends AutoCloseable
         schedule().set(given, step);
     }
 
+    /** The last forward and backward pass of a step begins. */
+    default void lastPassBegins() {}
+
     /** Updates the parameters. */
     default void step() {
         optimizer().step();

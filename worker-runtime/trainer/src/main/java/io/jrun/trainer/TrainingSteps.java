@@ -194,6 +194,7 @@ final class TrainingSteps implements AutoCloseable {
                 pass(scope, batches);
             }
         }
+        model.optimizer().lastPassBegins();
         pass(scope, batches);
     }
 

@@ -18,7 +18,8 @@ import java.util.stream.Stream;
  * @param rate the course of the learning rate
  * @param clip largest global norm of the gradients; 0 for no limit
  * @param decaysMatricesOnly whether biases and norms are a parameter group without weight decay
- * @param isInHook whether the communication hook updates the parameters of a bucket
+ * @param isInHook whether the communication hook updates the parameters of a bucket, or with states in files the
+ *     backward pass those of a layer
  * @param averageDecay decay of the average of the parameters; 0 for no average
  */
 public record UpdateOptions(

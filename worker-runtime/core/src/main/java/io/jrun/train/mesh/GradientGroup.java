@@ -60,8 +60,7 @@ public record GradientGroup(String user, ProcessGroup ranks) {
 
     /** The axes whose ranks hold other parts, and get no samples for their own part. */
     private static Stream<MeshAxis> dividedWithoutRouting(ShardedTensor parameter) {
-        return parameter.divided().stream()
-                .filter(axis -> !parameter.routed().contains(axis));
+        return parameter.divided().stream().filter(axis -> !parameter.routed().contains(axis));
     }
 
     private void requireAverages(String name, ShardedTensor parameter) {

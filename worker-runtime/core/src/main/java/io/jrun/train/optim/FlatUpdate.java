@@ -14,7 +14,7 @@ import org.bytedeco.pytorch.global.torch;
 
 /**
  * Updates pieces of flat memory, with one kernel call for each parameter group. The result has the bits that {@link
- * FlatOptimizer} gives, if each piece begins on a cache line and is padded to a whole one. Confined to one thread.
+ * FlatOptimizer} gives, if each piece begins on a cache line and is padded to a whole one. One thread at a time.
  */
 public final class FlatUpdate {
     private final UpdateRule rule;

@@ -8,11 +8,15 @@ import java.util.concurrent.TimeUnit;
 import java.util.function.BooleanSupplier;
 import java.util.function.Supplier;
 
-/** Two threads: one reads the files of units and one writes them, each in the order of the requests. */
+/**
+ * Three threads: one reads the files of units, one writes them, and one updates units beside a backward pass. Each runs
+ * the requests in their order.
+ */
 final class FileThreads implements AutoCloseable {
     private final Duration timeout;
     private final ExecutorService reader = thread("jrun-offload-read");
     private final ExecutorService writer = thread("jrun-offload-write");
+    private final ExecutorService updater = thread("jrun-offload-update");
 
     /** @param timeout longest time from a request to its end */
     FileThreads(Duration timeout) {
@@ -41,10 +45,19 @@ final class FileThreads implements AutoCloseable {
         });
     }
 
+    /**
+     * Begins to update a unit.
+     *
+     * @param isOnHost as for {@link #write}
+     */
+    <T> FileTask<T> update(OffloadedUnit unit, BooleanSupplier isOnHost, Supplier<T> work) {
+        return new FileTask<>(updater, unit, "the update", timeout, isOnHost, work);
+    }
+
     /** Ends the threads, after the requests that are queued. */
     @Override
     public void close() {
-        List<ExecutorService> threads = List.of(reader, writer);
+        List<ExecutorService> threads = List.of(updater, reader, writer);
         threads.forEach(ExecutorService::shutdown);
         try {
             for (ExecutorService thread : threads) {

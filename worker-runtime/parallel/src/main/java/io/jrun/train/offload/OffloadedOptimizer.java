@@ -23,8 +23,11 @@ import java.nio.file.Files;
 import java.nio.file.LinkOption;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.SequencedMap;
+import java.util.stream.IntStream;
 import org.bytedeco.javacpp.PointerScope;
 import org.bytedeco.pytorch.NoGradGuard;
 import org.bytedeco.pytorch.Scalar;
@@ -41,6 +44,10 @@ import org.bytedeco.pytorch.global.torch;
  * <p>Of parameters on a GPU the states lie in files too, and the CPU updates them. Values and gradients travel through
  * pinned memory, in the order of the default stream. A thread of files waits for the copy of gradients; the training
  * thread does not.
+ *
+ * <p>{@link #updateInNextPass} updates each unit beside the backward pass, as soon as its gradients are complete: the
+ * CPU's AdamW of ZeRO-Offload (Ren et al., arXiv:2101.06840) beside the work of a GPU. The norm of all gradients is not
+ * known then, so the gradients cannot be clipped.
  *
  * <p>A process that ends at any time leaves the states of the last whole step. A later object on the same folder goes
  * on from there: {@link #steps}.
@@ -61,6 +68,10 @@ public final class OffloadedOptimizer implements ShardOffload, ParameterOptimize
     private final List<OffloadedUnit> units = new ArrayList<>();
     private final FileThreads threads;
     private final HostMemory hostMemory;
+    /** The units that the present pass updates, by number. The result of an update is the write of the states. */
+    private final SequencedMap<Integer, FileTask<FileTask<OffloadedUnit>>> updates = new LinkedHashMap<>();
+
+    private boolean updatesInPass;
     private double gradientFactor = 1;
     private final int ranks;
     private long steps;
@@ -161,9 +172,25 @@ public final class OffloadedOptimizer implements ShardOffload, ParameterOptimize
         };
     }
 
+    /**
+     * Updates each unit in the next backward pass, when its gradients are complete. The pass must be the last one before
+     * {@link #step}, which then updates the other units only. The parameters keep their values until the step. {@link
+     * #zeroGradients} in place of the step drops the updates.
+     *
+     * @throws IllegalStateException if gradients of earlier passes have been clipped or scaled
+     */
+    public void updateInNextPass() {
+        if (gradientFactor != 1) {
+            throw new IllegalStateException("the gradients are clipped or scaled by " + gradientFactor
+                    + " already. Call updateInNextPass() before the last backward pass of a step, and clip nothing.");
+        }
+        updatesInPass = true;
+    }
+
     @Override
     public ShardTransfer readGradients(int number, Tensor into) {
         OffloadedUnit unit = units.get(number);
+        requireNotUpdated(number, "another pass adds to the gradients");
         HostElements elements = hostMemory.of(into);
         ShardTransfer read = threads.read(unit, "the read of gradients", () -> unit.readGradients(elements));
         return () -> {
@@ -176,24 +203,63 @@ public final class OffloadedOptimizer implements ShardOffload, ParameterOptimize
     @Override
     public ShardTransfer writeGradients(int number, Tensor from) {
         OffloadedUnit unit = units.get(number);
+        requireNotUpdated(number, "another pass adds to the gradients");
         HostElements elements = hostMemory.copyOf(from);
-        ShardTransfer write =
-                threads.write(unit, "the write of gradients", elements::isCopied, () -> unit.writeGradients(elements));
+        ShardTransfer transfer = updatesInPass
+                ? beginUpdate(number, elements)
+                : threads.write(
+                        unit, "the write of gradients", elements::isCopied, () -> unit.writeGradients(elements));
         return () -> {
-            long ended = write.await();
+            long ended = transfer.await();
             elements.release();
             return ended;
         };
     }
 
+    /**
+     * Begins to update a unit. Its states are written while the next unit is updated: at most three units of this rank are
+     * in memory.
+     */
+    private FileTask<FileTask<OffloadedUnit>> beginUpdate(int number, HostElements gradients) {
+        OffloadedUnit unit = units.get(number);
+        long version = steps;
+        FileTask<FileTask<OffloadedUnit>> before =
+                updates.isEmpty() ? null : updates.lastEntry().getValue();
+        FileTask<Tensor> states = threads.read(unit, "the read of states", () -> unit.loadStates(version));
+        FileTask<FileTask<OffloadedUnit>> task = threads.update(unit, gradients::isCopied, () -> {
+            OffloadedUnit.Loaded loaded = unit.with(states.join(), gradients);
+            update(loaded, version);
+            if (before != null) {
+                before.join().join();
+            }
+            return beginStore(loaded, version);
+        });
+        updates.put(number, task);
+        return task;
+    }
+
+    private void requireNotUpdated(int number, String what) {
+        if (updates.containsKey(number)) {
+            throw new IllegalStateException(what + ", and the pass after updateInNextPass() has updated "
+                    + units.get(number) + " already. Call updateInNextPass() before the last backward pass of a step,"
+                    + " and step() after this pass.");
+        }
+    }
+
     @Override
     public void scaleGradients(double factor) {
+        if (!updates.isEmpty()) {
+            requireNotUpdated(updates.firstEntry().getKey(), "the gradients are clipped or scaled");
+        }
         gradientFactor *= factor;
     }
 
-    /** Drops the gradients that no step has used. */
+    /** Drops the gradients that no step has used, and the updates of the last pass. */
     @Override
     public void zeroGradients() {
+        awaitUpdates(); // a later update writes the same place of the file
+        updates.clear();
+        updatesInPass = false;
         units.forEach(OffloadedUnit::dropGradients);
         gradientFactor = 1;
     }
@@ -203,33 +269,45 @@ public final class OffloadedOptimizer implements ShardOffload, ParameterOptimize
         return units.get(number).hasGradients();
     }
 
-    /** Updates all units. Afterwards the files have the step as a whole. */
+    /** Updates all units, but those of {@link #updateInNextPass}. Afterwards the files have the step as a whole. */
     @Override
     public void step() {
-        FileTask<OffloadedUnit.Loaded> next = read(0);
+        List<Integer> left = IntStream.range(0, units.size())
+                .filter(number -> !updates.containsKey(number))
+                .boxed()
+                .toList();
+        FileTask<OffloadedUnit.Loaded> next = null;
         FileTask<OffloadedUnit> written = null;
-        for (int number = 0; number < units.size(); number++) {
-            OffloadedUnit.Loaded loaded = next.join();
-            if (number + 1 < units.size()) {
-                next = read(number + 1);
-            }
-            if (units.get(number).hasGradients()) {
-                update(loaded);
+        for (int i = 0; i < left.size(); i++) {
+            OffloadedUnit.Loaded loaded = (next == null ? read(left.get(i)) : next).join();
+            next = i + 1 < left.size() ? read(left.get(i + 1)) : null;
+            if (units.get(left.get(i)).hasGradients()) {
+                scale(loaded.gradients());
+                update(loaded, steps);
             }
             if (written != null) {
                 written.join();
             }
-            long made = steps + 1;
-            written = threads.write(
-                    loaded.unit(),
-                    "the write of states",
-                    () -> true,
-                    () -> loaded.unit().store(loaded, made));
+            written = beginStore(loaded, steps);
         }
         if (written != null) {
             written.join();
         }
+        awaitUpdates();
         commit();
+    }
+
+    private void scale(Tensor gradients) {
+        if (gradientFactor < 1) {
+            try (PointerScope _ = new PointerScope();
+                    NoGradGuard _ = new NoGradGuard()) {
+                gradients.mul_(new Scalar(gradientFactor));
+            }
+        }
+    }
+
+    private void awaitUpdates() {
+        updates.values().forEach(update -> update.join().join());
     }
 
     private FileTask<OffloadedUnit.Loaded> read(int number) {
@@ -238,14 +316,19 @@ public final class OffloadedOptimizer implements ShardOffload, ParameterOptimize
         return threads.read(unit, "the read of states", () -> unit.load(version));
     }
 
-    private void update(OffloadedUnit.Loaded loaded) {
+    private void update(OffloadedUnit.Loaded loaded, long stepsBefore) {
         try (PointerScope _ = new PointerScope();
                 NoGradGuard _ = new NoGradGuard()) {
-            if (gradientFactor < 1) {
-                loaded.gradients().mul_(new Scalar(gradientFactor));
-            }
-            update.apply(loaded.unit().pieces(loaded), steps);
+            update.apply(loaded.unit().pieces(loaded), stepsBefore);
         }
+    }
+
+    private FileTask<OffloadedUnit> beginStore(OffloadedUnit.Loaded loaded, long stepsBefore) {
+        return threads.write(
+                loaded.unit(),
+                "the write of states",
+                () -> true,
+                () -> loaded.unit().store(loaded, stepsBefore + 1));
     }
 
     private void commit() {

@@ -6,6 +6,7 @@ import io.jrun.train.tensor.TensorMemory;
 import java.lang.ref.Reference;
 import java.util.ArrayList;
 import java.util.List;
+import org.bytedeco.javacpp.PointerScope;
 import org.bytedeco.pytorch.Tensor;
 import org.bytedeco.pytorch.global.torch;
 
@@ -120,13 +121,29 @@ final class OffloadedUnit {
 
     /** Reads everything after {@code steps} steps. */
     Loaded load(long steps) {
-        Tensor states = FlatUpdate.zeros(Device.CPU, blocks * elements(), type);
+        Tensor states = loadStates(steps);
         Tensor gradients = FlatUpdate.zeros(Device.CPU, elements(), type);
-        read(file.version(steps), states);
         if (hasGradients) {
             read(file.gradients(), gradients);
         }
         return new Loaded(this, states, gradients);
+    }
+
+    /** Reads the values and states after {@code steps} steps. */
+    Tensor loadStates(long steps) {
+        Tensor states = FlatUpdate.zeros(Device.CPU, blocks * elements(), type);
+        read(file.version(steps), states);
+        return states;
+    }
+
+    /** The states with gradients that no file has. Waits until the gradients are in host memory. */
+    Loaded with(Tensor states, HostElements gradients) {
+        gradients.awaitCopy();
+        hasGradients = true;
+        try (PointerScope _ = new PointerScope()) {
+            return new Loaded(
+                    this, states, TensorMemory.own(TensorMemory.tensor(gradients.onHost(), type, elements())));
+        }
     }
 
     /** The pieces of equal options, in the caller's {@code PointerScope}. */

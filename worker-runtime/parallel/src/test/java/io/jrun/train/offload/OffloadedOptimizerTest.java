@@ -3,6 +3,7 @@ package io.jrun.train.offload;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.jrun.comm.World;
 import io.jrun.comm.local.LocalWorld;
 import io.jrun.comm.local.LocalWorldOptions;
 import io.jrun.train.DrawnCases;
@@ -11,6 +12,7 @@ import io.jrun.train.Libtorch;
 import io.jrun.train.LinearStack;
 import io.jrun.train.LiveMemory;
 import io.jrun.train.ShardedTraining;
+import io.jrun.train.UnevenNet;
 import io.jrun.train.fsdp.FsdpOptions;
 import io.jrun.train.fsdp.FullyShard;
 import io.jrun.train.fsdp.FullyShardedDataParallel;
@@ -18,6 +20,7 @@ import io.jrun.train.mesh.MeshAxis;
 import io.jrun.train.module.ModelBlock;
 import io.jrun.train.optim.FlatOptimizer;
 import io.jrun.train.optim.FusedAdamW;
+import io.jrun.train.optim.Gradients;
 import io.jrun.train.optim.LearningRateSchedule;
 import io.jrun.train.optim.ParameterGroup;
 import io.jrun.train.tensor.TensorMemory;
@@ -26,6 +29,7 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.ValueLayout;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
@@ -41,6 +45,8 @@ import org.bytedeco.pytorch.Tensor;
 import org.bytedeco.pytorch.global.torch;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** Training with states in files: the same bits as in memory, little memory, and a kill at any time. */
 class OffloadedOptimizerTest {
@@ -99,8 +105,9 @@ class OffloadedOptimizerTest {
     private static final long WIDTH = 512;
 
     /** 16 bytes a parameter, of which a rank may have a quarter of its share in memory. */
-    @Test
-    void aModelOfFourTimesTheMemoryTrainsWithTheSameBits() {
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void aModelOfFourTimesTheMemoryTrainsWithTheSameBits(boolean isInPass) {
         Libtorch.setThreads(1);
         AtomicReferenceArray<Integer> bits = new AtomicReferenceArray<>(2);
         LocalWorld.run(LocalWorldOptions.ofSize(RANKS).withDeterministic(true), world -> {
@@ -147,6 +154,9 @@ class OffloadedOptimizerTest {
                 FullyShard.apply(stack, fsdp);
                 for (int step = 0; step < 2; step++) {
                     try (var scope = fsdp.step()) {
+                        if (isInPass) {
+                            optimizer.updateInNextPass();
+                        }
                         scope.backward(stack.loss());
                         optimizer.step();
                         peak.accumulateAndGet(LiveMemory.bytes() - before, Math::max);
@@ -170,6 +180,75 @@ class OffloadedOptimizerTest {
 
     private static int hash(Tensor whole) {
         return Arrays.hashCode(TensorMemory.segment(whole).toArray(ValueLayout.JAVA_FLOAT));
+    }
+
+    /** With a second pass whose gradients are dropped, or added. */
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void updatesInThePassGiveTheBitsOfUpdatesAfterThePass(boolean accumulates) {
+        List<Map<String, float[]>> trained = new ArrayList<>();
+        for (boolean isInPass : List.of(false, true)) {
+            trained.add(ShardedTraining.run(
+                            2,
+                            world -> ShardedTraining.offloaded(
+                                    world, folder.resolve("in-pass-" + isInPass), _ -> {}, (net, fsdp, optimizer) -> {
+                                        for (int step = 0; step < ShardedTraining.STEPS; step++) {
+                                            optimizer.zeroGradients();
+                                            pass(world, net, fsdp, optimizer, step, isInPass && !accumulates);
+                                            if (!accumulates) {
+                                                optimizer.zeroGradients();
+                                            }
+                                            pass(world, net, fsdp, optimizer, step, isInPass);
+                                            optimizer.step();
+                                        }
+                                    }))
+                    .getFirst());
+        }
+        assertThat(ShardedTraining.bits(trained.getLast())).isEqualTo(ShardedTraining.bits(trained.getFirst()));
+    }
+
+    private static void pass(
+            World world,
+            UnevenNet net,
+            FullyShardedDataParallel fsdp,
+            OffloadedOptimizer optimizer,
+            int step,
+            boolean isInPass) {
+        if (isInPass) {
+            optimizer.updateInNextPass();
+        }
+        try (var scope = fsdp.step()) {
+            scope.backward(net.loss(ShardedTraining.seed(world, step, 0), 3));
+        }
+    }
+
+    /** The step has the norm of all gradients, and cannot change them any more. */
+    @Test
+    void aPassThatUpdatesIsTheLastOfAStep() {
+        ShardedTraining.run(
+                2,
+                world -> ShardedTraining.offloaded(world, folder.resolve("last"), _ -> {}, (net, fsdp, optimizer) -> {
+                    pass(world, net, fsdp, optimizer, 0, false);
+                    double norm = Gradients.norm(fsdp.parameters().values()).value();
+                    optimizer.scaleGradients(0.5);
+                    assertThatThrownBy(optimizer::updateInNextPass)
+                            .hasMessageContaining("the gradients are clipped or scaled by 0.5 already");
+                    optimizer.zeroGradients();
+                    pass(world, net, fsdp, optimizer, 0, true);
+                    assertThat(Gradients.norm(fsdp.parameters().values()).value())
+                            .isEqualTo(norm);
+                    assertThatThrownBy(() -> Gradients.clip(fsdp.parameters().values(), norm / 2))
+                            .hasMessageContaining("the gradients are clipped or scaled, and the pass after"
+                                    + " updateInNextPass() has updated unit '");
+                }));
+        assertThatThrownBy(() -> ShardedTraining.run(
+                        2,
+                        world -> ShardedTraining.offloaded(
+                                world, folder.resolve("two"), _ -> {}, (net, fsdp, optimizer) -> {
+                                    pass(world, net, fsdp, optimizer, 0, true);
+                                    pass(world, net, fsdp, optimizer, 0, false);
+                                })))
+                .hasStackTraceContaining("another pass adds to the gradients, and the pass after");
     }
 
     /** A process that ends in a write of step 4 leaves any bytes where step 4 and its gradients belong. */
