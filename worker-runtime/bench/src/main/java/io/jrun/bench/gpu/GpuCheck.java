@@ -98,6 +98,9 @@ public final class GpuCheck {
                     all + "cp-" + exchange.name().toLowerCase(Locale.ROOT).replace('_', '-') + "-cuda-plane",
                     () -> onCuda(OWN_PLANE, group -> SharedLayers.contextParallel(group, Device.cuda(0), exchange)));
         }
+        report.check(
+                all + "cp-ring-bf16-cuda-plane",
+                () -> onCuda(OWN_PLANE, group -> SharedLayers.ringInBfloat16(group, Device.cuda(0))));
         for (String backend : List.of(NCCL, OWN_PLANE)) {
             String on = backend.equals(NCCL) ? "-cuda" : "-cuda-plane";
             report.check(

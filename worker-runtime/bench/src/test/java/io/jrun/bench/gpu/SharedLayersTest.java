@@ -18,6 +18,7 @@ class SharedLayersTest {
         TENSOR,
         ULYSSES,
         RING,
+        RING_IN_BFLOAT16,
         FULLY_SHARDED,
         STATES_IN_FILES,
         ZERO,
@@ -29,6 +30,7 @@ class SharedLayersTest {
                 case TENSOR -> SharedLayers.tensorParallel(group, Device.CPU);
                 case ULYSSES -> SharedLayers.contextParallel(group, Device.CPU, Exchange.ULYSSES);
                 case RING -> SharedLayers.contextParallel(group, Device.CPU, Exchange.RING);
+                case RING_IN_BFLOAT16 -> SharedLayers.ringInBfloat16(group, Device.CPU);
                 case FULLY_SHARDED -> SharedLayers.fullySharded(group, Device.CPU);
                 case STATES_IN_FILES -> SharedLayers.statesInFiles(group, Device.CPU);
                 case ZERO -> SharedLayers.sharedStates(group, Device.CPU);

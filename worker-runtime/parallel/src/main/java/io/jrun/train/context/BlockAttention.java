@@ -4,16 +4,19 @@ import io.jrun.train.context.AttentionKernel.Gradients;
 import io.jrun.train.context.AttentionKernel.Result;
 import io.jrun.train.context.SequenceSplit.Block;
 import io.jrun.train.layer.AttentionOperation;
+import io.jrun.train.tensor.DeviceTensors;
 import io.jrun.train.tensor.TensorMemory;
 import java.util.List;
 import org.bytedeco.pytorch.Scalar;
 import org.bytedeco.pytorch.Tensor;
+import org.bytedeco.pytorch.TensorOptions;
 import org.bytedeco.pytorch.global.torch;
 
 /**
  * Attention of one rank's queries [B, H, S, E], block by block of the keys. Results of blocks are merged by the
- * logarithms of their sums, in float32 or float64 (Milakov and Gimelshein 2018, arXiv 1805.02867). Keys and values come
- * as one tensor [2, B, G, S, E] of any type; each key serves H / G neighbouring query heads.
+ * logarithms of their sums, in float32 or float64 (Milakov and Gimelshein 2018, arXiv 1805.02867), also where the kernel
+ * computes in fewer bits. Keys and values come as one tensor [2, B, G, S, E] of any type; each key serves H / G
+ * neighbouring query heads.
  */
 final class BlockAttention {
     private final AttentionKernel kernel;
@@ -30,21 +33,33 @@ final class BlockAttention {
 
     /** Attention without any key yet. */
     static BlockAttention begin(Tensor queries) {
-        Tensor wide = wide(queries);
-        return begin(AttentionKernel.of(wide), wide);
+        return begin(AttentionKernel.of(queries), queries);
     }
 
-    /** Attention by a kernel, without any key yet; {@code wide} is of float32 or float64. */
-    static BlockAttention begin(AttentionKernel kernel, Tensor wide) {
-        long[] rows = {wide.size(0), wide.size(1), wide.size(2)};
-        Tensor none = torch.full(rows, new Scalar(Double.NEGATIVE_INFINITY), wide.options());
-        return new BlockAttention(kernel, wide, torch.zeros(TensorMemory.sizes(wide), wide.options()), none);
+    /** Attention by a kernel, without any key yet. */
+    static BlockAttention begin(AttentionKernel kernel, Tensor queries) {
+        TensorOptions options = DeviceTensors.optionsLike(queries, AttentionKernel.wideType(queries));
+        long[] rows = {queries.size(0), queries.size(1), queries.size(2)};
+        return new BlockAttention(
+                kernel,
+                kernel.operand(queries),
+                torch.zeros(TensorMemory.sizes(queries), options),
+                torch.full(rows, new Scalar(Double.NEGATIVE_INFINITY), options));
     }
 
     /** Attention with all keys, for the backward pass. */
     static BlockAttention ended(Tensor queries, Tensor output, Tensor logSums) {
-        Tensor wide = wide(queries);
-        return new BlockAttention(AttentionKernel.of(wide), wide, output, logSums);
+        return ended(AttentionKernel.of(queries), queries, output, logSums);
+    }
+
+    /** Attention with all keys by a kernel. */
+    static BlockAttention ended(AttentionKernel kernel, Tensor queries, Tensor output, Tensor logSums) {
+        return new BlockAttention(kernel, kernel.operand(queries), kernel.operand(output), logSums);
+    }
+
+    /** A tensor in the type that the kernel takes. */
+    Tensor operand(Tensor x) {
+        return kernel.operand(x);
     }
 
     Tensor output() {
@@ -55,9 +70,9 @@ final class BlockAttention {
         return logSums;
     }
 
-    /** Zeros of the shape of a tensor, of the type in which this attention computes. */
+    /** Zeros of the shape of a tensor, of the type in which this attention adds. */
     Tensor zerosLike(Tensor tensor) {
-        return torch.zeros(TensorMemory.sizes(tensor), queries.options());
+        return torch.zeros(TensorMemory.sizes(tensor), logSums.options());
     }
 
     /** Adds keys and values. */
@@ -85,7 +100,7 @@ final class BlockAttention {
     /**
      * Adds the gradients of keys and values, and of the queries.
      *
-     * @param gradient the gradient of the output
+     * @param gradient the gradient of the output, of the type of {@link #operand}
      */
     void addGradients(
             Tensor gradient, Tensor keysValues, List<Block> blocks, Tensor queriesGradient, Tensor keysValuesGradient) {
@@ -113,17 +128,14 @@ final class BlockAttention {
     }
 
     private Tensor keys(Tensor x_BGSE, Block block) {
-        return AttentionOperation.repeatHeads(wide(keyRows(x_BGSE, block)), queries.size(1) / x_BGSE.size(1));
+        return AttentionOperation.repeatHeads(kernel.operand(keyRows(x_BGSE, block)), queries.size(1) / x_BGSE.size(1));
     }
 
     /** The sum over the query heads that share a key head. */
     private static Tensor perKeyHead(Tensor x_BHSE, Tensor keysValues) {
         long keyHeads = keysValues.size(2);
-        return x_BHSE.reshape(x_BHSE.size(0), keyHeads, x_BHSE.size(1) / keyHeads, x_BHSE.size(2), x_BHSE.size(3))
+        return AttentionKernel.wide(x_BHSE)
+                .reshape(x_BHSE.size(0), keyHeads, x_BHSE.size(1) / keyHeads, x_BHSE.size(2), x_BHSE.size(3))
                 .sum(2);
-    }
-
-    private static Tensor wide(Tensor x) {
-        return x.element_size() < Float.BYTES ? x.to(torch.ScalarType.Float) : x;
     }
 }

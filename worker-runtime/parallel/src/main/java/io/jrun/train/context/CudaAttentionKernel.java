@@ -12,9 +12,8 @@ import org.bytedeco.pytorch.global.torch;
 
 /**
  * libtorch's memory-efficient attention on CUDA devices, for float32: memory grows with the rows, not with their square.
- * libtorch's kernel has no float64. {@link BlockAttention} widens float16 and bfloat16 before, because the outputs and
- * the gradients of the blocks are added in float32. The order in which the backward operator adds the gradients of the
- * queries differs between calls, because it divides the keys among thread blocks: num_splits_key is not given.
+ * libtorch's kernel has no float64. The order in which the backward operator adds the gradients of the queries differs
+ * between calls, because it divides the keys among thread blocks: num_splits_key is not given.
  * The forward operator takes [B, H, S, E], the backward operator [B, S, H, E].
  * Source of the forms: the operators' schemas, and {@code attention.cu} of PyTorch. Stateless.
  */

@@ -54,7 +54,7 @@ final class ExchangedAttention implements AttentionOperation {
             Tensor queries = context.saved(0);
             BlockAttention attention = BlockAttention.ended(queries, context.saved(2), context.saved(3));
             Tensor given = Objects.requireNonNull(gradients.getFirst());
-            Tensor gradient = given.to(context.saved(2).scalar_type().intern()).contiguous();
+            Tensor gradient = attention.operand(given).contiguous();
             Tensor queriesGradient = attention.zerosLike(queries);
             Tensor keysValuesGradient = exchange.sumGradients(context.saved(1), (owner, keysValues) -> {
                 Tensor part = attention.zerosLike(keysValues);

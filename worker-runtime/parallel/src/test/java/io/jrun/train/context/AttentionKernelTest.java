@@ -67,6 +67,73 @@ class AttentionKernelTest {
         }
     }
 
+    /** libtorch's attention on the CPU with operands of 16 bits, as flash attention on a GPU has them. */
+    private record HalfKernel(torch.ScalarType type) implements AttentionKernel {
+        private static final CpuAttentionKernel CPU = new CpuAttentionKernel();
+
+        @Override
+        public Tensor operand(Tensor x) {
+            return x.to(type);
+        }
+
+        @Override
+        public Result forward(Tensor queries, Tensor keys, Tensor values, boolean isCausal) {
+            List.of(queries, keys, values).forEach(this::requireType);
+            return CPU.forward(queries, keys, values, isCausal);
+        }
+
+        @Override
+        public Gradients backward(
+                Tensor gradient,
+                Tensor queries,
+                Tensor keys,
+                Tensor values,
+                Tensor output,
+                Tensor logSums,
+                boolean isCausal) {
+            List.of(gradient, queries, keys, values, output).forEach(this::requireType);
+            assertThat(logSums.scalar_type().intern()).isEqualTo(torch.ScalarType.Float);
+            return CPU.backward(gradient, queries, keys, values, output, logSums, isCausal);
+        }
+
+        private void requireType(Tensor operand) {
+            assertThat(operand.scalar_type().intern()).isEqualTo(type);
+        }
+    }
+
+    /** Operands of 16 bits reach the kernel as they are. The blocks are merged and added in float32. */
+    @ParameterizedTest
+    @CsvSource({"BFloat16, 0.02", "Half, 0.003"})
+    void blocksOf16BitsAreMergedInFloat32(torch.ScalarType type, double tolerance) {
+        Tensor q = random(type, 2, 4, 8, 8);
+        Tensor gradient = random(type, 2, 4, 8, 8);
+        Tensor[] keysValues = {random(type, 2, 2, 2, 8, 8), random(type, 2, 2, 2, 8, 8)};
+        SequenceSplit split = new SequenceSplit(2, true);
+        List<Tensor> wide = ring(new CpuAttentionKernel(), split, q, keysValues, gradient);
+        List<Tensor> found = ring(new HalfKernel(type), split, q, keysValues, gradient);
+        for (int i = 0; i < wide.size(); i++) {
+            assertThat(found.get(i).scalar_type().intern()).isEqualTo(torch.ScalarType.Float);
+            double largest = wide.get(i).abs().max().item_double();
+            assertThat(ParallelTraining.difference(found.get(i), wide.get(i)) / largest)
+                    .as("result " + i)
+                    .isLessThan(tolerance);
+        }
+    }
+
+    @ParameterizedTest
+    @CsvSource({
+        "BFloat16, 64, true",
+        "Half, 256, true",
+        "BFloat16, 8, true",
+        "BFloat16, 20, false",
+        "Half, 264, false",
+        "Float, 64, false",
+        "Double, 64, false"
+    })
+    void flashAttentionTakesHeadsOf16Bits(torch.ScalarType type, long headSize, boolean isTaken) {
+        assertThat(FlashAttentionKernel.takes(type, headSize)).isEqualTo(isTaken);
+    }
+
     /** The output, the logarithms, and the gradients of the queries and of each rank's keys and values. */
     private static List<Tensor> ring(
             AttentionKernel kernel, SequenceSplit split, Tensor q, Tensor[] keysValues, Tensor gradient) {
@@ -76,12 +143,17 @@ class AttentionKernelTest {
             attention.add(keysValues[owner], split.blocks(self, owner, q.size(2), true));
         }
         List<Tensor> results = new ArrayList<>(List.of(attention.output(), attention.logSums()));
+        attention = BlockAttention.ended(kernel, q, attention.output(), attention.logSums());
         Tensor ofQueries = attention.zerosLike(q);
         results.add(ofQueries);
         for (int owner = self; owner >= 0; owner--) {
             Tensor part = attention.zerosLike(keysValues[owner]);
             attention.addGradients(
-                    gradient, keysValues[owner], split.blocks(self, owner, q.size(2), true), ofQueries, part);
+                    attention.operand(gradient),
+                    keysValues[owner],
+                    split.blocks(self, owner, q.size(2), true),
+                    ofQueries,
+                    part);
             results.add(part);
         }
         return results;
