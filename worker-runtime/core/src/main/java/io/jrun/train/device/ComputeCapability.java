@@ -12,14 +12,20 @@ import java.util.concurrent.ConcurrentHashMap;
  * @param minor the variant of the generation, 0 to 9
  */
 public record ComputeCapability(int major, int minor) {
-    private static final Map<Device, Optional<ComputeCapability>> KNOWN = new ConcurrentHashMap<>();
+    private static final Map<Device, ComputeCapability> KNOWN = new ConcurrentHashMap<>();
 
     /**
-     * The capability of a device, which the driver is asked for once; empty if the driver does not know the device, as
-     * for the CPU. Thread-safe.
+     * The capability of a device; empty if the driver does not know the device, as for the CPU, or cannot be loaded.
+     * Asks the driver until it has answered once. Thread-safe.
      */
     public static Optional<ComputeCapability> of(Device device) {
-        return KNOWN.computeIfAbsent(device, CudaDriver::capability);
+        ComputeCapability known = KNOWN.get(device);
+        if (known != null) {
+            return Optional.of(known);
+        }
+        Optional<ComputeCapability> found = CudaDriver.capability(device);
+        found.ifPresent(capability -> KNOWN.put(device, capability));
+        return found;
     }
 
     /** Whether the card multiplies 8-bit floating point numbers. Source: PyTorch's {@code _scaled_mm}. */
