@@ -1,5 +1,6 @@
 package io.jrun.train.checkpoint;
 
+import io.jrun.comm.Device;
 import io.jrun.comm.file.FileError;
 import io.jrun.train.Libtorch;
 import io.jrun.train.storage.AtomicFile;
@@ -74,7 +75,8 @@ public final class Safetensors {
     /**
      * Writes the bytes of a file.
      *
-     * @param tensors any layout and device; written row-major, with one tensor of another device on the host at a time
+     * @param tensors any layout and device; written row-major; of a contiguous tensor of another device a few MiB are on the
+     *     host at a time, else one tensor
      * @param alignment the first tensor begins at a multiple of this number of bytes: a multiple of 8
      * @return where the tensors lie in the file, in the order of the file
      * @throws CheckpointException if a tensor has no elements in memory, or if its type has no name in the format
@@ -93,8 +95,10 @@ public final class Safetensors {
                 .putLong(0, header.length);
         sink.write(length);
         sink.write(ByteBuffer.wrap(header));
-        for (TensorEntry entry : entries) {
-            writeTensor(sink, Objects.requireNonNull(tensors.get(entry.name())));
+        try (DevicePieces ofDevices = new DevicePieces()) {
+            for (TensorEntry entry : entries) {
+                writeTensor(sink, Objects.requireNonNull(tensors.get(entry.name())), ofDevices);
+            }
         }
         return stored(entries, SafetensorsHeader.LENGTH_BYTES + header.length);
     }
@@ -189,7 +193,12 @@ public final class Safetensors {
         return placed;
     }
 
-    private static void writeTensor(Sink sink, Tensor tensor) throws IOException {
+    private static void writeTensor(Sink sink, Tensor tensor, DevicePieces ofDevices) throws IOException {
+        Device device = TensorMemory.device(tensor);
+        if (tensor.is_contiguous() && !device.isCpu()) {
+            ofDevices.toHost(TensorMemory.elements(tensor), device, (_, onHost) -> sink.write(onHost.asByteBuffer()));
+            return;
+        }
         try (NoGradGuard _ = new NoGradGuard();
                 Tensor onHost = DeviceWaits.onHost(tensor);
                 Tensor rowMajor = onHost.contiguous()) {

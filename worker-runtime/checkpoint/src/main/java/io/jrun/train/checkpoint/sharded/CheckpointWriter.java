@@ -7,8 +7,6 @@ import io.jrun.train.json.JsonReader;
 import io.jrun.train.json.JsonWriter;
 import io.jrun.train.storage.ObjectWriter;
 import io.jrun.train.storage.Storage;
-import io.jrun.train.tensor.DeviceWaits;
-import io.jrun.train.tensor.TensorMemory;
 import java.io.IOException;
 import java.security.SecureRandom;
 import java.util.ArrayList;
@@ -167,7 +165,7 @@ final class CheckpointWriter {
         return receipt;
     }
 
-    /** The rows of a chunk, in host memory. */
+    /** The rows of a chunk, on their device. */
     private static Tensor piece(StateEntry entry, Chunk chunk) {
         Tensor rows = entry.local().detach();
         if (!chunk.shape().equals(entry.shape())) {
@@ -176,7 +174,7 @@ final class CheckpointWriter {
                     chunk.offsets().getFirst() - entry.offsets().getFirst(),
                     chunk.shape().getFirst());
         }
-        return TensorMemory.device(rows).isCpu() ? rows : DeviceWaits.onHost(rows);
+        return rows;
     }
 
     private CheckpointIndex index(long step, StateDict state, SavePlan plan, List<String> receipts) {

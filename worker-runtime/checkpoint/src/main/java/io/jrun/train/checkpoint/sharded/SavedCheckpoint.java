@@ -4,6 +4,7 @@ import io.jrun.comm.Device;
 import io.jrun.train.Libtorch;
 import io.jrun.train.checkpoint.CheckpointException;
 import io.jrun.train.checkpoint.DamagedCheckpointException;
+import io.jrun.train.checkpoint.DevicePieces;
 import io.jrun.train.storage.ObjectReader;
 import io.jrun.train.storage.Storage;
 import io.jrun.train.storage.StorageException;
@@ -139,13 +140,14 @@ public final class SavedCheckpoint {
     private void load(List<StateEntry> wanted) {
         checkFits(wanted);
         List<PartRead> reads = reads(wanted);
-        try (NoGradGuard _ = new NoGradGuard()) {
+        try (NoGradGuard _ = new NoGradGuard();
+                DevicePieces pieces = new DevicePieces()) {
             for (int next = 0; next < reads.size(); ) {
                 int number = reads.get(next).source().part();
                 try (VerifiedPart part =
                         VerifiedPart.open(storage, folder, index.parts().get(number))) {
                     for (; next < reads.size() && reads.get(next).source().part() == number; next++) {
-                        copy(part, reads.get(next));
+                        copy(part, reads.get(next), pieces);
                     }
                     part.finish();
                 }
@@ -208,7 +210,7 @@ public final class SavedCheckpoint {
         return reads;
     }
 
-    private static void copy(VerifiedPart part, PartRead read) throws IOException {
+    private static void copy(VerifiedPart part, PartRead read, DevicePieces pieces) throws IOException {
         try (PointerScope _ = new PointerScope()) {
             Chunk chunk = read.source().chunk();
             Overlap overlap = read.overlap();
@@ -217,17 +219,19 @@ public final class SavedCheckpoint {
                     / Math.max(1, chunk.shape().isEmpty() ? 1 : chunk.shape().getFirst());
             long position = read.source().position() + overlap.firstRow(chunk.offsets()) * rowBytes;
             long bytes = overlap.rows() * rowBytes;
-            Device device = part.place(TensorMemory.device(local));
-            boolean isDirect = device.equals(TensorMemory.device(local))
-                    && local.is_contiguous()
+            Device own = TensorMemory.device(local);
+            Device device = part.place(own);
+            boolean isDirect = local.is_contiguous()
                     && overlap.hasWholeRowsOf(chunk.shape())
                     && overlap.hasWholeRowsOf(read.destination().shape());
             if (isDirect) {
-                MemorySegment memory = TensorMemory.elements(local);
-                part.read(
-                        position,
-                        memory.asSlice(overlap.firstRow(read.destination().offsets()) * rowBytes, bytes),
-                        device);
+                MemorySegment memory = TensorMemory.elements(local)
+                        .asSlice(overlap.firstRow(read.destination().offsets()) * rowBytes, bytes);
+                if (device.equals(own)) {
+                    part.read(position, memory, own);
+                } else {
+                    pieces.toDevice(memory, own, (from, onHost) -> part.read(position + from, onHost, device));
+                }
                 return;
             }
             List<Long> shape = new ArrayList<>(chunk.shape());

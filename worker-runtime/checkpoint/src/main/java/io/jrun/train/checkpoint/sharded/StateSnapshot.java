@@ -1,6 +1,6 @@
 package io.jrun.train.checkpoint.sharded;
 
-import io.jrun.train.tensor.DeviceWaits;
+import io.jrun.train.checkpoint.HostTensor;
 import io.jrun.train.tensor.TensorMemory;
 import java.util.LinkedHashMap;
 import java.util.Map;
@@ -8,11 +8,11 @@ import org.bytedeco.pytorch.NoGradGuard;
 import org.bytedeco.pytorch.Tensor;
 
 /**
- * A copy of a state in host memory. The memory is used again by the next copy of tensors with the same names, types and
+ * A copy of a state in host memory, pinned for tensors of a GPU. The memory is used again by the next copy of tensors with the same names, types and
  * shapes: fresh memory would cost a page fault for each page. Confined to one thread at a time.
  */
 final class StateSnapshot implements AutoCloseable {
-    private final Map<String, Tensor> memory = new LinkedHashMap<>();
+    private final Map<String, HostTensor> memory = new LinkedHashMap<>();
 
     /** Copies a state. The copy is valid until the next call. */
     StateDict copy(StateDict state) {
@@ -35,27 +35,23 @@ final class StateSnapshot implements AutoCloseable {
     }
 
     private Tensor copy(StateEntry entry) {
-        Tensor kept = memory.get(entry.key());
-        if (kept != null && TensorMemory.form(kept).equals(TensorMemory.form(entry.local()))) {
-            TensorMemory.copy(entry.local(), kept);
-            return kept;
+        Tensor from = entry.local();
+        HostTensor kept = memory.get(entry.key());
+        if (kept == null || !TensorMemory.form(kept.tensor()).equals(TensorMemory.form(from))) {
+            if (kept != null) {
+                memory.remove(entry.key());
+                kept.close();
+            }
+            kept = new HostTensor(TensorMemory.device(from), from.scalar_type().intern(), TensorMemory.sizes(from));
+            memory.put(entry.key(), kept);
         }
-        if (kept != null) {
-            kept.close();
-        }
-        try (Tensor detached = entry.local().detach();
-                Tensor host = DeviceWaits.onHost(detached);
-                Tensor contiguous = host.contiguous()) {
-            boolean isShared = TensorMemory.address(contiguous) == TensorMemory.address(entry.local());
-            Tensor fresh = TensorMemory.own(isShared ? contiguous.clone() : contiguous);
-            memory.put(entry.key(), fresh);
-            return fresh;
-        }
+        TensorMemory.copy(from, kept.tensor());
+        return kept.tensor();
     }
 
     @Override
     public void close() {
-        memory.values().forEach(Tensor::close);
+        memory.values().forEach(HostTensor::close);
         memory.clear();
     }
 }

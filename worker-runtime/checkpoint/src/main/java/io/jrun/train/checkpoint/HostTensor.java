@@ -1,0 +1,51 @@
+package io.jrun.train.checkpoint;
+
+import io.jrun.comm.Device;
+import io.jrun.comm.cuda.Cuda;
+import io.jrun.train.tensor.TensorMemory;
+import java.lang.foreign.MemorySegment;
+import org.bytedeco.pytorch.Tensor;
+import org.bytedeco.pytorch.global.torch;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A row-major tensor in host memory to which the elements of a tensor of a device are copied again and again. For a GPU
+ * the memory is pinned: the GPU writes there several times as fast as to other memory. libtorch's own pinned memory
+ * would take the next power of two of bytes. Internal to the packages of checkpoints. Confined to one thread at a time.
+ */
+public final class HostTensor implements AutoCloseable {
+    private final Tensor tensor;
+    private final @Nullable Cuda cuda;
+    private final MemorySegment pinned;
+
+    /**
+     * Takes memory with undefined elements.
+     *
+     * @param source the device of the tensors that are copied
+     * @throws IllegalStateException if the host has no memory that can be pinned
+     */
+    public HostTensor(Device source, torch.ScalarType type, long... sizes) {
+        long bytes = torch.elementSize(type);
+        for (long size : sizes) {
+            bytes *= size;
+        }
+        boolean isPinned = bytes > 0 && TensorMemory.computing(source).type().equals("cuda");
+        cuda = isPinned ? Cuda.open() : null;
+        pinned = cuda == null ? MemorySegment.NULL : cuda.pinned(bytes);
+        tensor = TensorMemory.own(
+                cuda == null ? TensorMemory.empty(Device.CPU, type, sizes) : TensorMemory.tensor(pinned, type, sizes));
+    }
+
+    /** The tensor, which lives until {@link #close}. */
+    public Tensor tensor() {
+        return tensor;
+    }
+
+    @Override
+    public void close() {
+        tensor.close();
+        if (cuda != null) {
+            cuda.freePinned(pinned);
+        }
+    }
+}
