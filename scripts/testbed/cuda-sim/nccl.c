@@ -254,8 +254,14 @@ static void runKernel(void *argument) {
 
 static struct sockaddr_un addressOf(const char *name, socklen_t *length) {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
-    snprintf(address.sun_path + 1, sizeof address.sun_path - 1, "%s", name); // an abstract name: no file is left
-    *length = sizeof address.sun_family + 1 + strlen(name);
+    const char *folder = getenv("SIMNCCL_FOLDER");
+    if (folder) { // hosts with networks of their own share no abstract names
+        snprintf(address.sun_path, sizeof address.sun_path, "%s/%s", folder, name);
+        *length = sizeof address;
+    } else {
+        snprintf(address.sun_path + 1, sizeof address.sun_path - 1, "%s", name); // an abstract name: no file is left
+        *length = sizeof address.sun_family + 1 + strlen(name);
+    }
     return address;
 }
 
@@ -331,7 +337,12 @@ static int memoryOf(Comm *c) {
     return memory;
 }
 
-static const char *hostId(void) { const char *name = getenv("NCCL_HOSTID"); return name ? name : ""; }
+// The host of a rank: NCCL_HOSTID, or the name of the machine.
+static void nameHost(char *name, size_t size) {
+    const char *given = getenv("NCCL_HOSTID");
+    if (given) snprintf(name, size, "%s", given);
+    else gethostname(name, size);
+}
 
 static void *join(void *argument) {
     Comm *c = argument;
@@ -342,7 +353,7 @@ static void *join(void *argument) {
     close(memory);
     c->shared = shared;
     Member *me = &shared->members[c->rank];
-    snprintf(me->host, sizeof me->host, "%s", hostId());
+    nameHost(me->host, sizeof me->host - 1);
     me->pid = getpid();
     me->device = simcuda_physical(c->device);
     me->state = c->isAborted ? ABORTED : JOINED;

@@ -25,6 +25,7 @@ import io.jrun.launcher.layout.Placement;
 import io.jrun.launcher.layout.RankMap;
 import io.jrun.launcher.report.DryRun;
 import io.jrun.launcher.report.GpuTopology;
+import io.jrun.launcher.report.NcclTopologyFile;
 import io.jrun.launcher.report.RankMapJson;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -130,6 +131,8 @@ final class DryRunCommand {
         lines.addAll(binding.problems(launch, here.host()));
         lines.addAll(topology(ranks, binding).lines());
         lines.addAll(DryRun.network(job.workers().environment()));
+        lines.addAll(NcclTopologyFile.lines(
+                job.workers().environment(), job.workers().workingDirectory()));
         lines.addAll(DryRun.container(job.workers().container()));
         return lines;
     }

@@ -7,6 +7,8 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.json.JsonMapper;
 import io.jrun.launcher.jobs.JRun.Result;
 import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
@@ -52,6 +54,47 @@ class GpuCheckIT extends RealJobs {
 
         assertThat(result.exitCode()).isEqualTo(1);
         assertThat(byStatus(result).get("FAIL")).contains("shared-plane-all-ranks");
+    }
+
+    /** Each host has one GPU: the ranks are on one device number, and NCCL takes the hosts for different machines. */
+    @Test
+    void everyCheckOfNcclPassesOnTwoNodesOfOneGpu() throws Exception {
+        requireCompiler();
+        Path libraries = JRun.SCRIPTS.resolve("../target/simulated-cuda").normalize();
+        int built = new ProcessBuilder(JRun.SCRIPTS.resolve("testbed/cuda").toString(), "build", libraries.toString())
+                .inheritIO()
+                .start()
+                .waitFor();
+        assertThat(built).isZero();
+        Path meetings = Files.createDirectory(folder.resolve("nccl"));
+        try (TestHosts hosts = TestHosts.up(2);
+                HostAgents agents = new HostAgents(hosts, folder)) {
+            agents.start(List.of("h1", "h2"));
+            Result result = jrun.startUnder(
+                            hosts.on("head"),
+                            "--secret-file=" + agents.secret(),
+                            "--hosts=h1:1,h2:1",
+                            "--no-prefix",
+                            "--timeout=90",
+                            "--env=JRUN_CUDA_PATH=" + libraries,
+                            "--env=JRUN_LIBTORCH=cpu",
+                            "--env=SIMCUDA_DEVICES=1",
+                            "--env=SIMNCCL_FOLDER=" + meetings,
+                            "--main-class=io.jrun.bench.gpu.GpuCheck",
+                            Path.of(System.getProperty("jrun.home"), "lib/bench/bench.jar")
+                                    .toString(),
+                            "--json",
+                            "--simulated")
+                    .await();
+            assertThat(result.exitCode()).as(result.err()).isZero();
+            assertThat(byStatus(result).get("PASS"))
+                    .contains(
+                            "nccl-all-ranks",
+                            "device-buffers-all",
+                            "close-right-after",
+                            "plane-all-ranks",
+                            "missing-rank");
+        }
     }
 
     private Result check(Map<String, String> variables, String... arguments) {

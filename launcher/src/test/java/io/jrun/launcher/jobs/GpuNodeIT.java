@@ -95,6 +95,33 @@ class GpuNodeIT extends RealJobs {
         }
     }
 
+    /** NCCL itself says nothing about a file that it cannot use. */
+    @Test
+    void theDryRunReadsTheTopologyFileOfNccl() throws IOException {
+        Path file = Files.writeString(folder.resolve("topology.xml"), """
+                <system version="1">
+                  <cpu numaid="0" arch="x86_64">
+                    <pci busid="0000:00:01.0" class="0x030200"><gpu dev="0" sm="90"/></pci>
+                    <pci busid="0000:00:02.0" class="0x030200"><gpu dev="1" sm="90"/></pci>
+                    <nic><net name="mlx5_0" dev="0" speed="400000"/></nic>
+                  </cpu>
+                </system>
+                """);
+        String instead = ", so NCCL reads the topology of the machine\n";
+
+        assertThat(dryRun(file)).contains("NCCL_TOPO_FILE=" + file + ": the file has 2 GPUs and 1 network adapters\n");
+        assertThat(dryRun(folder.resolve("absent.xml")))
+                .contains("NCCL_TOPO_FILE=" + folder + "/absent.xml: it does not exist" + instead);
+        assertThat(dryRun(Files.writeString(folder.resolve("torn.xml"), "<system><cpu>")))
+                .contains("torn.xml: the file is no XML of NCCL" + instead);
+        assertThat(dryRun(Files.writeString(folder.resolve("other.xml"), "<html/>")))
+                .contains("other.xml: the file is no XML of NCCL" + instead);
+    }
+
+    private String dryRun(Path topologyFile) {
+        return run("--dry-run", "--env=NCCL_TOPO_FILE=" + topologyFile, "true").out();
+    }
+
     @Test
     void aListThatCudaWouldNotTakeIsOneLineAndExitCode2() {
         jrun.with("CUDA_VISIBLE_DEVICES", "1,1");
