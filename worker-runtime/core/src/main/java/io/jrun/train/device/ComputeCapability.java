@@ -30,7 +30,7 @@ public record ComputeCapability(int major, int minor) {
 
     /** Whether the card multiplies 8-bit floating point numbers. Source: PyTorch's {@code _scaled_mm}. */
     public boolean hasFloat8Products() {
-        return major > 8 || major == 8 && minor >= 9;
+        return major > 8 || (major == 8 && minor >= 9);
     }
 
     /** Whether libtorch's flash attention runs on the card. Source: PyTorch's {@code flash_api.cpp}. */
