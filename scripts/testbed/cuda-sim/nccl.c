@@ -23,7 +23,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { SUCCESS, CUDA_ERROR = 1, SYSTEM_ERROR = 2, INVALID_ARGUMENT = 4, INVALID_USAGE = 5, REMOTE_ERROR = 6,
+enum { SUCCESS, CUDA_ERROR = 1, SYSTEM_ERROR = 2, INTERNAL_ERROR = 3, INVALID_ARGUMENT = 4, INVALID_USAGE = 5, REMOTE_ERROR = 6,
        IN_PROGRESS = 7 };
 enum { JOINED = 1, FINALIZED, ABORTED };
 #define MAX_RANKS 16
@@ -38,6 +38,7 @@ typedef struct {
     char name[128];
     int rank, size, device, isConnected, isGone;
     atomic_int state, isAborted, isFinalized, isFinalizing, running; // running: operations that have not ended
+    atomic_int users; // threads in a function of the communicator
 } Comm;
 typedef enum { SEND, RECEIVE, BROADCAST, REDUCE, ALL_REDUCE, ALL_GATHER, REDUCE_SCATTER } Kind;
 typedef struct { Kind kind; const void *in; void *out; size_t n; int type, op, root; Comm *comm; void *stream; } Op;
@@ -389,12 +390,26 @@ int ncclCommInitRankConfig(Comm **place, int size, Id id, int rank, void *config
     return IN_PROGRESS;
 }
 
+// A communicator is for one thread at a time: in NCCL two threads that ask for the state may both end the same group of
+// calls, and the second one reads memory that is free.
+static int enter(Comm *c) {
+    if (atomic_fetch_add(&c->users, 1)) {
+        simcuda_log("two threads use communicator %p", (void *) c);
+        c->users--;
+        return INTERNAL_ERROR;
+    }
+    long micros = simcuda_number("SIMNCCL_CALL_MICROS", 0);
+    if (micros) usleep(micros);
+    return SUCCESS;
+}
+static int leaveWith(Comm *c, int code) { c->users--; return code; }
+
 int ncclCommGetAsyncError(Comm *c, int *state) {
     int code = simcuda_failure(__func__);
     if (code) return code;
-    if (c->isGone) return INVALID_ARGUMENT;
+    if ((code = enter(c))) return code;
     *state = c->state;
-    return SUCCESS;
+    return leaveWith(c, c->isGone ? INVALID_ARGUMENT : SUCCESS);
 }
 
 // Ends the use of the shared memory. A communicator that has ended stays as a few bytes, so that a later use is an error.
@@ -415,9 +430,11 @@ static void end(Comm *c, int how) {
 
 int ncclCommAbort(Comm *c) {
     simcuda_log("ncclCommAbort %p", (void *) c);
-    if (c->isGone) return INVALID_ARGUMENT;
+    int code = enter(c);
+    if (code) return code;
+    if (c->isGone) return leaveWith(c, INVALID_ARGUMENT);
     end(c, ABORTED);
-    return SUCCESS;
+    return leaveWith(c, SUCCESS);
 }
 
 static void *finalize(void *argument) {
@@ -441,18 +458,21 @@ int ncclCommFinalize(Comm *c) {
     simcuda_log("ncclCommFinalize %p", (void *) c);
     int code = simcuda_failure(__func__);
     if (code) return code;
-    if (c->isGone || c->state) return INVALID_ARGUMENT;
+    if ((code = enter(c))) return code;
+    if (c->isGone || c->state) return leaveWith(c, INVALID_ARGUMENT);
     c->state = IN_PROGRESS;
     c->isFinalizing = 1;
     spawn(finalize, c);
-    return IN_PROGRESS;
+    return leaveWith(c, IN_PROGRESS);
 }
 
 int ncclCommDestroy(Comm *c) {
     simcuda_log("ncclCommDestroy %p%s", (void *) c, c->isFinalized ? "" : " that is not finalized");
-    if (c->isGone) return INVALID_ARGUMENT;
+    int code = enter(c);
+    if (code) return code;
+    if (c->isGone) return leaveWith(c, INVALID_ARGUMENT);
     end(c, c->isFinalized ? FINALIZED : ABORTED);
-    return SUCCESS;
+    return leaveWith(c, SUCCESS);
 }
 
 // --- operations -----------------------------------------------------------------------------------------------------------
@@ -473,7 +493,7 @@ static void *connectAndLaunch(void *argument) {
 }
 
 // The first operation of a communicator connects the ranks: the caller must wait for the state SUCCESS.
-static int launch(Op *ops, int n) {
+static int launchAlone(Op *ops, int n) {
     Comm *c = ops[0].comm;
     if (c->isGone || c->state == IN_PROGRESS) return INVALID_ARGUMENT;
     if (c->state) return c->state;
@@ -491,6 +511,12 @@ static int launch(Op *ops, int n) {
     int code = simcuda_enqueue(stream, runKernel, kernel);
     if (code) c->running--;
     return code ? INVALID_ARGUMENT : SUCCESS;
+}
+
+static int launch(Op *ops, int n) {
+    Comm *c = ops[0].comm;
+    int code = enter(c);
+    return code ? code : leaveWith(c, launchAlone(ops, n));
 }
 
 static int enqueue(const char *function, Op o) {

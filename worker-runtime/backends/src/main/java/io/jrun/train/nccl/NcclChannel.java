@@ -14,6 +14,8 @@ import java.util.Objects;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.locks.LockSupport;
+import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.IntSupplier;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -42,6 +44,13 @@ final class NcclChannel {
     private final NcclCalls calls;
     private final NcclWatchdog watchdog = new NcclWatchdog(this);
     private final GroupRendezvous rendezvous;
+    /**
+     * Held in each call of NCCL with the communicator. NCCL's communicators are for one thread at a time: two threads may
+     * both complete the same group of calls ({@code ncclGroupJobComplete} in NCCL's {@code init.cc}), and one of them then
+     * reads freed memory. On an H200 such a call returned an error code of arbitrary bits.
+     */
+    private final ReentrantLock calling = new ReentrantLock();
+
     private volatile @Nullable MemorySegment communicator;
     private @Nullable MemorySegment stream;
     private final DeviceEvents events;
@@ -100,7 +109,10 @@ final class NcclChannel {
 
     private MemorySegment enqueue(Call call, MemorySegment comm, MemorySegment queue) {
         try {
-            calls.launch(call, call.input(), call.output(), comm, queue);
+            alone(() -> {
+                calls.launch(call, call.input(), call.output(), comm, queue);
+                return Nccl.SUCCESS;
+            });
             // Before this state the call may not be on the stream, and the event would overtake the call.
             awaitState(comm, call);
             MemorySegment end = events.take();
@@ -150,13 +162,33 @@ final class NcclChannel {
         }
     }
 
+    /** Does nothing while another thread calls NCCL: that thread sees a failure itself. */
     private void checkState(Call call) {
-        MemorySegment comm = communicator;
-        if (comm != null) {
-            int state = nccl.state(comm);
+        if (!calling.tryLock()) {
+            return;
+        }
+        try {
+            MemorySegment comm = communicator;
+            int state = comm == null ? Nccl.SUCCESS : nccl.state(comm);
             if (state != Nccl.IN_PROGRESS) {
                 Nccl.check(state, call.kind().methodName());
             }
+        } finally {
+            calling.unlock();
+        }
+    }
+
+    private int state(MemorySegment comm) {
+        return alone(() -> nccl.state(comm));
+    }
+
+    /** Calls NCCL while no other thread does. */
+    private int alone(IntSupplier call) {
+        calling.lock();
+        try {
+            return call.getAsInt();
+        } finally {
+            calling.unlock();
         }
     }
 
@@ -200,10 +232,10 @@ final class NcclChannel {
 
     /** Waits until the communicator has accepted the call. */
     private void awaitState(MemorySegment comm, Call call) {
-        int state = nccl.state(comm);
+        int state = state(comm);
         while (state == Nccl.IN_PROGRESS) {
             pause(call);
-            state = nccl.state(comm);
+            state = state(comm);
         }
         Nccl.check(state, call.kind().methodName());
     }
@@ -230,11 +262,16 @@ final class NcclChannel {
 
     /** Ends the communicator and its operations without waiting for the other ranks. */
     private void abort() {
-        MemorySegment comm = communicator;
-        if (comm != null) {
-            communicator = null;
-            isBroken = true;
-            nccl.abort(comm);
+        calling.lock();
+        try {
+            MemorySegment comm = communicator;
+            if (comm != null) {
+                communicator = null;
+                isBroken = true;
+                nccl.abort(comm);
+            }
+        } finally {
+            calling.unlock();
         }
     }
 
@@ -273,8 +310,13 @@ final class NcclChannel {
 
     private void end(Deadline grace) {
         if (hasFinalized(grace)) {
-            nccl.destroy(Objects.requireNonNull(communicator));
-            communicator = null;
+            calling.lock();
+            try {
+                nccl.destroy(Objects.requireNonNull(communicator));
+                communicator = null;
+            } finally {
+                calling.unlock();
+            }
         }
         abort();
         events.close();
@@ -292,17 +334,20 @@ final class NcclChannel {
             return false; // No rank has a communicator.
         }
         try {
-            boolean isIdle = comm != null && nccl.state(comm) == Nccl.SUCCESS && cuda.isDone(stream());
+            boolean isIdle = comm != null && state(comm) == Nccl.SUCCESS && cuda.isDone(stream());
             if (!rendezvous.meet(group, isIdle, grace) || comm == null) {
                 return false;
             }
-            nccl.beginFinalize(comm);
-            while (nccl.state(comm) == Nccl.IN_PROGRESS
+            alone(() -> {
+                nccl.beginFinalize(comm);
+                return Nccl.SUCCESS;
+            });
+            while (state(comm) == Nccl.IN_PROGRESS
                     && !grace.passed()
                     && !group.health().isImpaired()) {
                 LockSupport.parkNanos(ASK_NANOS);
             }
-            return nccl.state(comm) == Nccl.SUCCESS;
+            return state(comm) == Nccl.SUCCESS;
         } catch (IllegalStateException | CommException _) {
             return false; // The communicator has failed, or the job's store cannot be reached.
         }

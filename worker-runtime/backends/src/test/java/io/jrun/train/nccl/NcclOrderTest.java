@@ -71,6 +71,35 @@ class NcclOrderTest {
         }
     }
 
+    /** Queues operations while earlier ones run. */
+    public static final class Queues {
+        private Queues() {}
+
+        /** Entry point. */
+        public static void main(String[] args) {
+            LocalWorld.run(2, world -> {
+                Device device = Device.cuda(world.localRank());
+                try (ProcessGroup group = nccl(world);
+                        DeviceMemory memory = new DeviceMemory(device, 4000)) {
+                    for (int i = 0; i < 100; i++) {
+                        group.allReduce(memory.buffer(DataType.F32), ReduceOp.SUM);
+                    }
+                }
+            });
+        }
+    }
+
+    /** The watchdog asks for the state of the communicator while the program queues operations. */
+    @Test
+    void noTwoThreadsUseACommunicatorAtATime() throws Exception {
+        String _ = SimulatedCuda.start(
+                        folder, Queues.class, Map.of("SIMNCCL_MICROS", "2000", "SIMNCCL_CALL_MICROS", "100"))
+                .join();
+        assertThat(SimulatedCuda.calls(folder))
+                .anyMatch(call -> call.text().startsWith("ncclAllReduce"))
+                .noneMatch(call -> call.text().startsWith("two threads use"));
+    }
+
     @Test
     void eventsOrderAnOperationOnDeviceMemoryAndTheHostWaitsForNoStream() throws Exception {
         String printed = SimulatedCuda.start(folder, Reduces.class, Map.of("SIMNCCL_MICROS", "30000"))
