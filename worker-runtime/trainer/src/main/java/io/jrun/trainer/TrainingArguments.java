@@ -141,7 +141,7 @@ public record TrainingArguments(
                                  else cpu)  Default: auto.
           --tf32                 round the operands of float32 matrix products on a GPU to TF32  Default: float32.
           --cuda-graph           record the passes of a step on a GPU, and repeat them by one call of the host; for one
-                                 rank and batches of one shape; never ran on a GPU
+                                 rank and batches of one shape
           --threads=N            threads per worker  Default: the number that jrun chose, else 1.
           --tiny                 defaults for a smoke test of a few seconds; other options still apply
         Sharing of the model (--pp x --dp x --shard x --cp x --tp is the number of ranks)
