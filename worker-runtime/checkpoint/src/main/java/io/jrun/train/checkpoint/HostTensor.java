@@ -22,18 +22,29 @@ public final class HostTensor implements AutoCloseable {
      * Takes memory with undefined elements.
      *
      * @param source the device of the tensors that are copied
-     * @throws IllegalStateException if the host has no memory that can be pinned
      */
     public HostTensor(Device source, torch.ScalarType type, long... sizes) {
         long bytes = torch.elementSize(type);
         for (long size : sizes) {
             bytes *= size;
         }
-        boolean isPinned = bytes > 0 && TensorMemory.computing(source).type().equals("cuda");
-        cuda = isPinned ? Cuda.open() : null;
-        pinned = cuda == null ? MemorySegment.NULL : cuda.pinned(bytes);
+        Device device = TensorMemory.computing(source);
+        cuda = bytes > 0 && device.type().equals("cuda") ? Cuda.open() : null;
+        pinned = cuda == null ? MemorySegment.NULL : pinned(cuda, device, bytes);
         tensor = TensorMemory.own(
-                cuda == null ? TensorMemory.empty(Device.CPU, type, sizes) : TensorMemory.tensor(pinned, type, sizes));
+                pinned.address() == 0
+                        ? TensorMemory.empty(Device.CPU, type, sizes)
+                        : TensorMemory.tensor(pinned, type, sizes));
+    }
+
+    /** Pinned memory; NULL if the host has no memory that can be pinned: the copies are then slower, and right. */
+    private static MemorySegment pinned(Cuda cuda, Device device, long bytes) {
+        cuda.use(device.index()); // else the call would open a context on device 0
+        try {
+            return cuda.pinned(bytes);
+        } catch (IllegalStateException _) {
+            return MemorySegment.NULL;
+        }
     }
 
     /** The tensor, which lives until {@link #close}. */
@@ -44,7 +55,7 @@ public final class HostTensor implements AutoCloseable {
     @Override
     public void close() {
         tensor.close();
-        if (cuda != null) {
+        if (cuda != null && pinned.address() != 0) {
             cuda.freePinned(pinned);
         }
     }

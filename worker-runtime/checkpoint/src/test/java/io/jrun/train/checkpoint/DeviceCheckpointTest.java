@@ -40,6 +40,32 @@ class DeviceCheckpointTest {
                 .endsWith("done\n");
     }
 
+    /** A host that can pin no more memory makes copies slow, and no training fail. */
+    @Test
+    void withoutMemoryToPinTheCopiesLieInOtherMemory() throws Exception {
+        Map<String, String> environment = Map.of("SIMCUDA_INLINE", "1", "SIMCUDA_FAIL", "cudaHostAlloc=2");
+        assertThat(SimulatedCuda.start(folder, Unpinned.class, environment).join())
+                .endsWith("copied\n");
+    }
+
+    /** Copies to a host without memory to pin. */
+    public static final class Unpinned {
+        private Unpinned() {}
+
+        /** Entry point. */
+        public static void main(String[] args) {
+            Libtorch.setThreads(1);
+            Tensor from = torch.randn(new long[] {5, 7});
+            try (HostTensor copy = new HostTensor(GPU, torch.ScalarType.Float, 5, 7)) {
+                TensorMemory.copy(from, copy.tensor());
+                assertThat(copy.tensor().equal(from)).isTrue();
+                assertThat(Cuda.open().isReachable(TensorMemory.segment(copy.tensor())))
+                        .isFalse();
+            }
+            System.out.println("copied");
+        }
+    }
+
     /** The program of the JVM with a simulated GPU. */
     public static void main(String[] args) {
         Libtorch.setThreads(1);
