@@ -21,6 +21,7 @@ import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
+import java.util.concurrent.TimeUnit;
 import java.util.function.IntFunction;
 import java.util.function.Supplier;
 import java.util.stream.IntStream;
@@ -35,6 +36,9 @@ import org.jspecify.annotations.Nullable;
 public final class CheckpointManager implements AutoCloseable {
     /** A save of a terabyte to a slow file system takes less. The group's own timeout is for collectives of a step. */
     private static final Duration LONGEST_SAVE = Duration.ofHours(2);
+
+    /** The wait of {@link #close} for a save whose end the interrupted thread of the program has not awaited. */
+    private static final Duration LONGEST_END = Duration.ofSeconds(30);
 
     private static final String ALONE = "alone";
 
@@ -170,7 +174,8 @@ public final class CheckpointManager implements AutoCloseable {
     /**
      * Waits for the outstanding save, if there is one.
      *
-     * @throws CheckpointException if the save has failed
+     * @throws CheckpointException if the save has failed, or if the thread is interrupted; the save then goes on and
+     *     stays outstanding
      */
     public void await() {
         Future<?> pending = outstanding;
@@ -187,6 +192,7 @@ public final class CheckpointManager implements AutoCloseable {
             Throwable cause = e.getCause() == null ? e : e.getCause();
             throw new CheckpointException("a save in the background has failed: " + cause.getMessage(), cause);
         } catch (InterruptedException e) {
+            outstanding = pending; // the thread of the save still reads the copy of the state
             Thread.currentThread().interrupt();
             throw new CheckpointException("interrupted while a save was in progress", e);
         }
@@ -291,18 +297,43 @@ public final class CheckpointManager implements AutoCloseable {
         return storage.toString();
     }
 
-    /** Waits for the outstanding save and frees all memory. Throws as {@link #await}. */
+    /**
+     * Waits for the outstanding save and frees all memory. An interrupted thread waits 30 seconds at most. The memory
+     * of a save that has not ended then is not freed, because the save still reads it. Throws as {@link #await}.
+     */
     @Override
     public void close() {
         try {
             await();
         } finally {
-            background.shutdown();
-            snapshot.close();
+            if (hasBackgroundEnded()) {
+                snapshot.close();
+            }
             if (ownGroup != null) {
                 ownGroup.close();
             }
             closeStorage();
+        }
+    }
+
+    /** Whether the thread of the saves ends within {@link #LONGEST_END}, also if the caller is interrupted. */
+    private boolean hasBackgroundEnded() {
+        background.shutdown();
+        long begin = System.nanoTime();
+        boolean isInterrupted = false;
+        try {
+            while (true) {
+                try {
+                    return background.awaitTermination(
+                            LONGEST_END.toNanos() - (System.nanoTime() - begin), TimeUnit.NANOSECONDS);
+                } catch (InterruptedException _) {
+                    isInterrupted = true;
+                }
+            }
+        } finally {
+            if (isInterrupted) {
+                Thread.currentThread().interrupt();
+            }
         }
     }
 

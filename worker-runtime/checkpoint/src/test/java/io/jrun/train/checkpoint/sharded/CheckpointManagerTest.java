@@ -31,6 +31,7 @@ import java.util.NavigableSet;
 import java.util.Objects;
 import java.util.TreeSet;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.FutureTask;
 import java.util.stream.Stream;
 import org.bytedeco.pytorch.Scalar;
 import org.bytedeco.pytorch.Tensor;
@@ -397,6 +398,34 @@ class CheckpointManagerTest {
             second.join(10_000);
             manager.await();
             assertThat(manager.steps()).containsExactly(1L, 2L);
+        }
+    }
+
+    /** The save in the background reads the copy of the state, so the copy lives until the save has ended. */
+    @Test
+    void anInterruptedThreadFreesNoMemoryThatASaveInTheBackgroundReads() throws Exception {
+        PausedStorage storage = new PausedStorage(FileStorage.at(folder), new CountDownLatch(0));
+        FutureTask<?> closing = new FutureTask<>(
+                () -> {
+                    CheckpointManager manager = CheckpointManager.alone(storage, Retention.DEFAULT);
+                    manager.saveAsync(1, state(1));
+                    Thread.currentThread().interrupt();
+                    assertThatThrownBy(manager::close)
+                            .isInstanceOf(CheckpointException.class)
+                            .hasMessageContaining("interrupted while a save was in progress");
+                    assertThat(Thread.currentThread().isInterrupted()).isTrue();
+                },
+                null);
+        Thread training = Thread.ofPlatform().unstarted(closing);
+        storage.beforeObjects(() -> {
+            while (training.getState() != Thread.State.TIMED_WAITING && training.isAlive()) {
+                Thread.onSpinWait();
+            }
+        });
+        training.start();
+        closing.get();
+        try (CheckpointManager manager = CheckpointManager.alone(folder.toString(), Retention.DEFAULT)) {
+            assertThat(load(manager, 1)).isEqualTo(1);
         }
     }
 

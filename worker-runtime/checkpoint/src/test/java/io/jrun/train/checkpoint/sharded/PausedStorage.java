@@ -11,12 +11,13 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
 
-/** A storage whose commits wait for a latch, or fail. */
+/** A storage whose commits wait for a latch, or fail, and whose objects can be made later. */
 final class PausedStorage implements Storage {
     private final Storage storage;
     private final CountDownLatch release;
     private final AtomicInteger commits = new AtomicInteger();
     private final AtomicReference<String> failure = new AtomicReference<>("");
+    private volatile Runnable beforeObjects = () -> {};
 
     PausedStorage(Storage storage, CountDownLatch release) {
         this.storage = storage;
@@ -25,6 +26,11 @@ final class PausedStorage implements Storage {
 
     void failNextCommit(String why) {
         failure.set(why);
+    }
+
+    /** Runs {@code work} on the thread of the save before each object is made. */
+    void beforeObjects(Runnable work) {
+        beforeObjects = work;
     }
 
     int commits() {
@@ -55,6 +61,7 @@ final class PausedStorage implements Storage {
 
     @Override
     public ObjectWriter create(String name) throws IOException {
+        beforeObjects.run();
         return storage.create(name);
     }
 
