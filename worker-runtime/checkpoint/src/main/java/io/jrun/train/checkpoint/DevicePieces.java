@@ -1,6 +1,7 @@
 package io.jrun.train.checkpoint;
 
 import io.jrun.comm.Device;
+import io.jrun.train.tensor.DeviceWaits;
 import io.jrun.train.tensor.TensorMemory;
 import java.io.IOException;
 import java.lang.foreign.MemorySegment;
@@ -39,7 +40,11 @@ public final class DevicePieces implements AutoCloseable {
         for (long at = 0; at < elements.byteSize(); at += PIECE_BYTES) {
             MemorySegment part = elements.asSlice(at, Math.min(PIECE_BYTES, elements.byteSize() - at));
             MemorySegment host = host(device).asSlice(0, part.byteSize());
-            copy(part, device, host, Device.CPU);
+            try (NoGradGuard _ = new NoGradGuard();
+                    Tensor source = bytes(part, device);
+                    Tensor target = bytes(host, Device.CPU)) {
+                DeviceWaits.copyToHost(source, target);
+            }
             write.move(at, host);
         }
     }
@@ -50,7 +55,11 @@ public final class DevicePieces implements AutoCloseable {
             MemorySegment part = elements.asSlice(at, Math.min(PIECE_BYTES, elements.byteSize() - at));
             MemorySegment host = host(device).asSlice(0, part.byteSize());
             read.move(at, host);
-            copy(host, Device.CPU, part, device);
+            try (NoGradGuard _ = new NoGradGuard();
+                    Tensor source = bytes(host, Device.CPU);
+                    Tensor target = bytes(part, device)) {
+                target.copy_(source); // returns after the copy
+            }
         }
     }
 
@@ -63,13 +72,8 @@ public final class DevicePieces implements AutoCloseable {
         return TensorMemory.segment(host.tensor());
     }
 
-    /** Returns after the copy. */
-    private static void copy(MemorySegment from, Device fromDevice, MemorySegment to, Device toDevice) {
-        try (NoGradGuard _ = new NoGradGuard();
-                Tensor source = TensorMemory.tensor(from, fromDevice, torch.ScalarType.Byte, from.byteSize());
-                Tensor target = TensorMemory.tensor(to, toDevice, torch.ScalarType.Byte, to.byteSize())) {
-            target.copy_(source);
-        }
+    private static Tensor bytes(MemorySegment memory, Device device) {
+        return TensorMemory.tensor(memory, device, torch.ScalarType.Byte, memory.byteSize());
     }
 
     @Override

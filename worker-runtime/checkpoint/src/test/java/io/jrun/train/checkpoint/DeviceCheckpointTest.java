@@ -1,6 +1,7 @@
 package io.jrun.train.checkpoint;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.jrun.comm.Device;
 import io.jrun.comm.cuda.Cuda;
@@ -100,7 +101,14 @@ class DeviceCheckpointTest {
                         CheckpointManager.alone(folder.resolve("checkpoints").toString(), new Retention(3, 0))) {
             StateDict state = new StateDict();
             expected.forEach((name, tensor) -> state.put(name, onDevice(tensor)));
+            long waits = DeviceWaits.count();
             manager.save(1, state);
+            assertThat(DeviceWaits.count() - waits)
+                    .as("4 pieces of the first tensor, one of the matrix and of the number")
+                    .isEqualTo(6);
+            try (DeviceWaits.Refusal _ = DeviceWaits.refuse()) {
+                assertThatThrownBy(() -> manager.saveAsync(2, state)).hasMessageContaining("inside the recorded work");
+            }
             manager.saveAsync(2, state);
             manager.saveAsync(3, state); // into the memory of the copy before
             manager.await();

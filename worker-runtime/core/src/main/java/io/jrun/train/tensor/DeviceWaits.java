@@ -90,6 +90,15 @@ public final class DeviceWaits {
         return TensorMemory.onHost(tensor);
     }
 
+    /**
+     * Copies all elements of a tensor to a tensor of the same type and shape in host memory. Waits if the first tensor
+     * is on a device.
+     */
+    public static void copyToHost(Tensor from, Tensor to) {
+        note(from);
+        TensorMemory.copy(from, to);
+    }
+
     private static void note(Tensor tensor) {
         if (TensorMemory.device(tensor).isCpu()) {
             return;

@@ -1,5 +1,6 @@
 package io.jrun.train.checkpoint.sharded;
 
+import io.jrun.train.tensor.DeviceWaits;
 import io.jrun.train.tensor.TensorMemory;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.SegmentAllocator;
@@ -39,7 +40,7 @@ final class HeldSnapshot {
                 NoGradGuard _ = new NoGradGuard()) {
             for (StateEntry entry : state.entries()) {
                 if (entry.local().numel() > 0) {
-                    TensorMemory.copy(entry.local(), tensor(i));
+                    DeviceWaits.copyToHost(entry.local(), tensor(i));
                 }
                 i++;
             }

@@ -1,6 +1,7 @@
 package io.jrun.train.checkpoint.sharded;
 
 import io.jrun.train.checkpoint.HostTensor;
+import io.jrun.train.tensor.DeviceWaits;
 import io.jrun.train.tensor.TensorMemory;
 import java.util.LinkedHashMap;
 import java.util.Map;
@@ -8,8 +9,9 @@ import org.bytedeco.pytorch.NoGradGuard;
 import org.bytedeco.pytorch.Tensor;
 
 /**
- * A copy of a state in host memory, pinned for tensors of a GPU. The memory is used again by the next copy of tensors with the same names, types and
- * shapes: fresh memory would cost a page fault for each page. Confined to one thread at a time.
+ * A copy of a state in host memory, pinned for tensors of a GPU. The memory is used again by the next copy of tensors
+ * with the same names, types and shapes: fresh memory would cost a page fault for each page. Confined to one thread at
+ * a time.
  */
 final class StateSnapshot implements AutoCloseable {
     private final Map<String, HostTensor> memory = new LinkedHashMap<>();
@@ -45,7 +47,7 @@ final class StateSnapshot implements AutoCloseable {
             kept = new HostTensor(TensorMemory.device(from), from.scalar_type().intern(), TensorMemory.sizes(from));
             memory.put(entry.key(), kept);
         }
-        TensorMemory.copy(from, kept.tensor());
+        DeviceWaits.copyToHost(from, kept.tensor());
         return kept.tensor();
     }
 
