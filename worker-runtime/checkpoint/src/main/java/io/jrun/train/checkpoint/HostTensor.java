@@ -14,8 +14,10 @@ import org.jspecify.annotations.Nullable;
  * would take the next power of two of bytes. Internal to the packages of checkpoints. Confined to one thread at a time.
  */
 public final class HostTensor implements AutoCloseable {
+    private static @Nullable Cuda shared;
+
+    private final Device device;
     private final Tensor tensor;
-    private final @Nullable Cuda cuda;
     private final MemorySegment pinned;
 
     /**
@@ -28,9 +30,8 @@ public final class HostTensor implements AutoCloseable {
         for (long size : sizes) {
             bytes *= size;
         }
-        Device device = TensorMemory.computing(source);
-        cuda = bytes > 0 && device.type().equals("cuda") ? Cuda.open() : null;
-        pinned = cuda == null ? MemorySegment.NULL : pinned(cuda, device, bytes);
+        device = TensorMemory.computing(source);
+        pinned = bytes > 0 && device.type().equals("cuda") ? pinned(device, bytes) : MemorySegment.NULL;
         tensor = TensorMemory.own(
                 pinned.address() == 0
                         ? TensorMemory.empty(Device.CPU, type, sizes)
@@ -38,13 +39,24 @@ public final class HostTensor implements AutoCloseable {
     }
 
     /** Pinned memory; NULL if the host has no memory that can be pinned: the copies are then slower, and right. */
-    private static MemorySegment pinned(Cuda cuda, Device device, long bytes) {
+    private static MemorySegment pinned(Device device, long bytes) {
+        Cuda cuda = cuda();
         cuda.use(device.index()); // else the call would open a context on device 0
         try {
             return cuda.pinned(bytes);
         } catch (IllegalStateException _) {
             return MemorySegment.NULL;
         }
+    }
+
+    /** One for all tensors: each has a method handle for each function. */
+    private static synchronized Cuda cuda() {
+        Cuda cuda = shared;
+        if (cuda == null) {
+            cuda = Cuda.open();
+            shared = cuda;
+        }
+        return cuda;
     }
 
     /** The tensor, which lives until {@link #close}. */
@@ -55,7 +67,9 @@ public final class HostTensor implements AutoCloseable {
     @Override
     public void close() {
         tensor.close();
-        if (cuda != null && pinned.address() != 0) {
+        if (pinned.address() != 0) {
+            Cuda cuda = cuda();
+            cuda.use(device.index());
             cuda.freePinned(pinned);
         }
     }
