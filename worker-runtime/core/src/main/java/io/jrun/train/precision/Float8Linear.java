@@ -55,7 +55,8 @@ public final class Float8Linear implements AutoCloseable {
     /**
      * The scales and the histories, to save. Waits for the device. The caller frees the tensor.
      *
-     * @return float32 in host memory, [3, 1 + history length]: a row for inputs, weights and gradients; the scale is the first element
+     * @return float32 in host memory, [3, 1 + history length]: a row for inputs, weights and gradients; the scale is
+     *     the first element
      */
     public Tensor state() {
         List<float[]> values = scalings().stream().map(Float8Scaling::values).toList();

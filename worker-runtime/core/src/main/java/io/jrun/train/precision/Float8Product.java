@@ -1,14 +1,18 @@
 package io.jrun.train.precision;
 
+import io.jrun.train.device.ComputeCapability;
 import io.jrun.train.tensor.AtenOperator;
+import io.jrun.train.tensor.TensorMemory;
 import java.util.List;
+import java.util.Optional;
 import java.util.concurrent.atomic.LongAdder;
 import org.bytedeco.pytorch.Tensor;
 import org.bytedeco.pytorch.global.torch;
 
 /**
- * Products of matrices of 8-bit numbers. A GPU multiplies the codes with libtorch's {@code _scaled_mm}, which sums in
- * float32. Elsewhere the codes are multiplied as float32 numbers. The two results differ by the rounding of the sums only.
+ * Products of matrices of 8-bit numbers. A GPU that has such products multiplies the codes with libtorch's
+ * {@code _scaled_mm}, which sums in float32. Elsewhere, also on an older GPU, the codes are multiplied as float32
+ * numbers. The two results differ by the rounding of the sums only.
  *
  * <p>Requirements of {@code _scaled_mm}, from {@code ScaledBlas.cpp} of PyTorch: a GPU of compute capability 8.9 or
  * newer, the first matrix row-major, the second matrix column-major, at most one matrix of e5m2, columns of the first and
@@ -20,7 +24,7 @@ public final class Float8Product {
     private static final LongAdder CALLS = new LongAdder();
 
     /** How a GPU adds the products of a row. */
-    enum Accumulation {
+    public enum Accumulation {
         /** Float32 without intermediate sums of fewer bits. */
         FULL,
         /** Hopper's faster sums with fewer bits: for forward passes, as Transformer Engine and TorchAO do. */
@@ -41,12 +45,17 @@ public final class Float8Product {
      * @param b [other rows, columns]; not both of e5m2
      * @return float32, [rows, other rows]
      */
-    static Tensor multiply(Float8Tensor a, Float8Tensor b, Accumulation accumulation) {
-        if (!a.codes().is_cuda()) {
+    public static Tensor multiply(Float8Tensor a, Float8Tensor b, Accumulation accumulation) {
+        if (!a.codes().is_cuda() || isOlder(ComputeCapability.of(TensorMemory.device(a.codes())))) {
             return inFloat32(a, b);
         }
         CALLS.increment();
         return scaled(a, b, accumulation);
+    }
+
+    /** Whether a GPU is known to have no products of 8-bit numbers. */
+    static boolean isOlder(Optional<ComputeCapability> gpu) {
+        return gpu.isPresent() && !gpu.get().hasFloat8Products();
     }
 
     /** The product of the codes as float32 numbers. */

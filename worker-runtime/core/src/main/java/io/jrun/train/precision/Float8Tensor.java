@@ -9,8 +9,9 @@ import org.bytedeco.pytorch.global.torch;
  * @param codes [rows, columns] of a type of {@link Float8}, row-major
  * @param inverseScale float32, [1], on the device of the codes
  */
-record Float8Tensor(Tensor codes, Tensor inverseScale) {
-    Float8Tensor {
+public record Float8Tensor(Tensor codes, Tensor inverseScale) {
+    /** Makes the codes row-major: by a copy, if they are not. */
+    public Float8Tensor {
         codes = codes.contiguous();
     }
 

@@ -5,10 +5,12 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.jrun.train.Libtorch;
 import io.jrun.train.autograd.AutogradBridge;
+import io.jrun.train.device.ComputeCapability;
 import io.jrun.train.precision.Float8Product.Accumulation;
 import io.jrun.train.tensor.TensorMemory;
 import java.lang.foreign.ValueLayout;
 import java.util.List;
+import java.util.Optional;
 import org.bytedeco.javacpp.PointerScope;
 import org.bytedeco.pytorch.NoGradGuard;
 import org.bytedeco.pytorch.Scalar;
@@ -86,6 +88,18 @@ class Float8LinearTest {
             assertThat(found.scalar_type().intern()).isEqualTo(torch.ScalarType.Float);
             assertThat(relativeError(found, expected)).isLessThan(1e-6);
         }
+    }
+
+    /** libtorch refuses the operator on such a GPU. */
+    @Test
+    void aGpuBefore89EmulatesTheProducts() {
+        assertThat(Float8Product.isOlder(Optional.of(new ComputeCapability(8, 6))))
+                .isTrue();
+        assertThat(Float8Product.isOlder(Optional.of(new ComputeCapability(8, 9))))
+                .isFalse();
+        assertThat(Float8Product.isOlder(Optional.of(new ComputeCapability(9, 0))))
+                .isFalse();
+        assertThat(Float8Product.isOlder(Optional.empty())).as("unknown").isFalse();
     }
 
     /** libtorch's CPU takes all sizes. A GPU refuses sizes that are no multiples of 16. */
