@@ -35,6 +35,9 @@ public interface ShardOffload {
     /** Multiplies all gradients that {@link #writeGradients} has kept, for the next step of the optimizer. */
     void scaleGradients(double factor);
 
-    /** Whether a write of gradients has ended since the last step of the optimizer. */
+    /**
+     * Whether the unit has had gradients since the last step of the optimizer: a write of gradients has ended, or an
+     * update within the pass has taken them. After such an update no file has the gradients.
+     */
     boolean hasGradients(int unit);
 }

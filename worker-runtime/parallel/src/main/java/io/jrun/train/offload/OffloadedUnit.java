@@ -136,7 +136,10 @@ final class OffloadedUnit {
         return states;
     }
 
-    /** The states with gradients that no file has. Waits until the gradients are in host memory. */
+    /**
+     * The states with gradients that no file has, for an update within the pass. Waits until the gradients are in host
+     * memory. The unit then counts as one with gradients, although its file has none.
+     */
     Loaded with(Tensor states, HostElements gradients) {
         gradients.awaitCopy();
         hasGradients = true;
