@@ -9,6 +9,7 @@ import java.lang.foreign.FunctionDescriptor;
 import java.lang.foreign.Linker;
 import java.lang.foreign.MemorySegment;
 import java.lang.invoke.MethodHandle;
+import org.bytedeco.javacpp.BytePointer;
 import org.bytedeco.pytorch.Allocator;
 import org.bytedeco.pytorch.global.torch;
 
@@ -27,8 +28,11 @@ final class AllocatorStatistics {
     /** The place of {@code getDeviceStats} in the table of virtual functions. */
     private static final long FUNCTION = 0x48;
 
-    /** The bytes of DeviceStats. */
-    private static final long BYTES = 976;
+    /** The part of libtorch's build settings that names the version with this layout. */
+    private static final String KNOWN_VERSION = "TORCH_VERSION=2.10.";
+
+    /** DeviceStats has 976 bytes in torch 2.10. The rest keeps a larger structure from other memory. */
+    private static final long BYTES = 16 << 10;
 
     /** A Stat has four numbers: current, peak, and two sums. A StatArray has three: of all memory first. */
     private static final long STAT_ARRAY = 3 * 4 * Long.BYTES;
@@ -44,23 +48,42 @@ final class AllocatorStatistics {
         torch.resetPeakStats(FIRST_GPU);
     }
 
-    /** The most bytes of tensors at a time since {@link #resetPeak}. */
+    /**
+     * The most bytes of tensors at a time since {@link #resetPeak}.
+     *
+     * @throws IllegalStateException if libtorch has another version than the one whose layout is known
+     */
     static long peakBytes() {
+        requireKnownVersion(buildSettings());
         try (Arena arena = Arena.ofConfined();
                 Allocator allocator = torch.GetAllocator(torch.DeviceType.CUDA)) {
-            return peakBytes(MemorySegment.ofAddress(allocator.address()), arena);
+            MemorySegment statistics = arena.allocate(BYTES, Long.BYTES);
+            read(MemorySegment.ofAddress(allocator.address()), statistics);
+            return peakOf(statistics);
         }
     }
 
-    /** The same for an object of the class DeviceAllocator. */
-    static long peakBytes(MemorySegment allocator, Arena arena) {
+    /** The settings of the build of the loaded libtorch, with its version. */
+    static String buildSettings() {
+        try (BytePointer text = torch.show_config()) {
+            return text.getString();
+        }
+    }
+
+    /** Called before the memory of the allocator is read: a place of another version would end the process. */
+    static void requireKnownVersion(String settings) {
+        GpuCheck.require(
+                settings.contains(KNOWN_VERSION),
+                "the statistics of the allocator are known for " + KNOWN_VERSION + " only. libtorch says: " + settings);
+    }
+
+    private static void read(MemorySegment allocator, MemorySegment statistics) {
         MemorySegment functions = allocator.reinterpret(Long.BYTES).get(ADDRESS, 0);
         MemorySegment function =
                 functions.reinterpret(FUNCTION + ADDRESS.byteSize()).get(ADDRESS, FUNCTION);
         // A structure of this size is returned in memory of the caller, whose address is the first argument.
         MethodHandle getDeviceStats =
                 Linker.nativeLinker().downcallHandle(function, FunctionDescriptor.ofVoid(ADDRESS, ADDRESS, JAVA_BYTE));
-        MemorySegment statistics = arena.allocate(BYTES, Long.BYTES);
         try {
             getDeviceStats.invokeExact(statistics, allocator, FIRST_GPU);
         } catch (RuntimeException e) {
@@ -68,6 +91,9 @@ final class AllocatorStatistics {
         } catch (Throwable e) {
             throw new AssertionError(e);
         }
+    }
+
+    private static long peakOf(MemorySegment statistics) {
         long current = statistics.get(JAVA_LONG, ALLOCATED);
         long peak = statistics.get(JAVA_LONG, ALLOCATED + PEAK);
         long reserved = statistics.get(JAVA_LONG, RESERVED + PEAK);

@@ -7,7 +7,9 @@ import io.jrun.comm.ProcessGroup;
 import io.jrun.comm.ReduceOp;
 import io.jrun.comm.World;
 import io.jrun.comm.cuda.DeviceMemory;
-import io.jrun.train.tensor.AtenOperator;
+import io.jrun.train.precision.Float8;
+import io.jrun.train.precision.Float8Product;
+import io.jrun.train.precision.Float8Tensor;
 import java.lang.foreign.MemorySegment;
 import java.nio.file.Path;
 import java.util.Arrays;
@@ -112,28 +114,19 @@ public final class GpuTimes {
     /** The product of matrices of e4m3 as the forward pass of 8-bit layers computes it. */
     private String float8Product() throws Exception {
         GpuCheck.requireFloat8Products();
-        AtenOperator operator = AtenOperator.of("aten::_scaled_mm", "");
         try (PointerScope _ = new PointerScope()) {
-            Tensor a = torch.randn(new long[] {SIDE, SIDE}, on(torch.ScalarType.Float))
-                    .to(torch.ScalarType.Float8_e4m3fn);
-            Tensor b = torch.randn(new long[] {SIDE, SIDE}, on(torch.ScalarType.Float))
-                    .to(torch.ScalarType.Float8_e4m3fn);
-            Tensor scale = torch.ones(new long[] {1}, on(torch.ScalarType.Float));
-            double rate = productsPerSecond(() -> operator.results(
-                            1,
-                            AtenOperator.tensor(a),
-                            AtenOperator.tensor(b.t()),
-                            AtenOperator.tensor(scale),
-                            AtenOperator.tensor(scale),
-                            AtenOperator.none(),
-                            AtenOperator.none(),
-                            AtenOperator.type(torch.ScalarType.Float),
-                            AtenOperator.flag(true))
-                    .getFirst());
+            Float8Tensor a = randomFloat8();
+            Float8Tensor b = randomFloat8();
+            double rate = productsPerSecond(() -> Float8Product.multiply(a, b, Float8Product.Accumulation.FAST));
             Map<String, Double> other = python.measure("fp8");
             return String.format(Locale.ROOT, "e4m3 product of %d, float32 result: %.0f TFLOP/s", SIDE, rate)
                     + python.beside(rate, PythonPeer.number(other, "fp8_tflops"));
         }
+    }
+
+    private static Float8Tensor randomFloat8() {
+        Tensor values = torch.randn(new long[] {SIDE, SIDE}, on(torch.ScalarType.Float));
+        return new Float8Tensor(Float8.E4M3.encode(values), torch.ones(new long[] {1}, on(torch.ScalarType.Float)));
     }
 
     /** TFLOP/s of a product of square matrices. */
