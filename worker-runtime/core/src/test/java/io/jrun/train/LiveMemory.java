@@ -87,26 +87,6 @@ public final class LiveMemory {
         return least;
     }
 
-    /** The bytes of memory by which the process has grown at most while {@code run} runs: the kernel's count of pages. */
-    public static long greatestGrowth(Runnable run) {
-        try {
-            Files.writeString(Path.of("/proc/self/clear_refs"), "5"); // the peak begins anew
-            long before = greatestBytes();
-            run.run();
-            return greatestBytes() - before;
-        } catch (IOException e) {
-            throw new UncheckedIOException(e);
-        }
-    }
-
-    private static long greatestBytes() throws IOException {
-        try (Stream<String> lines = Files.lines(Path.of("/proc/self/status"))) {
-            String line =
-                    lines.filter(each -> each.startsWith("VmHWM:")).findFirst().orElseThrow();
-            return Long.parseLong(line.replaceAll("\\D", "")) << 10;
-        }
-    }
-
     /** Bytes of malloc in use, in blocks of all sizes. */
     public static long bytes() {
         try (Arena arena = Arena.ofConfined()) {

@@ -19,7 +19,6 @@ public final class TokenLoss extends Module {
     /** The target of a token that does not count: torch's {@code ignore_index}. */
     public static final long IGNORED = -100;
 
-    private static final long MEAN = 1;
     private static final long SUM = 2;
 
     private @Nullable BinaryOperator<Tensor> perToken;
@@ -35,21 +34,12 @@ public final class TokenLoss extends Module {
         Tensor rows = logits.reshape(-1, logits.size(-1));
         Tensor wanted = targets.reshape(-1);
         if (tokenGroup == null && perToken == null) {
-            return crossEntropy(rows, wanted, MEAN);
+            return torch.cross_entropy_loss(rows, wanted);
         }
         Tensor sum = perToken == null
-                ? crossEntropy(rows, wanted, SUM)
+                ? torch.cross_entropy_loss(rows, wanted, new TensorOptional(), SUM, IGNORED, 0)
                 : perToken.apply(rows, wanted).sum();
         return sum.mul(new Scalar(scale(wanted)));
-    }
-
-    /** Has the bits of {@code torch.cross_entropy_loss}. */
-    private static Tensor crossEntropy(Tensor rows, Tensor targets, long reduction) {
-        Tensor isIgnored = targets.eq(new Scalar(IGNORED));
-        Tensor ofTargets = TargetLogProbabilities.of(
-                rows, targets.masked_fill(isIgnored, new Scalar(0L)).unsqueeze(1));
-        Tensor onlyClass = torch.zeros_like(targets).masked_fill(isIgnored, new Scalar(IGNORED));
-        return torch.nll_loss(ofTargets, onlyClass, new TensorOptional(), reduction, IGNORED);
     }
 
     /** Equal to 1 / tokens on one rank. Else the mean of all ranks' losses is the mean over all tokens. */
