@@ -95,7 +95,7 @@ class GpuNodeIT extends RealJobs {
         }
     }
 
-    /** NCCL itself says nothing about a file that it cannot use. */
+    /** NCCL itself says nothing about a file that it leaves out. */
     @Test
     void theDryRunReadsTheTopologyFileOfNccl() throws IOException {
         Path file = Files.writeString(folder.resolve("topology.xml"), """
@@ -107,15 +107,23 @@ class GpuNodeIT extends RealJobs {
                   </cpu>
                 </system>
                 """);
-        String instead = ", so NCCL reads the topology of the machine\n";
+        String fails = ", so NCCL makes no communicator\n";
 
         assertThat(dryRun(file)).contains("NCCL_TOPO_FILE=" + file + ": the file has 2 GPUs and 1 network adapters\n");
         assertThat(dryRun(folder.resolve("absent.xml")))
-                .contains("NCCL_TOPO_FILE=" + folder + "/absent.xml: it does not exist" + instead);
-        assertThat(dryRun(Files.writeString(folder.resolve("torn.xml"), "<system><cpu>")))
-                .contains("torn.xml: the file is no XML of NCCL" + instead);
-        assertThat(dryRun(Files.writeString(folder.resolve("other.xml"), "<html/>")))
-                .contains("other.xml: the file is no XML of NCCL" + instead);
+                .contains(folder + "/absent.xml: it does not exist, so NCCL reads the topology of the machine\n");
+        assertThat(dryRun("<html/>"))
+                .contains(": the first element is html, not system, so NCCL reads the topology of the machine\n");
+        assertThat(dryRun("<system version=\"1\"><cpu>")).contains(": the file is no whole XML" + fails);
+        assertThat(dryRun("<system/>")).contains(": the element system has no version=\"1\"" + fails);
+        assertThat(dryRun("<?xml version=\"1.0\"?><system version=\"1\"/>"))
+                .contains(": the file has a line <?...?>, which NCCL cannot read" + fails);
+        assertThat(dryRun("<system version=\"1\">\n\t<cpu/></system>"))
+                .contains(": the file has tabs, which NCCL cannot read" + fails);
+    }
+
+    private String dryRun(String topology) throws IOException {
+        return dryRun(Files.writeString(folder.resolve("other.xml"), topology));
     }
 
     private String dryRun(Path topologyFile) {

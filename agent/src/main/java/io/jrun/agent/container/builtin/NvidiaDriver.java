@@ -51,9 +51,8 @@ record NvidiaDriver(String devices, List<String> capabilities) {
 
     private static final String LIBCUDA = "libcuda.so.1";
 
-    /** Folders of drivers that the cache of the dynamic linker does not name: of GKE and similar clusters, and of WSL. */
-    private static final List<String> UNCACHED =
-            List.of("/usr/local/nvidia/lib64", "/usr/local/nvidia/lib", "/usr/lib/wsl/lib");
+    /** Folders of drivers that the cache of the dynamic linker does not name, as on GKE. */
+    private static final List<String> UNCACHED = List.of("/usr/local/nvidia/lib64", "/usr/local/nvidia/lib");
 
     /** Folders in which glibc looks without a cache, in the order of Debian's and of Red Hat's. */
     private static final List<String> FOLDERS =

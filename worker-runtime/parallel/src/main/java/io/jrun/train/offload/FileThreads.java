@@ -54,21 +54,24 @@ final class FileThreads implements AutoCloseable {
         return new FileTask<>(updater, unit, "the update", timeout, isOnHost, work);
     }
 
-    /** Ends the threads, after the requests that are queued. */
+    /** Ends the threads, after the requests that are queued: an update queues a write. */
     @Override
     public void close() {
-        List<ExecutorService> threads = List.of(updater, reader, writer);
-        threads.forEach(ExecutorService::shutdown);
+        long begin = System.nanoTime();
         try {
-            for (ExecutorService thread : threads) {
-                if (!thread.awaitTermination(timeout.toNanos(), TimeUnit.NANOSECONDS)) {
-                    throw new OffloadException("a read or a write of offloaded states has not ended within " + timeout
-                            + ", the timeout of the process group. Check the disk.");
+            for (ExecutorService thread : List.of(updater, reader, writer)) {
+                thread.shutdown();
+                if (!thread.awaitTermination(begin + timeout.toNanos() - System.nanoTime(), TimeUnit.NANOSECONDS)) {
+                    throw new OffloadException("a read, an update or a write of offloaded states has not ended within "
+                            + timeout + ", the timeout of the process group. Check the disk.");
                 }
             }
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
             throw new OffloadException("the thread was interrupted while it waited for the threads of files", e);
+        } finally {
+            reader.shutdown();
+            writer.shutdown();
         }
     }
 }

@@ -175,7 +175,7 @@ public final class OffloadedOptimizer implements ShardOffload, ParameterOptimize
     /**
      * Updates each unit in the next backward pass, when its gradients are complete. The pass must be the last one before
      * {@link #step}, which then updates the other units only. The parameters keep their values until the step. {@link
-     * #zeroGradients} in place of the step drops the updates.
+     * #zeroGradients} in place of the step drops the updates, and throws the failure of one of them.
      *
      * @throws IllegalStateException if gradients of earlier passes have been clipped or scaled
      */
@@ -190,7 +190,7 @@ public final class OffloadedOptimizer implements ShardOffload, ParameterOptimize
     @Override
     public ShardTransfer readGradients(int number, Tensor into) {
         OffloadedUnit unit = units.get(number);
-        requireNotUpdated(number, "another pass adds to the gradients");
+        requireNotUpdated(number);
         HostElements elements = hostMemory.of(into);
         ShardTransfer read = threads.read(unit, "the read of gradients", () -> unit.readGradients(elements));
         return () -> {
@@ -203,7 +203,7 @@ public final class OffloadedOptimizer implements ShardOffload, ParameterOptimize
     @Override
     public ShardTransfer writeGradients(int number, Tensor from) {
         OffloadedUnit unit = units.get(number);
-        requireNotUpdated(number, "another pass adds to the gradients");
+        requireNotUpdated(number);
         HostElements elements = hostMemory.copyOf(from);
         ShardTransfer transfer = updatesInPass
                 ? beginUpdate(number, elements)
@@ -238,18 +238,19 @@ public final class OffloadedOptimizer implements ShardOffload, ParameterOptimize
         return task;
     }
 
-    private void requireNotUpdated(int number, String what) {
+    private void requireNotUpdated(int number) {
         if (updates.containsKey(number)) {
-            throw new IllegalStateException(what + ", and the pass after updateInNextPass() has updated "
-                    + units.get(number) + " already. Call updateInNextPass() before the last backward pass of a step,"
-                    + " and step() after this pass.");
+            throw new IllegalStateException("another pass adds to the gradients of " + units.get(number)
+                    + ", which the pass after updateInNextPass() has updated already. Call updateInNextPass() before the"
+                    + " last backward pass of a step, and step() after this pass.");
         }
     }
 
     @Override
     public void scaleGradients(double factor) {
-        if (!updates.isEmpty()) {
-            requireNotUpdated(updates.firstEntry().getKey(), "the gradients are clipped or scaled");
+        if (updatesInPass) {
+            throw new IllegalStateException("the gradients are clipped or scaled after updateInNextPass(), but the pass"
+                    + " updates units before all gradients are known. Clip nothing, or leave out updateInNextPass().");
         }
         gradientFactor *= factor;
     }
@@ -257,11 +258,14 @@ public final class OffloadedOptimizer implements ShardOffload, ParameterOptimize
     /** Drops the gradients that no step has used, and the updates of the last pass. */
     @Override
     public void zeroGradients() {
-        awaitUpdates(); // a later update writes the same place of the file
-        updates.clear();
-        updatesInPass = false;
-        units.forEach(OffloadedUnit::dropGradients);
-        gradientFactor = 1;
+        try {
+            awaitUpdates(); // a later update writes the same place of the file
+        } finally {
+            updates.clear();
+            updatesInPass = false;
+            units.forEach(OffloadedUnit::dropGradients);
+            gradientFactor = 1;
+        }
     }
 
     @Override

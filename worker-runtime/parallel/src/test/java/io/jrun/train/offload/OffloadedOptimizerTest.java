@@ -238,8 +238,11 @@ class OffloadedOptimizerTest {
                     assertThat(Gradients.norm(fsdp.parameters().values()).value())
                             .isEqualTo(norm);
                     assertThatThrownBy(() -> Gradients.clip(fsdp.parameters().values(), norm / 2))
-                            .hasMessageContaining("the gradients are clipped or scaled, and the pass after"
-                                    + " updateInNextPass() has updated unit '");
+                            .hasMessageContaining("the gradients are clipped or scaled after updateInNextPass()");
+                    optimizer.zeroGradients();
+                    optimizer.updateInNextPass();
+                    assertThatThrownBy(() -> optimizer.scaleGradients(0.5))
+                            .hasMessageContaining("the gradients are clipped or scaled after updateInNextPass()");
                 }));
         assertThatThrownBy(() -> ShardedTraining.run(
                         2,
@@ -248,7 +251,7 @@ class OffloadedOptimizerTest {
                                     pass(world, net, fsdp, optimizer, 0, true);
                                     pass(world, net, fsdp, optimizer, 0, false);
                                 })))
-                .hasStackTraceContaining("another pass adds to the gradients, and the pass after");
+                .hasStackTraceContaining("which the pass after updateInNextPass() has updated already");
     }
 
     /** A process that ends in a write of step 4 leaves any bytes where step 4 and its gradients belong. */
