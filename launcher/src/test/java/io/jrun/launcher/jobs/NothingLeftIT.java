@@ -1,8 +1,10 @@
 package io.jrun.launcher.jobs;
 
+import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatCode;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import java.io.BufferedReader;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -17,10 +19,12 @@ class NothingLeftIT {
 
     @Test
     void processIsFoundAndEnded() throws Exception {
-        ProcessBuilder builder = new ProcessBuilder("setsid", "sleep", "1000");
+        // start() returns while the kernel still sets up the variables of the new program. Its first line comes later.
+        ProcessBuilder builder = new ProcessBuilder("setsid", "sh", "-c", "echo up; read -r line");
         builder.environment().put(Leftovers.OWNER_VARIABLE, Leftovers.OWNER);
         Process process = builder.start();
-        try {
+        try (BufferedReader lines = process.inputReader()) {
+            assertThat(lines.readLine()).isEqualTo("up");
             assertFound("process " + process.pid());
         } finally {
             Leftovers.endProcesses();
