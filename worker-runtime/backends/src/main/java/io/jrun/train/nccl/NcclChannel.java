@@ -15,7 +15,6 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.locks.LockSupport;
 import java.util.concurrent.locks.ReentrantLock;
-import java.util.function.IntSupplier;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -109,10 +108,7 @@ final class NcclChannel {
 
     private MemorySegment enqueue(Call call, MemorySegment comm, MemorySegment queue) {
         try {
-            alone(() -> {
-                calls.launch(call, call.input(), call.output(), comm, queue);
-                return Nccl.SUCCESS;
-            });
+            alone(() -> calls.launch(call, call.input(), call.output(), comm, queue));
             // Before this state the call may not be on the stream, and the event would overtake the call.
             awaitState(comm, call);
             MemorySegment end = events.take();
@@ -179,14 +175,19 @@ final class NcclChannel {
     }
 
     private int state(MemorySegment comm) {
-        return alone(() -> nccl.state(comm));
+        calling.lock();
+        try {
+            return nccl.state(comm);
+        } finally {
+            calling.unlock();
+        }
     }
 
     /** Calls NCCL while no other thread does. */
-    private int alone(IntSupplier call) {
+    private void alone(Runnable call) {
         calling.lock();
         try {
-            return call.getAsInt();
+            call.run();
         } finally {
             calling.unlock();
         }
@@ -262,17 +263,14 @@ final class NcclChannel {
 
     /** Ends the communicator and its operations without waiting for the other ranks. */
     private void abort() {
-        calling.lock();
-        try {
+        alone(() -> {
             MemorySegment comm = communicator;
             if (comm != null) {
                 communicator = null;
                 isBroken = true;
                 nccl.abort(comm);
             }
-        } finally {
-            calling.unlock();
-        }
+        });
     }
 
     /**
@@ -310,13 +308,10 @@ final class NcclChannel {
 
     private void end(Deadline grace) {
         if (hasFinalized(grace)) {
-            calling.lock();
-            try {
+            alone(() -> {
                 nccl.destroy(Objects.requireNonNull(communicator));
                 communicator = null;
-            } finally {
-                calling.unlock();
-            }
+            });
         }
         abort();
         events.close();
@@ -338,10 +333,7 @@ final class NcclChannel {
             if (!rendezvous.meet(group, isIdle, grace) || comm == null) {
                 return false;
             }
-            alone(() -> {
-                nccl.beginFinalize(comm);
-                return Nccl.SUCCESS;
-            });
+            alone(() -> nccl.beginFinalize(comm));
             while (state(comm) == Nccl.IN_PROGRESS
                     && !grace.passed()
                     && !group.health().isImpaired()) {

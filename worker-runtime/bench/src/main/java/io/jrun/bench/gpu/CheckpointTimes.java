@@ -27,7 +27,7 @@ public final class CheckpointTimes {
     private static final long DEFAULT_MIB = 2048;
     private static final int TURNS = 2;
 
-    /** What is measured. */
+    /** The measured operations. */
     private enum Part {
         PINNED_COPY,
         WRITE,
