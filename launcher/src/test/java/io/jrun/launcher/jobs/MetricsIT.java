@@ -58,6 +58,9 @@ class MetricsIT extends RealJobs {
         assertThat(result.exitCode()).as(result.err()).isZero();
         Map<String, String> recorded = new TreeMap<>();
         for (JsonNode event : events(jrun.logs().resolve("metrics.jsonl"))) {
+            if (!event.path("type").asText().equals("metricReported")) {
+                continue; // a slow job has measurements of its processes, too
+            }
             assertThat(event.path("round").asInt()).isEqualTo(1);
             event.path("values")
                     .properties()
