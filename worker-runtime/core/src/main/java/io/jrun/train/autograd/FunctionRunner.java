@@ -1,5 +1,6 @@
 package io.jrun.train.autograd;
 
+import io.jrun.train.tensor.ResultScope;
 import io.jrun.train.tensor.TensorMemory;
 import java.util.ArrayList;
 import java.util.Collections;
@@ -42,22 +43,15 @@ final class FunctionRunner {
     }
 
     private static List<Tensor> forward(AutogradFunction function, FunctionContext context, List<Tensor> inputs) {
-        PointerScope outer = PointerScope.getInnerScope();
         List<Tensor> outputs = new ArrayList<>();
-        try (PointerScope _ = new PointerScope();
+        try (ResultScope scope = new ResultScope();
                 NoGradGuard _ = new NoGradGuard()) {
             List<Tensor> detached = inputs.stream().map(Tensor::detach).toList();
             Set<Long> used = new HashSet<>();
             detached.forEach(input -> used.add(TensorMemory.identity(input)));
             for (Tensor output : function.forward(context, detached)) {
-                outputs.add(TensorMemory.own(fresh(context, output, used)));
+                outputs.add(scope.result(fresh(context, output, used)));
             }
-        }
-        if (outer != null) {
-            outputs.forEach(output -> {
-                outer.attach(output);
-                output.releaseReference();
-            });
         }
         return Collections.unmodifiableList(outputs);
     }

@@ -1,6 +1,7 @@
 package io.jrun.train.module;
 
 import io.jrun.train.tensor.ModuleTensors;
+import io.jrun.train.tensor.ResultScope;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.function.UnaryOperator;
@@ -54,9 +55,14 @@ public final class ModelBlock {
         return parameters;
     }
 
-    /** The output for an input, with all code that was put around the block. */
+    /**
+     * The output for an input, with all code that was put around the block. Frees the block's other tensors that the
+     * backward pass does not need.
+     */
     public Tensor forward(Tensor input) {
-        return forward.apply(input);
+        try (ResultScope scope = new ResultScope()) {
+            return scope.result(forward.apply(input));
+        }
     }
 
     /**

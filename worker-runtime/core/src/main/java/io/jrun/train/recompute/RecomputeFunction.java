@@ -5,6 +5,7 @@ import io.jrun.train.autograd.AutogradFunction;
 import io.jrun.train.autograd.FunctionContext;
 import io.jrun.train.precision.Autocast;
 import io.jrun.train.precision.AutocastState;
+import io.jrun.train.tensor.ResultScope;
 import io.jrun.train.tensor.TensorMemory;
 import java.util.ArrayList;
 import java.util.Collections;
@@ -104,11 +105,14 @@ final class RecomputeFunction implements AutogradFunction {
         int firstState = inputCount + parameters.size();
         int firstKept = firstState + used.size();
         GeneratorStates.restore(used, saved(context, firstState, used.size()).toArray(Tensor[]::new));
-        try (AutoGradMode _ = new AutoGradMode(true);
+        try (ResultScope scope = new ResultScope();
+                AutoGradMode _ = new AutoGradMode(true);
                 Autocast _ = autocast.open();
                 KeptOutputs.Scope _ =
                         KeptOutputs.of(saved(context, firstKept, keptCount)).open()) {
-            return segment.apply(Collections.unmodifiableList(leaves));
+            return segment.apply(Collections.unmodifiableList(leaves)).stream()
+                    .map(scope::result)
+                    .toList();
         } finally {
             GeneratorStates.restore(used, now);
         }

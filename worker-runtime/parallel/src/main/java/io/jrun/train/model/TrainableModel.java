@@ -6,6 +6,7 @@ import io.jrun.train.module.BlockModel;
 import io.jrun.train.module.ModelBlock;
 import io.jrun.train.module.PipelineLayer;
 import io.jrun.train.tensor.ModuleTensors;
+import io.jrun.train.tensor.ResultScope;
 import io.jrun.train.tensor.TensorMemory;
 import java.util.ArrayList;
 import java.util.Collections;
@@ -83,9 +84,11 @@ public abstract class TrainableModel extends CompositeModule implements BlockMod
     /** The mean loss of outputs of {@link #forward}, a tensor without dimensions. */
     public abstract Tensor outputLoss(Tensor outputs, Tensor targets);
 
-    /** The mean loss of inputs. */
+    /** The mean loss of inputs. Frees the other tensors that the backward pass does not need. */
     public Tensor loss(Tensor inputs, Tensor targets) {
-        return outputLoss(forward(inputs), targets);
+        try (ResultScope scope = new ResultScope()) {
+            return scope.result(outputLoss(forward(inputs), targets));
+        }
     }
 
     /** The model as layers of a pipeline, in order. The first gets the input, the last gives the output. */

@@ -10,6 +10,8 @@ import io.jrun.comm.local.LocalWorldOptions;
 import io.jrun.train.Libtorch;
 import io.jrun.train.LiveMemory;
 import io.jrun.train.autograd.AutogradBridge;
+import io.jrun.train.autograd.AutogradFunction;
+import io.jrun.train.autograd.FunctionContext;
 import io.jrun.train.autograd.SavedTensors;
 import io.jrun.train.ddp.DdpOptions;
 import io.jrun.train.ddp.DistributedDataParallel;
@@ -31,6 +33,7 @@ import org.bytedeco.pytorch.NoGradGuard;
 import org.bytedeco.pytorch.Scalar;
 import org.bytedeco.pytorch.Tensor;
 import org.bytedeco.pytorch.global.torch;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -140,6 +143,43 @@ class RecomputedSegmentTest {
             }
         });
         assertThat(grown).isLessThan(700 << 10);
+    }
+
+    /** Of a product with a number, autograd keeps the number. */
+    @Test
+    void theSecondComputationFreesItsTensorsBeforeItsBackwardPass() {
+        List<Tensor> made = new ArrayList<>();
+        List<Boolean> areAlive = new ArrayList<>();
+        UnaryOperator<List<Tensor>> forward = inputs -> {
+            made.add(inputs.getFirst().mul(new Scalar(2)));
+            Tensor product = made.getLast().mul(new Scalar(3));
+            return AutogradBridge.instance()
+                    .apply(
+                            new BackwardObserver(
+                                    () -> areAlive.add(made.getLast().referenceCount() > 0)),
+                            List.of(product));
+        };
+        Tensor x = torch.ones(4).set_requires_grad(true);
+        Tensor y = new RecomputedSegment("products", List.of(), forward, DeterminismCheck.FORM)
+                .forward(List.of(x))
+                .getFirst();
+        y.sum().backward();
+        assertThat(floats(x.grad())).containsOnly(6);
+        assertThat(made).hasSize(2);
+        assertThat(areAlive).containsExactly(false);
+    }
+
+    private record BackwardObserver(Runnable reached) implements AutogradFunction {
+        @Override
+        public List<Tensor> forward(FunctionContext context, List<Tensor> inputs) {
+            return inputs;
+        }
+
+        @Override
+        public List<@Nullable Tensor> backward(FunctionContext context, List<@Nullable Tensor> gradients) {
+            reached.run();
+            return gradients;
+        }
     }
 
     private static Tensor weight() {
