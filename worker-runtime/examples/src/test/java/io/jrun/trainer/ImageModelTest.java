@@ -41,9 +41,14 @@ class ImageModelTest {
             CheckpointContents.assertClose(CheckpointContents.of(saved, 5), expected, 1e-12, mesh);
             assertThat(found.heldOut(0).getFirst()).isCloseTo(alone.heldOut(0).getFirst(), Offset.offset(1e-6));
         }
-        // float64: libtorch's float32 convolutions give NaN at random on some CPUs, see docs/trainer.md.
         RecordedTraining learned = RecordedTraining.run(
-                "1", new ImageModel.Program(), "--steps=150", "--global-batch=16", "--micro-batch=16", "--lr=0.02");
+                "1",
+                new ImageModel.Program(),
+                "--steps=150",
+                "--global-batch=16",
+                "--micro-batch=16",
+                "--lr=0.02",
+                "--parameters=f32");
         assertThat(alone.heldOut(0).getFirst()).isGreaterThan(0.9);
         assertThat(learned.heldOut(0).getFirst()).isLessThan(0.5);
         assertThat(learned.printed())

@@ -27,7 +27,9 @@ import org.bytedeco.pytorch.global.torch;
  */
 public final class ImageModel extends LayeredModel {
     private static final int SIZE = 8;
-    private static final int CHANNELS = 8;
+
+    /** A multiple of 16, see docs/trainer.md: libtorch's float32 convolutions on CPUs with AVX-512 need it. */
+    private static final int CHANNELS = 16;
 
     /** The model of a setup; its layers are built later. */
     public ImageModel(ModelSetup setup) {
