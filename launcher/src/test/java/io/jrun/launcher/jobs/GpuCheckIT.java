@@ -1,7 +1,6 @@
 package io.jrun.launcher.jobs;
 
 import static org.assertj.core.api.Assertions.assertThat;
-import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.json.JsonMapper;
@@ -19,7 +18,7 @@ import org.junit.jupiter.api.Test;
 class GpuCheckIT extends RealJobs {
     @Test
     void everyCheckOfNcclPassesOnTwoGpusAndWithTwoRanksOnOne() throws Exception {
-        requireCompiler();
+        SimulatedCuda.require();
         Result result = check(Map.of(), "--simulated=2", "--json");
 
         Map<String, List<String>> found = byStatus(result);
@@ -49,7 +48,7 @@ class GpuCheckIT extends RealJobs {
 
     @Test
     void aFunctionOfCudaThatFailsFailsTheCheckAndTheScript() throws Exception {
-        requireCompiler();
+        SimulatedCuda.require();
         Result result = check(Map.of("SIMCUDA_FAIL", "cudaHostAlloc=2"), "--simulated=1", "--json");
 
         assertThat(result.exitCode()).isEqualTo(1);
@@ -59,13 +58,7 @@ class GpuCheckIT extends RealJobs {
     /** Each host has one GPU: the ranks are on one device number, and NCCL takes the hosts for different machines. */
     @Test
     void everyCheckOfNcclPassesOnTwoNodesOfOneGpu() throws Exception {
-        requireCompiler();
-        Path libraries = JRun.SCRIPTS.resolve("../target/simulated-cuda").normalize();
-        int built = new ProcessBuilder(JRun.SCRIPTS.resolve("testbed/cuda").toString(), "build", libraries.toString())
-                .inheritIO()
-                .start()
-                .waitFor();
-        assertThat(built).isZero();
+        Path libraries = SimulatedCuda.libraries();
         Path meetings = Files.createDirectory(folder.resolve("nccl"));
         try (TestHosts hosts = TestHosts.up(2);
                 HostAgents agents = new HostAgents(hosts, folder)) {
@@ -102,14 +95,6 @@ class GpuCheckIT extends RealJobs {
                 new JRun(folder, JRun.SCRIPTS.resolve("gpu-check")).with("JRUN_JVM_OPTS", "-XX:TieredStopAtLevel=1");
         variables.forEach(script::with);
         return script.run(arguments);
-    }
-
-    private static void requireCompiler() throws IOException, InterruptedException {
-        int code = new ProcessBuilder(JRun.SCRIPTS.resolve("testbed/cuda").toString(), "check")
-                .inheritIO()
-                .start()
-                .waitFor();
-        assumeTrue(code == 0, "this machine has no C compiler");
     }
 
     private static Map<String, List<String>> byStatus(Result result) throws IOException {

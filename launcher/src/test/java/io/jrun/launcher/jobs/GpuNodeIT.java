@@ -144,13 +144,7 @@ class GpuNodeIT extends RealJobs {
     /** With the CUDA and NCCL of {@code scripts/testbed/cuda}. */
     @Test
     void theProgramOfTheDoctorMeasuresEachPairOfGpus() throws IOException, InterruptedException {
-        Path libraries = JRun.SCRIPTS.resolve("../target/simulated-cuda").normalize();
-        Process build = new ProcessBuilder(
-                        JRun.SCRIPTS.resolve("testbed/cuda").toString(), "build", libraries.toString())
-                .inheritIO()
-                .start();
-        assertThat(build.waitFor()).isZero();
-        jrun.with("LD_LIBRARY_PATH", libraries.toString()).with("SIMCUDA_DEVICES", "2");
+        jrun.with("LD_LIBRARY_PATH", SimulatedCuda.libraries().toString()).with("SIMCUDA_DEVICES", "2");
         Result result = run(
                 "--no-prefix",
                 "--timeout=60",

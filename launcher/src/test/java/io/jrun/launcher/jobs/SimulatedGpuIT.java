@@ -1,14 +1,9 @@
 package io.jrun.launcher.jobs;
 
 import static org.assertj.core.api.Assertions.assertThat;
-import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import io.jrun.launcher.jobs.JRun.Result;
-import java.io.IOException;
-import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
-import java.nio.file.Path;
-import java.util.concurrent.TimeUnit;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import org.junit.jupiter.api.Test;
@@ -16,20 +11,6 @@ import org.junit.jupiter.api.Test;
 /** Jobs whose workers use the simulated CUDA and NCCL of scripts/testbed/cuda. */
 class SimulatedGpuIT extends RealJobs {
     private static final long MAX_MILLIS = 6000;
-
-    private Path libraries() throws IOException, InterruptedException {
-        Path built = JRun.SCRIPTS.resolve("../target/simulated-cuda").normalize();
-        Path messages = folder.resolve("cc");
-        Process build = new ProcessBuilder(JRun.SCRIPTS.resolve("testbed/cuda").toString(), "build", built.toString())
-                .redirectErrorStream(true)
-                .redirectOutput(messages.toFile())
-                .start();
-        assertThat(build.waitFor(60, TimeUnit.SECONDS)).isTrue();
-        String printed = Files.readString(messages, StandardCharsets.UTF_8);
-        assumeTrue(build.exitValue() != 2, "skipped: " + printed);
-        assertThat(build.exitValue()).as(printed).isZero();
-        return built;
-    }
 
     /** Rank 1 gets SIGKILL while the device of rank 0 waits for its data. */
     @Test
@@ -79,7 +60,7 @@ class SimulatedGpuIT extends RealJobs {
                 }
             }
             """);
-        Result result = jrun.with("LD_LIBRARY_PATH", libraries().toString())
+        Result result = jrun.with("LD_LIBRARY_PATH", SimulatedCuda.libraries().toString())
                 .run("--nproc-per-node=2", "--max-restarts=1", "Sums.java");
         assertThat(result.exitCode()).as(result.toString()).isZero();
         assertThat(result.sortedOut())

@@ -280,10 +280,10 @@ public final class OffloadedOptimizer implements ShardOffload, ParameterOptimize
                 .filter(number -> !updates.containsKey(number))
                 .boxed()
                 .toList();
-        FileTask<OffloadedUnit.Loaded> next = null;
+        FileTask<OffloadedUnit.Loaded> next = left.isEmpty() ? null : read(left.getFirst());
         FileTask<OffloadedUnit> written = null;
-        for (int i = 0; i < left.size(); i++) {
-            OffloadedUnit.Loaded loaded = (next == null ? read(left.get(i)) : next).join();
+        for (int i = 0; next != null; i++) {
+            OffloadedUnit.Loaded loaded = next.join();
             next = i + 1 < left.size() ? read(left.get(i + 1)) : null;
             if (units.get(left.get(i)).hasGradients()) {
                 scale(loaded.gradients());
