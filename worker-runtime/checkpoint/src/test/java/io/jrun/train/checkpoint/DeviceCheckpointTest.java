@@ -109,7 +109,11 @@ class DeviceCheckpointTest {
             try (DeviceWaits.Refusal _ = DeviceWaits.refuse()) {
                 assertThatThrownBy(() -> manager.saveAsync(2, state)).hasMessageContaining("inside the recorded work");
             }
+            waits = DeviceWaits.count();
             manager.saveAsync(2, state);
+            assertThat(DeviceWaits.count() - waits)
+                    .as("one wait for the copies of all tensors")
+                    .isEqualTo(1);
             manager.saveAsync(3, state); // into the memory of the copy before
             manager.await();
             for (long step = 1; step <= 3; step++) {

@@ -3,7 +3,9 @@ package io.jrun.train.tensor;
 import io.jrun.comm.Device;
 import io.jrun.comm.DeviceStream;
 import io.jrun.comm.Work;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.LongAdder;
@@ -97,6 +99,24 @@ public final class DeviceWaits {
     public static void copyToHost(Tensor from, Tensor to) {
         note(from);
         TensorMemory.copy(from, to);
+    }
+
+    /**
+     * Copies all elements of tensors to tensors of the same types and shapes in host memory. Waits once for each device:
+     * the copies of a device run in the order of its stream, so the end of the last copy is the end of all.
+     */
+    public static void copyToHost(List<Tensor> from, List<Tensor> to) {
+        Map<Device, Integer> last = new HashMap<>();
+        for (int i = 0; i < from.size(); i++) {
+            last.put(TensorMemory.device(from.get(i)), i);
+        }
+        for (int i = 0; i < from.size(); i++) {
+            if (last.containsValue(i) || TensorMemory.device(from.get(i)).isCpu()) {
+                copyToHost(from.get(i), to.get(i));
+            } else {
+                to.get(i).copy_(from.get(i), true);
+            }
+        }
     }
 
     private static void note(Tensor tensor) {

@@ -4,6 +4,7 @@ import io.jrun.train.tensor.DeviceWaits;
 import io.jrun.train.tensor.TensorMemory;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.SegmentAllocator;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import org.bytedeco.javacpp.PointerScope;
@@ -35,15 +36,19 @@ final class HeldSnapshot {
 
     /** Copies the tensors of a state of this form. */
     void copy(StateDict state) {
-        int i = 0;
         try (PointerScope _ = new PointerScope();
                 NoGradGuard _ = new NoGradGuard()) {
+            List<Tensor> from = new ArrayList<>();
+            List<Tensor> to = new ArrayList<>();
+            int i = 0;
             for (StateEntry entry : state.entries()) {
                 if (entry.local().numel() > 0) {
-                    DeviceWaits.copyToHost(entry.local(), tensor(i));
+                    from.add(entry.local());
+                    to.add(tensor(i));
                 }
                 i++;
             }
+            DeviceWaits.copyToHost(from, to);
         }
     }
 

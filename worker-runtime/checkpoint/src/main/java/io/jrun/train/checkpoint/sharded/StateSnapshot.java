@@ -3,8 +3,12 @@ package io.jrun.train.checkpoint.sharded;
 import io.jrun.train.checkpoint.HostTensor;
 import io.jrun.train.tensor.DeviceWaits;
 import io.jrun.train.tensor.TensorMemory;
+import java.util.ArrayList;
 import java.util.LinkedHashMap;
+import java.util.List;
 import java.util.Map;
+import java.util.Set;
+import java.util.stream.Collectors;
 import org.bytedeco.pytorch.NoGradGuard;
 import org.bytedeco.pytorch.Tensor;
 
@@ -20,23 +24,28 @@ final class StateSnapshot implements AutoCloseable {
     StateDict copy(StateDict state) {
         StateDict copy = new StateDict();
         state.texts().forEach(copy::putText);
+        Set<String> keys = state.entries().stream().map(StateEntry::key).collect(Collectors.toSet());
         memory.entrySet().removeIf(kept -> {
-            boolean isGone =
-                    state.entries().stream().noneMatch(entry -> entry.key().equals(kept.getKey()));
+            boolean isGone = !keys.contains(kept.getKey());
             if (isGone) {
                 kept.getValue().close();
             }
             return isGone;
         });
+        List<Tensor> from = new ArrayList<>();
+        List<Tensor> to = new ArrayList<>();
+        for (StateEntry entry : state.entries()) {
+            from.add(entry.local());
+            to.add(memoryOf(entry));
+            copy.put(new StateEntry(entry.name(), entry.globalShape(), entry.offsets(), to.getLast()));
+        }
         try (NoGradGuard _ = new NoGradGuard()) {
-            for (StateEntry entry : state.entries()) {
-                copy.put(new StateEntry(entry.name(), entry.globalShape(), entry.offsets(), copy(entry)));
-            }
+            DeviceWaits.copyToHost(from, to);
         }
         return copy;
     }
 
-    private Tensor copy(StateEntry entry) {
+    private Tensor memoryOf(StateEntry entry) {
         Tensor from = entry.local();
         HostTensor kept = memory.get(entry.key());
         if (kept == null || !TensorMemory.form(kept.tensor()).equals(TensorMemory.form(from))) {
@@ -47,7 +56,6 @@ final class StateSnapshot implements AutoCloseable {
             kept = new HostTensor(TensorMemory.device(from), from.scalar_type().intern(), TensorMemory.sizes(from));
             memory.put(entry.key(), kept);
         }
-        DeviceWaits.copyToHost(from, kept.tensor());
         return kept.tensor();
     }
 
