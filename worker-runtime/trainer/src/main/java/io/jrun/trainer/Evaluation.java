@@ -11,13 +11,13 @@ import io.jrun.train.data.DataLoader;
 import io.jrun.train.data.DataLoaderOptions;
 import io.jrun.train.data.Dataset;
 import io.jrun.train.device.DeviceCopies;
+import io.jrun.train.tensor.LibtorchScope;
 import io.jrun.trainer.data.TrainingData;
 import java.io.IOException;
 import java.lang.foreign.MemorySegment;
 import java.util.Iterator;
 import java.util.List;
 import java.util.function.ToDoubleFunction;
-import org.bytedeco.javacpp.PointerScope;
 import org.bytedeco.pytorch.NoGradGuard;
 
 /**
@@ -41,7 +41,7 @@ final class Evaluation {
             Iterator<List<S>> parts = loader.epoch().iterator();
             for (long i = 0; i < passes; i++) {
                 List<S> part = parts.hasNext() ? parts.next() : List.of();
-                try (PointerScope _ = new PointerScope()) {
+                try (LibtorchScope _ = new LibtorchScope()) {
                     Batch batch = data.batch(part.isEmpty() ? List.of(samples.get(0)) : part, 0)
                             .copied(copies);
                     double targets = data.targets(part);

@@ -7,8 +7,8 @@ import io.jrun.train.mesh.MeshAxis;
 import io.jrun.train.pipeline.PipelineOptions;
 import io.jrun.train.pipeline.PipelineParallel;
 import io.jrun.train.reducer.StageReducer;
+import io.jrun.train.tensor.LibtorchScope;
 import java.util.List;
-import org.bytedeco.javacpp.PointerScope;
 import org.jspecify.annotations.Nullable;
 
 /** The states of a model on a mesh: each copy of the model has them whole, or the ranks of an axis share them. */
@@ -37,7 +37,7 @@ sealed interface MeshStates {
 
     /** Opens a step. Returns its end, which frees the objects of libtorch that the step has made. */
     default Runnable openStep() {
-        return new PointerScope()::close;
+        return new LibtorchScope()::close;
     }
 
     /** Each rank has the whole states of its stages. */

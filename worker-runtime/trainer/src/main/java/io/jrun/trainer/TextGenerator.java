@@ -2,10 +2,10 @@ package io.jrun.trainer;
 
 import io.jrun.train.model.TrainableModel;
 import io.jrun.train.tensor.DeviceTensors;
+import io.jrun.train.tensor.LibtorchScope;
 import io.jrun.train.token.Tokenizer;
 import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
-import org.bytedeco.javacpp.PointerScope;
 import org.bytedeco.pytorch.Generator;
 import org.bytedeco.pytorch.GeneratorOptional;
 import org.bytedeco.pytorch.NoGradGuard;
@@ -53,7 +53,7 @@ public final class TextGenerator {
         Generator generator = torch.createCPUGenerator(choice.seed());
         try (NoGradGuard _ = new NoGradGuard()) {
             while (end < text.length) {
-                try (PointerScope _ = new PointerScope()) {
+                try (LibtorchScope _ = new LibtorchScope()) {
                     text[end] = next(model, context, text, end, choice.temperature(), generator);
                 }
                 if (tokenizer.endOfText().isPresent() && tokenizer.endOfText().getAsInt() == text[end]) {

@@ -57,12 +57,13 @@ public final class ModelBlock {
 
     /**
      * The output for an input, with all code that was put around the block. Frees the block's other tensors that the
-     * backward pass does not need.
+     * backward pass does not need. A tensor that the block keeps in a field lives on if the field has
+     * {@code TensorMemory.own(tensor)}.
+     *
+     * @throws IllegalStateException if the block uses a tensor whose memory is free
      */
     public Tensor forward(Tensor input) {
-        try (ResultScope scope = new ResultScope()) {
-            return scope.result(forward.apply(input));
-        }
+        return ResultScope.of(() -> forward.apply(input));
     }
 
     /**

@@ -2,6 +2,7 @@ package io.jrun.train.recompute;
 
 import io.jrun.train.layer.LinearLayer;
 import io.jrun.train.layer.LinearOperation;
+import io.jrun.train.tensor.TensorMemory;
 import java.util.ArrayList;
 import java.util.List;
 import org.bytedeco.pytorch.Tensor;
@@ -54,6 +55,11 @@ final class KeptOutputs {
         return outputs;
     }
 
+    /** Frees the recorded outputs. */
+    void free() {
+        outputs.forEach(Tensor::close);
+    }
+
     private static List<Tensor> apply(Tensor x, List<? extends LinearLayer> layers) {
         KeptOutputs current = CURRENT.get();
         if (current == null) {
@@ -61,7 +67,8 @@ final class KeptOutputs {
         }
         if (!current.isAgain) {
             List<Tensor> outputs = LinearOperation.LOCAL.apply(x, layers);
-            current.outputs.addAll(outputs);
+            // The scope of a block frees the outputs before the segment ends.
+            outputs.forEach(output -> current.outputs.add(TensorMemory.own(output)));
             return outputs;
         }
         return layers.stream()

@@ -67,6 +67,7 @@ final class RecomputeFunction implements AutogradFunction {
         }
         keptCount = kept.outputs().size();
         context.save(kept.outputs().toArray(Tensor[]::new));
+        kept.free();
         forms = outputs.stream().map(TensorMemory::form).toList();
         if (check == DeterminismCheck.BITS) {
             context.save(outputs.toArray(Tensor[]::new));

@@ -1,14 +1,14 @@
 package io.jrun.train.step;
 
 import io.jrun.comm.timeline.Timeline;
+import io.jrun.train.tensor.LibtorchScope;
 import java.util.function.Consumer;
-import org.bytedeco.javacpp.PointerScope;
 import org.bytedeco.pytorch.Tensor;
 
 /**
- * One training step. The end of the step frees all objects of libtorch that were created in the step. The garbage
- * collector does not count native memory and would free the objects too late. Create an object that must live longer
- * before the step, or call {@code retainReference()}. The thread that runs the step opens and closes it.
+ * One training step. The end of the step frees the objects of libtorch that were created in the step, see
+ * {@link LibtorchScope}. The garbage collector does not count native memory and would free the objects too late. Create
+ * an object that must live longer before the step, or keep a tensor by {@code TensorMemory.own(tensor)}. The thread that runs the step opens and closes it.
  *
  * <pre>{@code
  * try (Step step = model.step()) {
@@ -22,7 +22,7 @@ import org.bytedeco.pytorch.Tensor;
 public final class Step implements AutoCloseable {
     private final Consumer<Tensor> backward;
     private final Runnable end;
-    private final PointerScope scope = new PointerScope();
+    private final LibtorchScope scope = new LibtorchScope();
     private final long beganNanos = System.nanoTime();
 
     /**

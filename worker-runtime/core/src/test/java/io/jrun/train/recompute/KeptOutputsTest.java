@@ -10,6 +10,7 @@ import io.jrun.train.autograd.AutogradBridge;
 import io.jrun.train.layer.CompositeModule;
 import io.jrun.train.layer.DropoutLayer;
 import io.jrun.train.layer.LinearLayer;
+import io.jrun.train.module.ModelBlock;
 import io.jrun.train.precision.Autocast;
 import io.jrun.train.tensor.ModuleTensors;
 import io.jrun.train.tensor.TensorMemory;
@@ -78,7 +79,9 @@ class KeptOutputsTest {
         try (PointerScope _ = new PointerScope()) {
             List<float[]> wanted = step(new RecordingBlock(layout), null, isBfloat16);
             RecordingBlock block = new RecordingBlock(layout);
-            RecomputedSegment segment = RecomputedSegment.keeping("block", block, block::forward, "up"::equals);
+            // The scope of a block inside the segment frees its tensors, and not the kept outputs.
+            ModelBlock inner = new ModelBlock("block", 0, block, block::forward);
+            RecomputedSegment segment = RecomputedSegment.keeping("block", block, inner::forward, "up"::equals);
             assertEqualBits(step(block, segment, isBfloat16), wanted);
             // The first output is alive during the second computation, so an equal address is the same memory.
             assertThat(block.addresses).hasSize(2);

@@ -86,9 +86,7 @@ public abstract class TrainableModel extends CompositeModule implements BlockMod
 
     /** The mean loss of inputs. Frees the other tensors that the backward pass does not need. */
     public Tensor loss(Tensor inputs, Tensor targets) {
-        try (ResultScope scope = new ResultScope()) {
-            return scope.result(outputLoss(forward(inputs), targets));
-        }
+        return ResultScope.of(() -> outputLoss(forward(inputs), targets));
     }
 
     /** The model as layers of a pipeline, in order. The first gets the input, the last gives the output. */

@@ -7,6 +7,7 @@ import io.jrun.train.pipeline.schedule.ActionKind;
 import io.jrun.train.pipeline.schedule.PipelineAction;
 import io.jrun.train.precision.Autocast;
 import io.jrun.train.tensor.DeviceWaits;
+import io.jrun.train.tensor.LibtorchScope;
 import io.jrun.train.tensor.TensorMemory;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -18,7 +19,6 @@ import java.util.function.BiConsumer;
 import java.util.function.BinaryOperator;
 import java.util.function.IntConsumer;
 import java.util.function.Supplier;
-import org.bytedeco.javacpp.PointerScope;
 import org.bytedeco.pytorch.NoGradGuard;
 import org.bytedeco.pytorch.Scalar;
 import org.bytedeco.pytorch.Tensor;
@@ -124,7 +124,7 @@ final class ModelStages implements StageComputation {
     public @Nullable Tensor forward(PipelineAction action, @Nullable Tensor received) {
         if (!isTraining) {
             try (NoGradGuard _ = new NoGradGuard();
-                    PointerScope _ = new PointerScope()) {
+                    LibtorchScope _ = new LibtorchScope()) {
                 Tensor output = output(action, received);
                 return action.stage() == lastStage ? null : TensorMemory.own(output.contiguous());
             } finally {
@@ -134,7 +134,7 @@ final class ModelStages implements StageComputation {
             }
         }
         DeferredGradients deferred = splitsBackward ? new DeferredGradients() : null;
-        try (PointerScope _ = new PointerScope();
+        try (LibtorchScope _ = new LibtorchScope();
                 DeferredGradients.Scope _ = open(deferred)) {
             if (received != null) {
                 Tensor _ = received.requires_grad_(true);
@@ -177,7 +177,7 @@ final class ModelStages implements StageComputation {
         LivePass pass = Objects.requireNonNull(isFull ? live.remove(key) : live.get(key));
         tied.exchange(action.stage());
         Tensor gradient;
-        try (PointerScope _ = new PointerScope();
+        try (LibtorchScope _ = new LibtorchScope();
                 DeferredGradients.Scope _ =
                         open(pass.deferred())) { // segments that are computed again run in the scope
             List<Tensor> gradients = outputGradient == null ? List.of() : List.of(outputGradient);
