@@ -15,6 +15,10 @@ import org.bytedeco.pytorch.Module;
  * FullyShardedDataParallel sharding = FullyShard.apply(model, mesh.axis("shard"));
  * }</pre>
  *
+ * <p>An optimizer gets {@link FullyShardedDataParallel#parameters()}, not the parameters of the module. The module's own
+ * tensors have no gradients after a pass, so {@code new AdamW(model.parameters())} of libtorch would train nothing and
+ * throw nothing.
+ *
  * <p>The parameters have their first values. A built model is whole in the memory of this rank until the call ends. A
  * model that is too large is sharded block by block while it is built:
  *
