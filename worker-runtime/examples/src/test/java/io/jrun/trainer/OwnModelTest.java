@@ -3,12 +3,23 @@ package io.jrun.trainer;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.jrun.comm.Device;
 import io.jrun.comm.local.LocalWorld;
 import io.jrun.comm.local.LocalWorldOptions;
 import io.jrun.examples.CasesOfSeed;
 import io.jrun.examples.own.ConvolutionModel;
 import io.jrun.examples.own.OwnModel;
 import io.jrun.train.Libtorch;
+import io.jrun.train.layer.CompositeModule;
+import io.jrun.train.layer.FeedForward;
+import io.jrun.train.layer.LinearLayer;
+import io.jrun.train.layer.Norm;
+import io.jrun.train.layer.SelfAttention;
+import io.jrun.train.layer.TextEmbedding;
+import io.jrun.train.model.LayeredModel;
+import io.jrun.train.model.ModelSetup;
+import io.jrun.train.tensorparallel.ParallelStyle;
+import io.jrun.train.tensorparallel.TransformerPlan;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.io.PrintStream;
@@ -18,6 +29,11 @@ import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
 import java.util.stream.Stream;
+import org.bytedeco.pytorch.LinearImpl;
+import org.bytedeco.pytorch.Scalar;
+import org.bytedeco.pytorch.Tensor;
+import org.bytedeco.pytorch.TensorOptional;
+import org.bytedeco.pytorch.global.torch;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -45,6 +61,15 @@ class OwnModelTest {
             "4 --pp=2 --shard=2 --zero=2 --optimizer=fused --schedule=zbv",
             "3 --pp=3 --micro-batch=1");
 
+    /** The meshes of a model with a loss of its own, of whole logits. */
+    private static final List<String> MESHES_OF_OWN_LOSS = List.of(
+            "2 --tp=2",
+            "3 --tp=3",
+            "4 --tp=2 --sequence-parallel --shard=2",
+            "4 --tp=2 --cp=2",
+            "4 --tp=2 --sequence-parallel --pp=2 --recompute=1",
+            "4 --tp=2 --pp=2 --schedule=zb1p");
+
     /** The meshes of a model without jrun's layers. */
     private static final List<String> MESHES_OF_LIBTORCHS_LAYERS = List.of(
             "4 --dp=4",
@@ -53,6 +78,45 @@ class OwnModelTest {
             "2 --shard=2 --zero=2 --optimizer=fused",
             "4 --shard=2 --dp=2 --recompute=1",
             "4 --pp=2 --shard=2");
+
+    /** Cross entropy with label smoothing, and a term of the normalizers of the logits beside the loss of the base class. */
+    private static class OwnLossModel extends LayeredModel {
+        static final int HEADS = 6;
+        private static final int WIDTH = 12;
+
+        OwnLossModel(ModelSetup setup) {
+            super(setup);
+            transformer(HEADS);
+            first(
+                    "embedding",
+                    () -> new TextEmbedding(setup.vocabulary(), setup.context(), WIDTH, setup.device()),
+                    TextEmbedding::forward);
+            block(OwnBlock::new, OwnBlock::forward);
+            block(OwnBlock::new, OwnBlock::forward);
+            last("head", () -> new LinearLayer(WIDTH, setup.vocabulary(), setup.device()), LinearLayer::forward);
+        }
+
+        @Override
+        public Tensor outputLoss(Tensor outputs, Tensor targets) {
+            Tensor smoothed = torch.cross_entropy_loss(
+                    outputs.flatten(0, 1), targets.flatten(), new TensorOptional(), 1, -100L, 0.1);
+            Tensor normalizers = outputs.logsumexp(-1).square().mean();
+            return super.outputLoss(outputs, targets).add(smoothed).add(normalizers.mul(new Scalar(0.01)));
+        }
+    }
+
+    private static final class OwnBlock extends CompositeModule {
+        private final Norm norm1 = add("norm1", Norm.layer(OwnLossModel.WIDTH, 1e-5));
+        private final SelfAttention attention =
+                add("attention", new SelfAttention(OwnLossModel.WIDTH, OwnLossModel.HEADS, Device.CPU));
+        private final Norm norm2 = add("norm2", Norm.layer(OwnLossModel.WIDTH, 1e-5));
+        private final FeedForward feedForward = add("feedForward", new FeedForward(OwnLossModel.WIDTH, 24, Device.CPU));
+
+        Tensor forward(Tensor x) {
+            Tensor y = x.add(attention.forward(norm1.forward(x)));
+            return y.add(feedForward.forward(norm2.forward(y)));
+        }
+    }
 
     @TempDir
     private Path folder;
@@ -80,9 +144,53 @@ class OwnModelTest {
         }
     }
 
+    /** A part of the logits would give another loss without an error. */
+    @Test
+    void aLossOfOnesOwnGetsTheLogitsOfAllTokens() {
+        Map<String, double[]> expected = train("one", OwnLossModel::new, "1 --dp=1");
+        for (String mesh : CasesOfSeed.draw(MESHES_OF_OWN_LOSS, DRAWN)) {
+            CheckpointContents.assertClose(train(mesh, OwnLossModel::new, mesh), expected, 1e-12, mesh);
+        }
+    }
+
+    @Test
+    void aPlanThatGivesALossOfOnesOwnAPartOfTheLogitsIsOneLine() {
+        ModelFactory model = setup -> new OwnLossModel(setup) {
+            @Override
+            public Map<String, ParallelStyle> tensorParallelPlan() {
+                return TransformerPlan.of(HEADS);
+            }
+        };
+        assertThatThrownBy(() -> train("bad", model, "2 --tp=2"))
+                .hasStackTraceContaining(
+                        "InvalidArgumentException: layer 'head' of the style VOCABULARY gives the logits"
+                                + " of a part of the tokens, but the model ")
+                .hasStackTraceContaining(" overrides outputLoss, which needs all logits. Give the linear layer of the"
+                        + " logits the style GATHERED_COLUMN");
+    }
+
+    @Test
+    void outputsOfLayersOfLibtorchCannotBeKept() {
+        ModelFactory model = setup -> new LayeredModel(setup) {
+            {
+                first(
+                        "embedding",
+                        () -> new TextEmbedding(setup.vocabulary(), setup.context(), 16, setup.device()),
+                        TextEmbedding::forward);
+                block(() -> new LinearImpl(16, 16), LinearImpl::forward);
+                last("head", () -> new LinearLayer(16, setup.vocabulary(), setup.device()), LinearLayer::forward);
+            }
+        };
+        assertThatThrownBy(() -> train("bad", model, "1 --recompute=1 --recompute-keep=x"))
+                .hasStackTraceContaining(
+                        "InvalidArgumentException: --recompute-keep names x, but block0 is a LinearImpl"
+                                + " without a LinearLayer of io.jrun.train.layer. Leave --recompute-keep out");
+    }
+
     @ParameterizedTest
     @ValueSource(
             strings = {
+                "1 --recompute=1 --recompute-keep=x;--recompute-keep names x, but block0 is a",
                 "2 --tp=2;--tp=2: the model has no plan by which ranks share its layers",
                 "2 --cp=2;--cp and --sequence-parallel: the model does not say that ranks can share its sequences",
                 "2 --ep=2;--ep needs a model with experts",

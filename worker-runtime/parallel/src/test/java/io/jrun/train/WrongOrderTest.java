@@ -32,6 +32,7 @@ import io.jrun.train.mesh.ShardedTensor;
 import io.jrun.train.model.InitialValues;
 import io.jrun.train.model.LayeredModel;
 import io.jrun.train.model.ModelSetup;
+import io.jrun.train.model.TrainableModel;
 import io.jrun.train.optim.FlatOptimizer;
 import io.jrun.train.optim.FusedAdamW;
 import io.jrun.train.optim.FusedSgd;
@@ -47,6 +48,7 @@ import io.jrun.train.tensorparallel.TensorParallel;
 import io.jrun.train.weights.NameMapping;
 import io.jrun.train.weights.WeightLoader;
 import io.jrun.train.weights.WeightReaders;
+import java.lang.reflect.Modifier;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
@@ -411,6 +413,15 @@ class WrongOrderTest {
             assertThatThrownBy(() -> tied.loss(tokens, tokens))
                     .hasMessageContaining("layer 'tokens' of the style VOCABULARY gives the logits of a part");
         });
+    }
+
+    /** Ranks that share layers call outputLoss, not loss: an override of loss would have no effect. */
+    @Test
+    void theLossOfInputsCannotBeOverridden() throws NoSuchMethodException {
+        int modifiers = TrainableModel.class
+                .getMethod("loss", Tensor.class, Tensor.class)
+                .getModifiers();
+        assertThat(Modifier.isFinal(modifiers)).isTrue();
     }
 
     /** Each rank would take its whole sequence for a part of a longer one. */

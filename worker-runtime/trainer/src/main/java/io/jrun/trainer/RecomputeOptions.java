@@ -53,7 +53,13 @@ public record RecomputeOptions(int interval, List<String> kept, DeterminismCheck
     }
 
     private CompositeModule ofLinearLayers(ModelBlock block) {
-        CompositeModule module = (CompositeModule) block.module();
+        if (!(block.module() instanceof CompositeModule module)
+                || module.descendants(LinearLayer.class).isEmpty()) {
+            throw new InvalidArgumentException("--recompute-keep names " + String.join(", ", kept) + ", but "
+                    + block.name() + " is a " + block.module().getClass().getSimpleName() + " without a LinearLayer of"
+                    + " io.jrun.train.layer. Leave --recompute-keep out, or make the block a CompositeModule with parts of"
+                    + " the type LinearLayer.");
+        }
         Set<String> unknown = new HashSet<>(kept);
         Set<String> layers = module.descendants(LinearLayer.class).keySet();
         layers.forEach(layer -> {

@@ -13,6 +13,14 @@ public interface BlockModel {
     List<ModelBlock> blocks();
 
     /**
+     * Whether the model computes its loss by itself from all outputs. The outputs of other models may be parts of logits
+     * for a {@code TokenLoss}.
+     */
+    default boolean hasOwnLoss() {
+        return false;
+    }
+
+    /**
      * Checks that a module has all its layers.
      *
      * @throws IllegalStateException if the module is a model of blocks that is not built

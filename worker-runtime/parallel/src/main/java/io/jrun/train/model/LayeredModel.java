@@ -149,10 +149,26 @@ public abstract class LayeredModel extends TrainableModel implements ModelDefini
         return x;
     }
 
-    /** The cross entropy of outputs [..., V] for targets [...] of type Long. A subclass may have another loss. */
+    /**
+     * The cross entropy of outputs [..., V] for targets [...] of type Long. A subclass may have another loss. The outputs
+     * are then whole on each rank, see {@link ParallelStyle#GATHERED_COLUMN}.
+     */
     @Override
     public Tensor outputLoss(Tensor outputs, Tensor targets) {
         return tokenLoss.mean(outputs, targets);
+    }
+
+    /** Whether a subclass overrides {@link #outputLoss}. */
+    @Override
+    public final boolean hasOwnLoss() {
+        try {
+            return getClass()
+                            .getMethod("outputLoss", Tensor.class, Tensor.class)
+                            .getDeclaringClass()
+                    != LayeredModel.class;
+        } catch (NoSuchMethodException e) {
+            throw new IllegalStateException("the class LayeredModel has no method outputLoss", e);
+        }
     }
 
     @Override
@@ -163,12 +179,12 @@ public abstract class LayeredModel extends TrainableModel implements ModelDefini
 
     /**
      * Says that the parts have the names and the types of {@link TransformerPlan}: ranks can then share the layers, and
-     * also the sequences.
+     * also the sequences. Each rank gets the logits of all tokens if the model overrides {@link #outputLoss}.
      *
      * @param heads of each attention
      */
     protected final void transformer(long heads) {
-        plan = TransformerPlan.of(heads);
+        plan = hasOwnLoss() ? TransformerPlan.withWholeLogits(heads) : TransformerPlan.of(heads);
         isTransformer = true;
     }
 

@@ -84,8 +84,12 @@ public abstract class TrainableModel extends CompositeModule implements BlockMod
     /** The mean loss of outputs of {@link #forward}, a tensor without dimensions. */
     public abstract Tensor outputLoss(Tensor outputs, Tensor targets);
 
-    /** The mean loss of inputs. Frees the other tensors that the backward pass does not need. */
-    public Tensor loss(Tensor inputs, Tensor targets) {
+    /**
+     * The mean loss of inputs: {@link #outputLoss} of {@link #forward}. A model with another loss overrides
+     * {@code outputLoss}, which ranks that share layers call too. Frees the other tensors that the backward pass does
+     * not need.
+     */
+    public final Tensor loss(Tensor inputs, Tensor targets) {
         return ResultScope.of(() -> outputLoss(forward(inputs), targets));
     }
 

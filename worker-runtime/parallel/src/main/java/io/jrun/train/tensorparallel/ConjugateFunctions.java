@@ -17,12 +17,13 @@ import org.jspecify.annotations.Nullable;
  * Korthikanti et al. 2022, figure 5). Sequences lie in dimension 1. All methods are collective.
  */
 final class ConjugateFunctions {
+    private final SequenceCollectives collectives;
     private final AutogradFunction copy;
     private final AutogradFunction reduce;
     private final AutogradFunction reduceScatter;
 
     ConjugateFunctions(MeshAxis axis) {
-        SequenceCollectives collectives = new SequenceCollectives(axis);
+        collectives = new SequenceCollectives(axis);
         copy = new Pair("copyToRanks", x -> x, collectives::allReduce);
         reduce = new Pair("reduceFromRanks", collectives::allReduce, gradient -> gradient);
         reduceScatter = new Pair("reduceScatterSequence", collectives::reduceScatter, collectives::gather);
@@ -41,6 +42,11 @@ final class ConjugateFunctions {
     /** The part of the sum of the ranks' tensors; the gradients of the parts are gathered. */
     Tensor reduceScatter(Tensor x) {
         return apply(reduceScatter, x);
+    }
+
+    /** All ranks' parts of the last dimension, of {@code size} elements; the gradient of a part is a part of the gradient. */
+    Tensor gatherLast(Tensor part, long size) {
+        return apply(new Pair("gatherLast", x -> collectives.gatherLast(x, size), collectives::sliceLast), part);
     }
 
     private static Tensor apply(AutogradFunction function, Tensor x) {

@@ -15,9 +15,11 @@ import io.jrun.train.mesh.Shard;
 import io.jrun.train.mesh.ShardRange;
 import io.jrun.train.tensorparallel.ParallelStyle.Column;
 import io.jrun.train.tensorparallel.ParallelStyle.Distinct;
+import io.jrun.train.tensorparallel.ParallelStyle.GatheredColumn;
 import io.jrun.train.tensorparallel.ParallelStyle.Row;
 import io.jrun.train.tensorparallel.ParallelStyle.Sequence;
 import io.jrun.train.tensorparallel.ParallelStyle.Vocabulary;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -37,6 +39,7 @@ final class LayerStyler {
     private final SequenceCollectives collectives;
     private final ColumnLinear column;
     private final RowLinear row;
+    private final LinearOperation gatheredColumn;
     /** A linear layer that all ranks hold. */
     private final LinearOperation replicated;
 
@@ -46,6 +49,8 @@ final class LayerStyler {
     private @Nullable String headName;
     /** A loss without a style in a model without a loss of the style VOCABULARY; null without one. */
     private @Nullable String wholeLoss;
+    /** The class of a model with a loss of its own; null for a model whose loss is a {@link TokenLoss}. */
+    private @Nullable String ownLossOf;
     /** The loss of the style VOCABULARY; null without one. */
     private @Nullable String lossName;
 
@@ -55,13 +60,14 @@ final class LayerStyler {
         functions = new ConjugateFunctions(axis);
         collectives = new SequenceCollectives(axis);
         column = new ColumnLinear(axis, isSequenceParallel);
+        gatheredColumn = this::mapAndGather;
         row = new RowLinear(axis, functions, isSequenceParallel);
         replicated = isSequenceParallel ? this::mapPartOfSequence : LinearOperation.LOCAL;
     }
 
     /** Throws if the style does not fit the layer. Changes no layer. */
     void check(String name, Module module, ParallelStyle style) {
-        if (style instanceof Column || style instanceof Row || style instanceof Vocabulary) {
+        if (!(style instanceof Sequence || style instanceof Distinct)) {
             ParameterNotes.requireWhole(name, module, "TensorParallel");
         }
         switch (style) {
@@ -73,6 +79,9 @@ final class LayerStyler {
                         layer.outputs() + " outputs are not " + sections + " equal sections");
                 requireDivides(name, heads == 0 ? layer.outputs() / sections : heads, heads == 0 ? "outputs" : "heads");
             }
+            case GatheredColumn _
+            when module instanceof LinearLayer layer ->
+                requireForAll(name, layer.outputs(), layer.outputs() + " outputs leave a rank without outputs");
             case Row _ when module instanceof LinearLayer layer -> requireDivides(name, layer.inputs(), "inputs");
             case Vocabulary _ when module instanceof TokenEmbedding embedding -> useVocabulary(name, embedding.count());
             case Vocabulary _
@@ -84,15 +93,20 @@ final class LayerStyler {
             case Sequence _
             when module instanceof Norm || module instanceof TokenEmbedding || module instanceof DropoutLayer -> {}
             case Distinct _ when module instanceof DropoutLayer -> {}
-            case Column _, Row _, Vocabulary _, Sequence _, Distinct _ ->
+            case Column _, GatheredColumn _, Row _, Vocabulary _, Sequence _, Distinct _ ->
                 throw new IllegalArgumentException("layer '" + name + "' is a "
                         + module.getClass().getSimpleName() + ", for which there is no style "
                         + style.getClass().getSimpleName());
         }
     }
 
-    /** Throws if the layers do not fit one another. Follows {@link #check} of all layers. Changes no layer. */
-    void checkTogether(Map<String, Module> layers, Set<String> styled) {
+    /**
+     * Throws if the layers do not fit one another. Follows {@link #check} of all layers. Changes no layer.
+     *
+     * @param ownLoss the class of a model with a loss of its own; null for a model whose loss is a {@link TokenLoss}
+     */
+    void checkTogether(Map<String, Module> layers, Set<String> styled, @Nullable String ownLoss) {
+        ownLossOf = ownLoss;
         if (lossName != null && vocabulary == 0) {
             throw new IllegalArgumentException(
                     "layer '" + lossName + "' is a loss of the style VOCABULARY, but the plan has no"
@@ -111,6 +125,13 @@ final class LayerStyler {
 
     /** Logits of a part of the tokens have wrong numbers for a loss of all tokens. */
     private void requireNoWholeLoss(String logits) {
+        if (ownLossOf != null) {
+            throw new IllegalArgumentException("layer '" + logits + "' of the style VOCABULARY gives the logits of a"
+                    + " part of the tokens, but the model " + ownLossOf
+                    + " overrides outputLoss, which needs all logits. Give"
+                    + " the linear layer of the logits the style GATHERED_COLUMN and the loss no style, or do not"
+                    + " override outputLoss.");
+        }
         if (wholeLoss != null) {
             throw new IllegalArgumentException("layer '" + logits + "' of the style VOCABULARY gives the logits of a"
                     + " part of the tokens, but the loss '" + wholeLoss + "' has no style. Give the loss the style"
@@ -123,10 +144,7 @@ final class LayerStyler {
                 vocabulary == 0 || vocabulary == count,
                 name,
                 count + " tokens, but another layer of the style VOCABULARY has " + vocabulary);
-        require(
-                ShardRange.of(count, axis.size(), axis.size() - 1).length() > 0,
-                name,
-                "a vocabulary of " + count + " tokens leaves a rank without tokens");
+        requireForAll(name, count, "a vocabulary of " + count + " tokens leaves a rank without tokens");
         vocabulary = count;
     }
 
@@ -138,7 +156,8 @@ final class LayerStyler {
     /** Follows a successful {@link #check} of all layers and {@link #checkTogether}. */
     void apply(String name, Module module, ParallelStyle style) {
         switch (style) {
-            case Column joint -> applyColumn(name, (LinearLayer) module, joint.sections());
+            case Column joint -> applyColumn(name, (LinearLayer) module, joint.sections(), column);
+            case GatheredColumn _ -> applyColumn(name, (LinearLayer) module, 1, gatheredColumn);
             case Row _ -> applyRow(name, (LinearLayer) module);
             case Vocabulary _ -> applyVocabulary(name, module);
             case Sequence _ -> applySequence(module);
@@ -149,16 +168,16 @@ final class LayerStyler {
         }
     }
 
-    private void applyColumn(String name, LinearLayer layer, int sections) {
+    private void applyColumn(String name, LinearLayer layer, int sections, LinearOperation operation) {
         shard(name + ".weight", layer.weight(), new Shard(layer.layout() == Layout.LINEAR ? 0 : 1, sections));
         Tensor bias = layer.bias();
         if (bias != null) {
             shard(name + ".bias", bias, new Shard(0, sections));
         }
-        layer.setOperation(column);
+        layer.setOperation(operation);
         layer.adapter().ifPresent(adapter -> {
             adapter.down().setOperation(replicated);
-            applyColumn(name + "." + LowRankAdapter.UP, adapter.up(), sections);
+            applyColumn(name + "." + LowRankAdapter.UP, adapter.up(), sections, operation);
         });
     }
 
@@ -178,9 +197,18 @@ final class LayerStyler {
                 .toList();
     }
 
+    private List<Tensor> mapAndGather(Tensor x, List<? extends LinearLayer> layers) {
+        List<Tensor> parts = column.apply(x, layers);
+        List<Tensor> whole = new ArrayList<>();
+        for (int i = 0; i < parts.size(); i++) {
+            whole.add(functions.gatherLast(parts.get(i), layers.get(i).outputs()));
+        }
+        return whole;
+    }
+
     private void applyVocabulary(String name, Module module) {
         if (module instanceof LinearLayer layer) {
-            applyColumn(name, layer, 1);
+            applyColumn(name, layer, 1, column);
         } else if (module instanceof TokenEmbedding embedding) {
             shard(name + ".weight", embedding.weight(), new Shard(0));
             embedding.setOperation(new VocabularyEmbedding(
@@ -218,6 +246,10 @@ final class LayerStyler {
 
     private void shard(String name, Tensor parameter, Shard placement) {
         ParameterNotes.divide(name, parameter, placement, axis, parameter);
+    }
+
+    private void requireForAll(String name, long size, String message) {
+        require(ShardRange.of(size, axis.size(), axis.size() - 1).length() > 0, name, message);
     }
 
     private void requireDivides(String name, long size, String what) {

@@ -5,13 +5,20 @@ public sealed interface ParallelStyle {
     /** A linear layer: each rank has some of the outputs. */
     ParallelStyle COLUMN = new Column(0, 1);
 
+    /**
+     * A linear layer: each rank has some of the outputs, and then gets those of the other ranks. For the layer of the
+     * outputs of a model whose loss needs all of them. Megatron's {@code gather_output}. The numbers of outputs may
+     * differ by the rule of {@code torch.chunk}. With sequence parallelism the outputs are those of the whole sequence.
+     */
+    ParallelStyle GATHERED_COLUMN = new GatheredColumn();
+
     /** A linear layer after a COLUMN layer: each rank has some of the inputs, and the outputs are summed. */
     ParallelStyle ROW = new Row();
 
     /**
      * An embedding of tokens, or the linear layer that makes the logits: each rank has some of the tokens. The numbers
      * of tokens may differ by the rule of {@code torch.chunk}, so no padding is needed. For a {@code TokenLoss}: the
-     * logits are parts.
+     * logits are parts. A loss of one's own needs {@link #GATHERED_COLUMN}.
      */
     ParallelStyle VOCABULARY = new Vocabulary();
 
@@ -42,6 +49,9 @@ public sealed interface ParallelStyle {
      * @param sections equal sections of the outputs, each shared by itself
      */
     record Column(long heads, int sections) implements ParallelStyle {}
+
+    /** See {@link #GATHERED_COLUMN}. */
+    record GatheredColumn() implements ParallelStyle {}
 
     /** See {@link #ROW}. */
     record Row() implements ParallelStyle {}

@@ -3,10 +3,12 @@ package io.jrun.train.tensorparallel;
 import io.jrun.comm.ReduceOp;
 import io.jrun.comm.Work;
 import io.jrun.train.mesh.MeshAxis;
+import io.jrun.train.mesh.ShardRange;
 import io.jrun.train.tensor.TensorCollectives;
 import io.jrun.train.tensor.TensorMemory;
 import org.bytedeco.pytorch.MemoryFormatOptional;
 import org.bytedeco.pytorch.Tensor;
+import org.bytedeco.pytorch.TensorVector;
 import org.bytedeco.pytorch.global.torch;
 
 /**
@@ -61,6 +63,32 @@ final class SequenceCollectives {
     Tensor endGather(Pending gather) {
         gather.work().await();
         return gather.memory().transpose(0, 1).flatten(1, 2);
+    }
+
+    /** [..., v] of each rank as [..., V], by the rule of {@link ShardRange}. */
+    Tensor gatherLast(Tensor part, long size) {
+        long rows = part.numel() / part.size(-1);
+        long[] counts = new long[axis.size()];
+        for (int rank = 0; rank < counts.length; rank++) {
+            counts[rank] = rows * ShardRange.of(size, axis.size(), rank).length();
+        }
+        Tensor gathered = torch.empty(new long[] {rows * size}, part.options(), new MemoryFormatOptional());
+        collectives.allGatherV(part.contiguous(), gathered, counts);
+        TensorVector parts = new TensorVector();
+        long offset = 0;
+        for (long count : counts) {
+            parts.push_back(gathered.narrow(0, offset, count).view(rows, count / rows));
+            offset += count;
+        }
+        long[] sizes = TensorMemory.sizes(part);
+        sizes[sizes.length - 1] = size;
+        return torch.cat(parts, 1).view(sizes);
+    }
+
+    /** This rank's [..., v] of [..., V], by the rule of {@link ShardRange}. */
+    Tensor sliceLast(Tensor whole) {
+        ShardRange range = ShardRange.of(whole.size(-1), axis.size(), axis.coordinate());
+        return whole.narrow(-1, range.offset(), range.length());
     }
 
     /** The sum over the ranks of [B, S, ...], of which each rank gets its [B, s, ...]. */

@@ -16,6 +16,7 @@ import java.util.regex.Pattern;
 import org.bytedeco.pytorch.EmbeddingImpl;
 import org.bytedeco.pytorch.Module;
 import org.bytedeco.pytorch.Tensor;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Makes several ranks share the layers of a model.
@@ -97,8 +98,9 @@ public final class TensorParallel {
      * Shares the layers that this object has not shared yet. Sends nothing.
      *
      * @throws IllegalArgumentException if a name of the plan fits no layer, if a style does not fit a layer, if a layer
-     *     is shared already, if sequence parallelism needs more styles, or if a size does not divide; the message names
-     *     the layer, the size and the number of ranks
+     *     is shared already, if the model has a loss of its own and the plan gives that loss a part of the logits, if
+     *     sequence parallelism needs more styles, or if a size does not divide; the message names the layer, the size
+     *     and the number of ranks
      * @throws IllegalStateException if the model is not built
      */
     public void apply(CompositeModule model) {
@@ -107,12 +109,18 @@ public final class TensorParallel {
         Map<String, ParallelStyle> styles = styles(layers.keySet());
         plan.keySet().forEach(pattern -> requireLayer(pattern, layers.keySet()));
         share(layers, styles, () -> {
-            styler.checkTogether(layers, styles.keySet());
+            styler.checkTogether(layers, styles.keySet(), ownLossOf(model));
             if (isSequenceParallel && styles.values().stream().anyMatch(ParallelStyle.Column.class::isInstance)) {
                 requireSequenceStyles(ModuleTensors.parameters(model), layers, styles.keySet());
             }
         });
         styler.modelDone();
+    }
+
+    private static @Nullable String ownLossOf(CompositeModule model) {
+        return model instanceof BlockModel blocks && blocks.hasOwnLoss()
+                ? model.getClass().getName()
+                : null;
     }
 
     /** The layers of the plan with their styles. */
@@ -159,7 +167,8 @@ public final class TensorParallel {
             if (needsStyle && styled.stream().noneMatch(name -> (layer + ".").startsWith(name + "."))) {
                 throw new IllegalArgumentException("parameter '" + parameter + "' is in no layer with a style, but with"
                         + " sequence parallelism each rank computes on a part of the sequence. Give an embedding the"
-                        + " style VOCABULARY or SEQUENCE, a norm SEQUENCE, and a linear layer COLUMN, ROW or VOCABULARY;"
+                        + " style VOCABULARY or SEQUENCE, a norm SEQUENCE, and a linear layer COLUMN, ROW, VOCABULARY"
+                        + " or GATHERED_COLUMN;"
                         + " '*' in a plan stands for a part of one word, so name '*norm' and '*.*norm'.");
             }
         }

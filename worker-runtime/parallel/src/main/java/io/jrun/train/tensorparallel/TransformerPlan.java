@@ -1,5 +1,6 @@
 package io.jrun.train.tensorparallel;
 
+import java.util.HashMap;
 import java.util.Map;
 
 /**
@@ -11,20 +12,36 @@ public final class TransformerPlan {
     private TransformerPlan() {}
 
     /**
-     * The styles of the layers, by their names.
+     * The styles of the layers, by their names. The logits of a rank are those of some tokens, for a {@code TokenLoss}.
      *
      * @param heads of each attention
      */
     public static Map<String, ParallelStyle> of(long heads) {
-        return Map.of(
+        Map<String, ParallelStyle> plan = ofLayers(heads);
+        plan.put("head", ParallelStyle.VOCABULARY);
+        plan.put("loss", ParallelStyle.VOCABULARY);
+        return Map.copyOf(plan);
+    }
+
+    /**
+     * As {@link #of}, but each rank gets the logits of all tokens, for a loss of one's own.
+     *
+     * @param heads of each attention
+     */
+    public static Map<String, ParallelStyle> withWholeLogits(long heads) {
+        Map<String, ParallelStyle> plan = ofLayers(heads);
+        plan.put("head", ParallelStyle.GATHERED_COLUMN);
+        return Map.copyOf(plan);
+    }
+
+    private static Map<String, ParallelStyle> ofLayers(long heads) {
+        return new HashMap<>(Map.of(
                 "embedding.tokens", ParallelStyle.VOCABULARY,
                 "embedding.positions", ParallelStyle.SEQUENCE,
                 "block*.norm*", ParallelStyle.SEQUENCE,
                 "block*.attention.qkv", ParallelStyle.jointHeads(heads),
                 "block*.attention.out", ParallelStyle.ROW,
                 "block*.feedForward.up", ParallelStyle.COLUMN,
-                "block*.feedForward.down", ParallelStyle.ROW,
-                "head", ParallelStyle.VOCABULARY,
-                "loss", ParallelStyle.VOCABULARY);
+                "block*.feedForward.down", ParallelStyle.ROW));
     }
 }

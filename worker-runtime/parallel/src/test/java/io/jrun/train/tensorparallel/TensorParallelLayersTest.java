@@ -93,6 +93,50 @@ class TensorParallelLayersTest {
         });
     }
 
+    /** The last rank has fewer outputs than the others. */
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void aGatheredLayerHasAllOutputs(boolean isSequenceParallel) {
+        Tensor sequence_BSK = torch.arange(new Scalar(48.0), new TensorOptions(torch.ScalarType.Double))
+                .sin()
+                .view(2, 6, 4);
+        GatheredModel alone = new GatheredModel();
+        Tensor whole = sequence_BSK.clone().set_requires_grad(true);
+        Tensor expected = alone.head.forward(whole);
+        expected.square().mean().backward();
+        LocalWorld.run(3, world -> {
+            GatheredModel model = new GatheredModel();
+            TensorParallel.apply(
+                    model,
+                    axis(world.group()),
+                    isSequenceParallel,
+                    Map.of("up", ParallelStyle.COLUMN, "head", ParallelStyle.GATHERED_COLUMN));
+            Tensor x = (isSequenceParallel ? sequence_BSK.narrow(1, 2L * world.rank(), 2) : sequence_BSK)
+                    .clone()
+                    .set_requires_grad(true);
+            Tensor actual = model.head.forward(x);
+            assertThat(ParallelTraining.difference(actual, expected)).isLessThan(1e-15);
+            actual.square().mean().backward();
+            ShardRange range = ShardRange.of(7, 3, world.rank());
+            assertThat(ParallelTraining.difference(
+                            model.head.weight().grad(),
+                            alone.head.weight().grad().narrow(0, range.offset(), range.length())))
+                    .isLessThan(1e-15);
+            Tensor gradient = isSequenceParallel ? whole.grad().narrow(1, 2L * world.rank(), 2) : whole.grad();
+            assertThat(ParallelTraining.difference(x.grad(), gradient)).isLessThan(1e-15);
+        });
+    }
+
+    private static final class GatheredModel extends CompositeModule {
+        private final LinearLayer head = add("head", new LinearLayer(4, 7, true));
+
+        GatheredModel() {
+            add("up", new LinearLayer(4, 6, true));
+            new InitialValues(1, 1).fill(this);
+            to(torch.ScalarType.Double, false);
+        }
+    }
+
     private static Offset<Double> within(double distance) {
         return Offset.offset(distance);
     }
