@@ -219,31 +219,7 @@ public record TrainingArguments(
      * @throws InvalidArgumentException with one line, if an option or a combination of options cannot be used
      */
     public static Optional<TrainingArguments> parse(String[] args, ModelOptions model, int ranks) {
-        CommandLineArguments given = CommandLineArguments.parse(
-                args,
-                Stream.of(
-                                VALUED,
-                                DeviceOptions.VALUED,
-                                model.valued(),
-                                ParallelOptions.VALUED,
-                                TrainingRecipe.VALUED,
-                                DataOptions.VALUED,
-                                EvaluationOptions.VALUED,
-                                SamplingOptions.VALUED,
-                                CheckpointOptions.VALUED)
-                        .flatMap(List::stream)
-                        .toList(),
-                Stream.of(
-                                FLAGS,
-                                DataOptions.FLAGS,
-                                model.flags(),
-                                DeviceOptions.FLAGS,
-                                TrainingRecipe.FLAGS,
-                                ParallelOptions.FLAGS,
-                                EvaluationOptions.FLAGS,
-                                CheckpointOptions.FLAGS)
-                        .flatMap(List::stream)
-                        .toList());
+        CommandLineArguments given = CommandLineArguments.parse(args, valued(model), flags(model));
         if (given.has("--help")) {
             return Optional.empty();
         }
@@ -257,6 +233,40 @@ public record TrainingArguments(
                 "--uneven trains once on all of the text: give a configuration of DeepSpeed without total_num_steps");
         arguments.check(given);
         return Optional.of(arguments);
+    }
+
+    /** The names of the options of a training, with those of the program about its model. */
+    public static List<String> optionNames(ModelOptions model) {
+        return Stream.concat(valued(model).stream(), flags(model).stream()).toList();
+    }
+
+    private static List<String> valued(ModelOptions model) {
+        return Stream.of(
+                        VALUED,
+                        DeviceOptions.VALUED,
+                        model.valued(),
+                        ParallelOptions.VALUED,
+                        TrainingRecipe.VALUED,
+                        DataOptions.VALUED,
+                        EvaluationOptions.VALUED,
+                        SamplingOptions.VALUED,
+                        CheckpointOptions.VALUED)
+                .flatMap(List::stream)
+                .toList();
+    }
+
+    private static List<String> flags(ModelOptions model) {
+        return Stream.of(
+                        FLAGS,
+                        DataOptions.FLAGS,
+                        model.flags(),
+                        DeviceOptions.FLAGS,
+                        TrainingRecipe.FLAGS,
+                        ParallelOptions.FLAGS,
+                        EvaluationOptions.FLAGS,
+                        CheckpointOptions.FLAGS)
+                .flatMap(List::stream)
+                .toList();
     }
 
     /** Reads the options one by one. */

@@ -11,6 +11,7 @@ import io.jrun.train.token.Tokenizer;
 import io.jrun.train.weights.WeightLoader;
 import io.jrun.trainer.TextGenerator;
 import io.jrun.trainer.Trainer;
+import io.jrun.trainer.TrainingArguments;
 import io.jrun.trainer.arguments.CommandLineArguments;
 import io.jrun.trainer.arguments.InvalidArgumentException;
 import io.jrun.trainer.arguments.MemoryNeed;
@@ -23,6 +24,7 @@ import io.jrun.trainer.device.FileReadNotes;
 import java.nio.file.Path;
 import java.time.LocalDateTime;
 import java.time.ZoneId;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
@@ -65,15 +67,22 @@ public final class Finetune {
      * A model that cannot be saved ends the program with one line and exit code 1.
      */
     public static void main(String[] args) {
-        if (has(args, LOGITS)) {
+        if (has(args, "--help")) {
+            train(args);
+        } else if (has(args, LOGITS)) {
             alone(args, Finetune::printLogits);
         } else if (has(args, GENERATE)) {
             alone(args, Finetune::generate);
-        } else if (has(args, "--merge") && has(args, "--adapters") && !has(args, "--data") && !has(args, "--help")) {
+        } else if (has(args, "--merge") && has(args, "--adapters") && !has(args, "--data")) {
             alone(args, Finetune::merge);
         } else {
-            Trainer.main("finetune.jar", USAGE, args, new FinetuneModelOptions());
+            train(args);
         }
+    }
+
+    /** Trains, or prints the help. */
+    private static void train(String[] args) {
+        Trainer.main("finetune.jar", USAGE, args, new FinetuneModelOptions());
     }
 
     private static boolean has(String[] args, String option) {
@@ -99,10 +108,25 @@ public final class Finetune {
         }
     }
 
+    /** Reads the options of a work that trains nothing. An option that only a training uses is refused. */
+    private static CommandLineArguments parse(String[] args, String work, List<String> valued, List<String> flags) {
+        List<String> unused = new ArrayList<>(TrainingArguments.optionNames(new FinetuneModelOptions()));
+        unused.removeAll(valued);
+        unused.removeAll(flags);
+        for (String word : args) {
+            String name = word.replaceFirst("(?s)=.*", "");
+            FinetuneOptions.refuse(unused.contains(name), work + " trains nothing: leave " + name + " out");
+        }
+        return CommandLineArguments.parse(args, valued, flags);
+    }
+
     /** Adds adapters to the weights of their model. */
     static void merge(String[] args, World world) {
-        CommandLineArguments given = CommandLineArguments.parse(
-                args, List.of("--model", "--adapters", "--read", "--out"), List.of("--merge"));
+        CommandLineArguments given = parse(
+                args,
+                "--merge without --data",
+                List.of("--model", "--adapters", "--read", "--out"),
+                List.of("--merge"));
         PretrainedModel model = PretrainedModel.describe(FinetuneOptions.of(given), _ -> {});
         Path out = Path.of(given.text("--out").orElseThrow());
         if (world.rank() == 0) {
@@ -113,11 +137,9 @@ public final class Finetune {
 
     /** Prints the logits of tokens on rank 0. */
     static void printLogits(String[] args, World world) {
-        if (has(args, "--data") || has(args, "--out") || has(args, "--lora")) {
-            throw new InvalidArgumentException("--print-logits trains nothing: leave --data, --out and --lora out");
-        }
-        CommandLineArguments given = CommandLineArguments.parse(
+        CommandLineArguments given = parse(
                 args,
+                LOGITS,
                 Stream.of(List.of("--model", "--adapters", "--read", LOGITS), DeviceOptions.VALUED)
                         .flatMap(List::stream)
                         .toList(),
@@ -150,8 +172,9 @@ public final class Finetune {
 
     /** Prints the text that follows a prompt on rank 0. */
     static void generate(String[] args, World world) {
-        CommandLineArguments given = CommandLineArguments.parse(
+        CommandLineArguments given = parse(
                 args,
+                GENERATE,
                 Stream.of(
                                 List.of(
                                         "--model",

@@ -236,8 +236,11 @@ class FinetuneTest {
                 "--model                         | --model needs a value",
                 "--model=x --data=y --lora=0     | --lora is '0', expected a whole number from 1 to 65536",
                 "--model=x --print-logits=1,a    | --print-logits is '1,a', expected whole numbers with commas between",
-                "--model=x --print-logits=1 --data=y | --print-logits trains nothing: leave --data, --out and --lora"
-                        + " out",
+                "--model=x --print-logits=1 --data=y | --print-logits trains nothing: leave --data out",
+                "--model=x --adapters=y --merge --out=z --tokenizer=bytes"
+                        + " | --merge without --data trains nothing: leave --tokenizer out",
+                "--model=x --adapters=y --merge --out=z --stpes=3 | unknown option '--stpes=3'. See --help.",
+                "--model=x --generate=y --lora 8 | --generate trains nothing: leave --lora out",
                 "--model=x --data=y --merge --out=z  | --merge needs --out=DIR, and --lora=RANK or --adapters=DIR",
                 "--model=x --data=y --lora-targets=a | --lora-targets needs --lora=RANK",
                 "--model=x --data=y --lora=4 --adapters=z"
@@ -250,6 +253,10 @@ class FinetuneTest {
         assertThatThrownBy(() -> LocalWorld.run(1, world -> {
                     if (args.contains("--print-logits")) {
                         Finetune.printLogits(words, world);
+                    } else if (args.contains("--generate")) {
+                        Finetune.generate(words, world);
+                    } else if (args.contains("--merge") && !args.contains("--data")) {
+                        Finetune.merge(words, world);
                     } else {
                         run(words, world);
                     }
