@@ -56,6 +56,8 @@ import java.util.Objects;
 import java.util.function.Consumer;
 import org.bytedeco.pytorch.LinearImpl;
 import org.bytedeco.pytorch.NoGradGuard;
+import org.bytedeco.pytorch.SGD;
+import org.bytedeco.pytorch.SGDOptions;
 import org.bytedeco.pytorch.Scalar;
 import org.bytedeco.pytorch.Tensor;
 import org.bytedeco.pytorch.global.torch;
@@ -185,6 +187,35 @@ class WrongOrderTest {
                     assertRefused(before::step, "is not in .grad", "ZeroOptimizer");
                     assertRefused(() -> flat(Parameters.of(net)), "is not in .grad", "ZeroOptimizer");
                 }
+            }
+        });
+    }
+
+    /** The libtorch optimizers read {@code .grad}, where each rank has gradients of its own samples or none. */
+    @ParameterizedTest
+    @EnumSource(
+            value = GradientPlacement.class,
+            names = {"SHARDED_STATES", "SHARDED_GRADIENTS"})
+    void anOptimizerOfLibtorchForPartsOfGradientsIsRefused(GradientPlacement placement) {
+        LocalWorld.run(2, world -> {
+            UnevenNet net = new UnevenNet();
+            DdpOptions options = DdpOptions.DEFAULT.withPlacement(placement);
+            try (var model = new DistributedDataParallel<>(net, world.group(), options);
+                    SGD optimizer = new SGD(net.parameters(), new SGDOptions(0.1))) {
+                try (var _ = model.step()) {
+                    var _ = net.loss(ShardedTraining.seed(world, 0, 0), 3); // an evaluation
+                }
+                try (var _ = model.noSync();
+                        var step = model.step()) {
+                    step.backward(net.loss(ShardedTraining.seed(world, 0, 0), 3));
+                }
+                try (var step = model.step()) {
+                    step.backward(net.loss(ShardedTraining.seed(world, 0, 1), 3));
+                    optimizer.step();
+                    optimizer.zero_grad();
+                }
+                assertRefused(
+                        model::step, "ZeroOptimizer.of(model.reducer(), ...) was not called", placement.toString());
             }
         });
     }

@@ -159,10 +159,11 @@ public final class DistributedDataParallel<M extends Module> implements AutoClos
      * Opens a step, see {@link Step}. With {@link DdpOptions#syncBuffers()} all ranks copy rank 0's buffers.
      *
      * @throws IllegalStateException if a parameter was unfrozen since the construction: the ranks would not average its
-     *     gradient
+     *     gradient; or if ranks share the optimizer states, and no {@code ZeroOptimizer} was made before the second step
      */
     public Step step() {
         reducer.requireIdle();
+        reducer.requireOptimizer();
         requireFrozen();
         requireGroupFits();
         if (reducer.isSyncing()) {

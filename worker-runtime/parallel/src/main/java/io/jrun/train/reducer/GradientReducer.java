@@ -58,6 +58,7 @@ public class GradientReducer implements AutoCloseable {
 
     private boolean isSyncing = true;
     private boolean isInPass;
+    private boolean hasOptimizer;
     private long passes;
     private int root;
 
@@ -288,6 +289,24 @@ public class GradientReducer implements AutoCloseable {
         failure.check();
         if (isInPass) {
             throw failure.unfinished(reductions.ready());
+        }
+    }
+
+    /** An optimizer updates the parameters by the parts of the gradients: for {@code ZeroOptimizer}. */
+    public synchronized void optimizerIsMade() {
+        hasOptimizer = true;
+    }
+
+    /**
+     * Throws if gradients were reduced and no optimizer updates the parameters by the parts of the gradients. An
+     * optimizer over {@code .grad} updates nothing, or makes the parameters of the ranks differ.
+     */
+    public synchronized void requireOptimizer() {
+        if (options.placement() != GradientPlacement.REPLICATED && passes > 0 && !hasOptimizer) {
+            throw new IllegalStateException("a step begins after gradients were reduced, but ZeroOptimizer"
+                    + ".of(model.reducer(), ...) was not called: with " + options.placement()
+                    + " each rank has the mean gradients of its"
+                    + " parts only, and any optimizer other than ZeroOptimizer gives wrong parameters.");
         }
     }
 

@@ -60,6 +60,7 @@ public final class ZeroOptimizer implements ParameterOptimizer {
         }
         this.parameters = BucketPartition.parametersOf(
                 buckets.stream().map(BucketStates::partition).toList());
+        reducer.optimizerIsMade();
     }
 
     /**
