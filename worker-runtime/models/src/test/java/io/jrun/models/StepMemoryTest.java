@@ -30,9 +30,9 @@ import org.junit.jupiter.params.provider.ValueSource;
  * probabilities.
  */
 class StepMemoryTest {
-    private static final long LAYERS = 4;
+    private static final long LAYERS = 2;
     private static final long WIDTH = 256;
-    private static final long VOCABULARY = 8192;
+    private static final long VOCABULARY = 1024;
     private static final long CONTEXT = 256;
     private static final long BATCH = 4;
 
