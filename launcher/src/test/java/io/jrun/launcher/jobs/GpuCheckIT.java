@@ -18,7 +18,7 @@ import org.junit.jupiter.api.Test;
 class GpuCheckIT extends RealJobs {
     @Test
     void everyCheckOfNcclPassesOnTwoGpusAndWithTwoRanksOnOne() throws Exception {
-        SimulatedCuda.require();
+        CudaTestbed.require();
         Result result = check(Map.of(), "--simulated=2", "--json");
 
         Map<String, List<String>> found = byStatus(result);
@@ -48,7 +48,7 @@ class GpuCheckIT extends RealJobs {
 
     @Test
     void aFunctionOfCudaThatFailsFailsTheCheckAndTheScript() throws Exception {
-        SimulatedCuda.require();
+        CudaTestbed.require();
         Result result = check(Map.of("SIMCUDA_FAIL", "cudaHostAlloc=2"), "--simulated=1", "--json");
 
         assertThat(result.exitCode()).isEqualTo(1);
@@ -58,7 +58,7 @@ class GpuCheckIT extends RealJobs {
     /** Each host has one GPU: the ranks are on one device number, and NCCL takes the hosts for different machines. */
     @Test
     void everyCheckOfNcclPassesOnTwoNodesOfOneGpu() throws Exception {
-        Path libraries = SimulatedCuda.libraries();
+        Path libraries = CudaTestbed.libraries();
         Path meetings = Files.createDirectory(folder.resolve("nccl"));
         try (TestHosts hosts = TestHosts.up(2);
                 HostAgents agents = new HostAgents(hosts, folder)) {

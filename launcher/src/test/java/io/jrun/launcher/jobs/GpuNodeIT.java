@@ -144,7 +144,7 @@ class GpuNodeIT extends RealJobs {
     /** With the CUDA and NCCL of {@code scripts/testbed/cuda}. */
     @Test
     void theProgramOfTheDoctorMeasuresEachPairOfGpus() throws IOException, InterruptedException {
-        jrun.with("LD_LIBRARY_PATH", SimulatedCuda.libraries().toString()).with("SIMCUDA_DEVICES", "2");
+        jrun.with("LD_LIBRARY_PATH", CudaTestbed.libraries().toString()).with("SIMCUDA_DEVICES", "2");
         Result result = run(
                 "--no-prefix",
                 "--timeout=60",

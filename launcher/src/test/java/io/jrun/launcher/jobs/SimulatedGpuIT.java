@@ -60,7 +60,7 @@ class SimulatedGpuIT extends RealJobs {
                 }
             }
             """);
-        Result result = jrun.with("LD_LIBRARY_PATH", SimulatedCuda.libraries().toString())
+        Result result = jrun.with("LD_LIBRARY_PATH", CudaTestbed.libraries().toString())
                 .run("--nproc-per-node=2", "--max-restarts=1", "Sums.java");
         assertThat(result.exitCode()).as(result.toString()).isZero();
         assertThat(result.sortedOut())

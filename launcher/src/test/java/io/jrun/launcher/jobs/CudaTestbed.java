@@ -9,8 +9,8 @@ import java.nio.file.Path;
 import java.util.List;
 
 /** The libraries of the simulated CUDA and NCCL, see {@code scripts/testbed/cuda}. */
-final class SimulatedCuda {
-    private SimulatedCuda() {}
+final class CudaTestbed {
+    private CudaTestbed() {}
 
     /** Skips the test, and prints the reason, if this machine cannot build the libraries. */
     static void require() throws IOException, InterruptedException {
