@@ -24,8 +24,8 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /**
- * A forward pass leaves what its backward pass needs, and nothing else. Of each token a block of GPT-2 saves 16 vectors
- * of the width: the inputs of both norms (2), the inputs of the four maps (1, 1, 1, 4), the queries, keys and values (3)
+ * A forward pass leaves what its backward pass needs, and nothing else. A block of GPT-2 saves 16 vectors of the width
+ * for each token: the inputs of both norms (2), the inputs of the four maps (1, 1, 1, 4), the queries, keys and values (3)
  * and the input of the activation (4). The output layer saves the inputs of the norm and of the map, and the
  * probabilities.
  */

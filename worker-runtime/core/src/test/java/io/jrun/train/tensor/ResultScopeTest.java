@@ -19,7 +19,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
-/** What a model keeps in fields between passes. */
+/** Objects in fields of a model live from pass to pass, or are errors. */
 class ResultScopeTest {
     private PointerScope scope;
     private @Nullable TensorOptional mask;

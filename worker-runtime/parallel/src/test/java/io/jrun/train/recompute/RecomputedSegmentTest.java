@@ -145,7 +145,7 @@ class RecomputedSegmentTest {
         assertThat(grown).isLessThan(700 << 10);
     }
 
-    /** Of a product with a number, autograd keeps the number. */
+    /** Autograd keeps no tensor of a product with a number. */
     @Test
     void theSecondComputationFreesItsTensorsBeforeItsBackwardPass() {
         List<Tensor> made = new ArrayList<>();
