@@ -171,6 +171,34 @@ class WrongOrderTest {
         });
     }
 
+    /** The libtorch optimizers leave out a parameter that has no {@code .grad}, so they would train nothing. */
+    @Test
+    void anOptimizerOfLibtorchForTheParametersOfAShardedModuleIsRefused() {
+        LocalWorld.run(2, world -> {
+            UnevenNet net = new UnevenNet();
+            FullyShardedDataParallel sharded = FullyShard.apply(net, new MeshAxis("shard", world.group()));
+            String message = "Give the optimizer the tensors of FullyShardedDataParallel.parameters()";
+            try (SGD optimizer = new SGD(net.parameters(), new SGDOptions(0.1));
+                    FlatOptimizer rows = flat(sharded.parameters())) {
+                for (int step = 0; step < 2; step++) {
+                    try (var open = sharded.step()) {
+                        try (var _ = sharded.noSync()) {
+                            open.backward(net.loss(ShardedTraining.seed(world, step, 0), 3));
+                        }
+                        open.backward(net.loss(ShardedTraining.seed(world, step, 1), 3));
+                        open.backward(net.loss(ShardedTraining.seed(world, step, 2), 3));
+                        assertThatThrownBy(optimizer::step).hasMessageContaining(message);
+                        rows.step();
+                        rows.zeroGradients();
+                    }
+                    assertThatThrownBy(() -> torch.clip_grad_norm_(net.parameters(), 1.0))
+                            .hasMessageContaining(message);
+                }
+                optimizer.zero_grad();
+            }
+        });
+    }
+
     /** Each rank has the mean of its part of the gradients only. */
     @ParameterizedTest
     @EnumSource(
@@ -214,8 +242,7 @@ class WrongOrderTest {
                     optimizer.step();
                     optimizer.zero_grad();
                 }
-                assertRefused(
-                        model::step, "ZeroOptimizer.of(model.reducer(), ...) was not called", placement.toString());
+                assertRefused(model::step, "ZeroOptimizer.of(reducer, ...) was not called", placement.toString());
             }
         });
     }

@@ -1,5 +1,6 @@
 package io.jrun.train.module;
 
+import io.jrun.train.tensor.ModuleTensors;
 import java.util.HashMap;
 import java.util.Map;
 import org.bytedeco.pytorch.Module;
@@ -21,6 +22,26 @@ public final class AppliedLayers {
     /** Notes that the parallelism was applied to a layer. */
     public void add(String name, Module layer) {
         layers.put(name, layer);
+    }
+
+    /**
+     * Checks that each layer with parameters has one name.
+     *
+     * @param others layers to which the parallelism will be applied
+     * @throws IllegalArgumentException if two names are of the same module
+     */
+    public void requireDistinct(Map<String, Module> others) {
+        Map<Module, String> names = new HashMap<>();
+        layers.forEach((name, layer) -> names.put(layer, name));
+        others.forEach((name, layer) -> {
+            String same = names.putIfAbsent(layer, name);
+            if (same != null
+                    && !same.equals(name)
+                    && !ModuleTensors.parameters(layer).isEmpty()) {
+                throw new IllegalArgumentException("layer '" + name + "' is the same module as layer '" + same + "'. "
+                        + parallelism + " needs a module of its own for each layer.");
+            }
+        });
     }
 
     /**

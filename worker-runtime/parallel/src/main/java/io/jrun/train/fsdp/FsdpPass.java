@@ -73,6 +73,7 @@ final class FsdpPass {
         requireSound();
         requireClosed();
         isOpen = true;
+        awaitGradients();
         holdsGradients = !hasTrained && hasGradients();
         if (!hasBegun) {
             hasBegun = true;
@@ -159,12 +160,19 @@ final class FsdpPass {
 
     /** The backward pass has computed the gradients of a unit's parameters and of its input. */
     void afterBackward(FsdpUnit unit) {
+        reshard(unit);
+        guarded(() -> {
+            if (isSyncing) {
+                reduce(unit);
+            }
+        });
+    }
+
+    /** The backward pass of one block of a unit has ended. Another block of the unit may follow. */
+    void reshard(FsdpUnit unit) {
         guarded(() -> {
             if (unit != root && !staysWhole) {
                 unit.reshard(); // the root stays whole for further passes of the step
-            }
-            if (isSyncing) {
-                reduce(unit);
             }
         });
     }
@@ -180,10 +188,16 @@ final class FsdpPass {
         unit.reduce(reductions, writes);
     }
 
-    /** Returns when all gradients are in their shards, offloaded gradients too. */
-    private void finishReductions() {
+    /** Reduces the gradients that remain. Returns when all gradients are in their shards, offloaded gradients too. */
+    private void reduceAll() {
+        units().reversed().forEach(this::reduce);
         reductions.finish(0);
         writes.finish(0);
+        units().forEach(unit -> unit.parameters().detachGradients());
+    }
+
+    private void awaitGradients() {
+        units().forEach(unit -> unit.parameters().awaitGradients());
     }
 
     /** Runs one of several backward passes of a step. The last pass of a unit begins to reduce its gradients. */
@@ -192,6 +206,7 @@ final class FsdpPass {
         guarded(() -> {
             isBackward = true;
             holdsGradients = true;
+            awaitGradients();
             isSyncing = isLast;
             staysWhole = !isLast && options.reshardAfterForward() == FsdpOptions.KEEP;
             try {
@@ -212,8 +227,7 @@ final class FsdpPass {
     /** Reduces all remaining gradients of a step, and frees the whole parameters. */
     void finishStages() {
         guarded(() -> {
-            units().reversed().forEach(this::reduce);
-            finishReductions();
+            reduceAll();
             units.forEach(FsdpUnit::reshard);
             endOrder();
             hasTrained = true;
@@ -226,6 +240,7 @@ final class FsdpPass {
         guarded(() -> {
             isBackward = true;
             holdsGradients = true;
+            awaitGradients();
             prefetch(order, order.size() - 1, -1);
             try {
                 AutogradBridge.instance().backward(List.of(loss), List.of());
@@ -234,9 +249,8 @@ final class FsdpPass {
             }
             if (isSyncing) {
                 // Units whose input needs no gradient have no end of their own. Each rank reduces the same units.
-                units().reversed().forEach(this::reduce);
+                reduceAll();
             }
-            finishReductions();
             units.forEach(FsdpUnit::reshard);
             endOrder();
             hasTrained = true;

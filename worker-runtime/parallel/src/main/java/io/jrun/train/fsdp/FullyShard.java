@@ -16,8 +16,8 @@ import org.bytedeco.pytorch.Module;
  * }</pre>
  *
  * <p>An optimizer gets {@link FullyShardedDataParallel#parameters()}, not the parameters of the module. The module's own
- * tensors have no gradients after a pass, so {@code new AdamW(model.parameters())} of libtorch would train nothing and
- * throw nothing.
+ * tensors have no readable gradients after a pass: {@code step()} of libtorch's {@code new AdamW(model.parameters())}
+ * throws an exception that says so.
  *
  * <p>The parameters have their first values. A built model is whole in the memory of this rank until the call ends. A
  * model that is too large is sharded block by block while it is built:

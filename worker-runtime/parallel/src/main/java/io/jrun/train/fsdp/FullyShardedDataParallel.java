@@ -11,12 +11,15 @@ import io.jrun.train.step.Step;
 import io.jrun.train.tensor.TensorMemory;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
+import java.util.Collection;
+import java.util.HashMap;
 import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.function.BiFunction;
+import java.util.function.Consumer;
 import java.util.function.UnaryOperator;
 import org.bytedeco.pytorch.Tensor;
 import org.jspecify.annotations.Nullable;
@@ -38,6 +41,8 @@ import org.jspecify.annotations.Nullable;
  * }
  * }</pre>
  *
+ * <p>Blocks that have the same module are one unit, which is gathered for each of these blocks.
+ *
  * <p>A unit's parameters can be read while the unit computes. At other times libtorch throws an exception. Outside of
  * steps a unit that computes throws.
  *
@@ -56,6 +61,10 @@ public final class FullyShardedDataParallel {
     private final @Nullable OffloadedGradients offloaded;
     private final MovedGradients moved = new MovedGradients();
     private final Set<Long> sharded = new HashSet<>();
+    private final Set<ModelBlock> blocks = new HashSet<>();
+    /** The units of blocks, by the identities of their parameters. */
+    private final Map<Long, FsdpUnit> unitsOfBlocks = new HashMap<>();
+
     private final List<CommunicationSpan> spans = new ArrayList<>();
     private final Set<String> names = new HashSet<>();
     private boolean hasModel;
@@ -100,7 +109,21 @@ public final class FullyShardedDataParallel {
     }
 
     void shard(ModelBlock block) {
-        block.surround(forward -> unit(block.name(), block.parameters(), forward));
+        if (blocks.add(block)) {
+            Map<String, Tensor> used = block.parameters();
+            FsdpUnit shared = unitOfAll(used.values());
+            block.surround(forward ->
+                    shared == null ? unit(block.name(), used, forward) : withGather(shared, forward, pass::reshard));
+        }
+    }
+
+    /** The unit of another block that has the same parameters: blocks may share their weights. */
+    private @Nullable FsdpUnit unitOfAll(Collection<Tensor> used) {
+        List<FsdpUnit> found = used.stream()
+                .map(tensor -> unitsOfBlocks.get(TensorMemory.identity(tensor)))
+                .distinct()
+                .toList();
+        return found.size() == 1 ? found.getFirst() : null;
     }
 
     /** Makes parameters that are in no unit a unit. Returns the forward pass of the unit. */
@@ -111,8 +134,15 @@ public final class FullyShardedDataParallel {
         }
         FsdpUnit unit = newUnit(name, parameters, neighbours);
         pass.add(unit);
-        UnitBoundary output = new UnitBoundary("the output of unit " + name, () -> pass.beforeBackward(unit));
-        UnitBoundary input = new UnitBoundary("the input of unit " + name, () -> pass.afterBackward(unit));
+        parameters.values().forEach(tensor -> unitsOfBlocks.put(TensorMemory.identity(tensor), unit));
+        return withGather(unit, forward, pass::afterBackward);
+    }
+
+    /** A further block of a unit leaves the reduction to the first block, whose backward pass is the last. */
+    private UnaryOperator<Tensor> withGather(
+            FsdpUnit unit, UnaryOperator<Tensor> forward, Consumer<FsdpUnit> afterBackward) {
+        UnitBoundary output = new UnitBoundary("the output of unit " + unit.name(), () -> pass.beforeBackward(unit));
+        UnitBoundary input = new UnitBoundary("the input of unit " + unit.name(), () -> afterBackward.accept(unit));
         return x -> {
             pass.beforeForward(unit);
             Tensor result = output.at(forward.apply(input.at(options.precision().toUnitType(x))));

@@ -36,6 +36,9 @@ final class UnitParameters {
     private final List<Tensor> missing = new ArrayList<>();
     private final List<Tensor> shards = new ArrayList<>();
     private final List<Tensor> shardGradients = new ArrayList<>();
+    /** What the module's tensors have as gradients while the rows have the gradients. */
+    private final List<Tensor> movedGradients = new ArrayList<>();
+
     /** libtorch's numbers of the operations that have written into the shards, when the shards were made. */
     private final long[] versions;
 
@@ -73,6 +76,12 @@ final class UnitParameters {
                             + " is not gathered. Its parameters can be read while"
                             + " the unit computes inside a step, try (Step step = fsdp.step()) { ... }, and by"
                             + " wholeParameters().");
+            Tensor moved = UnreadableTensor.of(
+                    own.device(),
+                    type,
+                    "the gradients of the parameters " + parameters.keySet() + " are those of the rows that each rank"
+                            + " keeps. Give the optimizer the tensors of FullyShardedDataParallel.parameters(), not"
+                            + " model.parameters(), and compute gradients by step.backward(loss).");
             parameters.forEach((name, tensor) -> {
                 int index = modules.size();
                 ShardRange range = layout.rows(index, shard);
@@ -84,6 +93,9 @@ final class UnitParameters {
                 modules.add(TensorMemory.own(tensor));
                 wholeViews.add(TensorMemory.own(whole(index)));
                 missing.add(TensorMemory.own(nothing.expand(shapes.get(index))));
+                Tensor gradient = TensorMemory.own(TensorMemory.empty(own.device(), type, new long[] {0}));
+                gradient.set_data(moved.expand(shapes.get(index))); // no view, which zero_grad() could not detach
+                movedGradients.add(gradient);
                 tensor.set_data(missing.get(index));
                 shards.add(TensorMemory.own(rows));
             });
@@ -268,6 +280,23 @@ final class UnitParameters {
         } else {
             TensorMemory.copy(rows, shardGradients.get(index));
             gradient.put(shardGradients.get(index));
+        }
+    }
+
+    /** The rows have the gradients: makes a read of the gradients of the module's tensors an error. */
+    void detachGradients() {
+        for (int i : trained()) {
+            modules.get(i).mutable_grad().put(movedGradients.get(i));
+        }
+    }
+
+    /** A pass may compute gradients of the module's tensors: the opposite of {@link #detachGradients}. */
+    void awaitGradients() {
+        for (int i : trained()) {
+            Tensor gradient = modules.get(i).mutable_grad();
+            if (gradient.defined() && TensorMemory.identity(gradient) == TensorMemory.identity(movedGradients.get(i))) {
+                gradient.reset();
+            }
         }
     }
 

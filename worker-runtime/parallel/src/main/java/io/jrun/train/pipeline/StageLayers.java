@@ -5,7 +5,10 @@ import io.jrun.train.module.ModelBlock;
 import io.jrun.train.pipeline.schedule.PipelineSchedule;
 import io.jrun.train.tensor.TensorMemory;
 import io.jrun.train.tensor.UnreadableTensor;
+import java.util.HashMap;
+import java.util.Map;
 import org.bytedeco.javacpp.PointerScope;
+import org.bytedeco.pytorch.Module;
 import org.bytedeco.pytorch.NoGradGuard;
 import org.bytedeco.pytorch.Tensor;
 
@@ -18,6 +21,7 @@ public final class StageLayers {
     private final PipelineSchedule schedule;
     private final int rank;
     private final int first;
+    private final Map<Module, ModelBlock> blocks = new HashMap<>();
 
     /**
      * The layers of a rank.
@@ -32,13 +36,27 @@ public final class StageLayers {
         this.first = first;
     }
 
-    /** Frees a block of another rank. Returns whether this rank keeps the block. */
+    /**
+     * Frees a block of another rank. Returns whether this rank keeps the block.
+     *
+     * @throws PipelineException if an earlier block of another stage has the same module
+     */
     public boolean keeps(ModelBlock block) {
-        boolean isOwn = schedule.rankOf(cut.stageOf(first + block.number())) == rank;
+        ModelBlock same = blocks.putIfAbsent(block.module(), block);
+        if (same != null && stage(same) != stage(block)) {
+            throw new PipelineException(block.name() + " has the same module as " + same.name() + ", and is in stage "
+                    + stage(block) + " of the pipeline, not in stage " + stage(same)
+                    + ". Blocks of different stages need modules of their own.");
+        }
+        boolean isOwn = schedule.rankOf(stage(block)) == rank;
         if (!isOwn) {
             block.parameters().forEach(StageLayers::free);
         }
         return isOwn;
+    }
+
+    private int stage(ModelBlock block) {
+        return cut.stageOf(first + block.number());
     }
 
     /** Frees the memory of a parameter. */

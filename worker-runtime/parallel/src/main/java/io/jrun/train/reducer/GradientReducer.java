@@ -303,10 +303,10 @@ public class GradientReducer implements AutoCloseable {
      */
     public synchronized void requireOptimizer() {
         if (options.placement() != GradientPlacement.REPLICATED && passes > 0 && !hasOptimizer) {
-            throw new IllegalStateException("a step begins after gradients were reduced, but ZeroOptimizer"
-                    + ".of(model.reducer(), ...) was not called: with " + options.placement()
-                    + " each rank has the mean gradients of its"
-                    + " parts only, and any optimizer other than ZeroOptimizer gives wrong parameters.");
+            throw new IllegalStateException("a step begins after gradients were reduced, but"
+                    + " ZeroOptimizer.of(reducer, ...) was not called: with " + options.placement()
+                    + " each rank has the mean gradients of its parts only, and any optimizer other than ZeroOptimizer"
+                    + " gives wrong parameters.");
         }
     }
 

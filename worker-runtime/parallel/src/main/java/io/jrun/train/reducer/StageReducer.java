@@ -93,6 +93,7 @@ public final class StageReducer implements StageReplicas {
     public void backward(Runnable pass, boolean isLast) {
         GradientReducer used = reducer();
         used.requireSound();
+        used.requireOptimizer();
         used.setSyncing(isLast);
         try {
             pass.run();

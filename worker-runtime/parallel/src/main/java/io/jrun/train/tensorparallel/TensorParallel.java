@@ -139,6 +139,9 @@ public final class TensorParallel {
     private void share(Map<String, Module> layers, Map<String, ParallelStyle> styles, Runnable lastCheck) {
         Map<String, ParallelStyle> remaining = new LinkedHashMap<>(styles);
         remaining.keySet().removeIf(name -> shared.contains(name, layer(layers, name)));
+        Map<String, Module> others = new LinkedHashMap<>(layers);
+        others.keySet().retainAll(remaining.keySet());
+        shared.requireDistinct(others);
         remaining.forEach((name, style) -> styler.check(name, layer(layers, name), style));
         lastCheck.run();
         remaining.forEach((name, style) -> {

@@ -1,6 +1,7 @@
 package io.jrun.train.zero;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
 import static org.assertj.core.api.Assertions.within;
 
 import io.jrun.comm.ProcessGroup;
@@ -230,6 +231,23 @@ class PartitionedStagesTest {
         });
     }
 
+    /** An optimizer of libtorch would update each parameter by gradients of this rank's samples, or not at all. */
+    @ParameterizedTest
+    @ValueSource(ints = {1, 2})
+    void aSecondStepWithoutAZeroOptimizerIsRefused(int stage) {
+        run(2, world -> {
+            Net net = Net.of(8);
+            try (DeviceMesh mesh = DeviceMesh.of(world, "pp", 1, "shard", 2);
+                    StageReducer stages = stages(stage, mesh);
+                    PipelineParallel model = pipeline(net, PartitionedStagesTest::mean, mesh, 2, stages)) {
+                double _ = model.step(batch(2, 8), batch(2, 8));
+                assertThatIllegalStateException()
+                        .isThrownBy(() -> model.step(batch(2, 8), batch(2, 8)))
+                        .withMessageContaining("ZeroOptimizer.of(reducer, ...) was not called");
+            }
+        });
+    }
+
     /** The hook of the first layer runs at the end of each backward pass. */
     @ParameterizedTest
     @ValueSource(ints = {1, 2})
@@ -242,6 +260,7 @@ class PartitionedStagesTest {
             try (DeviceMesh mesh = DeviceMesh.of(world, "pp", 1, "shard", 2);
                     StageReducer stages = stages(stage, mesh);
                     PipelineParallel model = pipeline(net, PartitionedStagesTest::mean, mesh, 2, stages);
+                    var _ = optimizer(stages);
                     var _ = AutogradBridge.instance()
                             .watch(
                                     List.of(first),
