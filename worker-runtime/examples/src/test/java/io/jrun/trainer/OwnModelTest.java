@@ -10,6 +10,9 @@ import io.jrun.examples.CasesOfSeed;
 import io.jrun.examples.own.ConvolutionModel;
 import io.jrun.examples.own.OwnModel;
 import io.jrun.train.Libtorch;
+import io.jrun.train.expert.ExpertNetwork;
+import io.jrun.train.expert.ExpertOptions;
+import io.jrun.train.expert.MixtureOfExperts;
 import io.jrun.train.layer.CompositeModule;
 import io.jrun.train.layer.FeedForward;
 import io.jrun.train.layer.LinearLayer;
@@ -185,6 +188,27 @@ class OwnModelTest {
                 .hasStackTraceContaining(
                         "InvalidArgumentException: --recompute-keep names x, but block0 is a LinearImpl"
                                 + " without a LinearLayer of io.jrun.train.layer. Leave --recompute-keep out");
+    }
+
+    /** Otherwise --precision=f16 would leave out the losses of the router, and --cp would change the capacity. */
+    @Test
+    void aModelWithExpertsMustSaySo() {
+        ModelFactory model = setup -> new LayeredModel(setup) {
+            {
+                first(
+                        "embedding",
+                        () -> new TextEmbedding(setup.vocabulary(), setup.context(), 16, setup.device()),
+                        TextEmbedding::forward);
+                block(
+                        () -> new MixtureOfExperts(
+                                ExpertNetwork.Kind.GELU, 16, 32, new ExpertOptions(2, 1, 0, 0.01, 0), setup.device()),
+                        MixtureOfExperts::forward);
+                last("head", () -> new LinearLayer(16, setup.vocabulary(), setup.device()), LinearLayer::forward);
+            }
+        };
+        assertThatThrownBy(() -> train("experts", model, "1 --dp=1"))
+                .hasStackTraceContaining("InvalidArgumentException: the model has a layer of experts, 'block0',"
+                        + " but hasExperts() of its ModelFactory returns false");
     }
 
     @ParameterizedTest

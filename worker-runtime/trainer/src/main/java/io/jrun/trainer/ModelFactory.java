@@ -27,7 +27,10 @@ public interface ModelFactory {
      */
     ModelDefinition of(ModelSetup setup);
 
-    /** Whether the model has layers of experts. */
+    /**
+     * Whether the model has layers of experts. Options that do not work with experts are then refused. A model with
+     * such a layer is refused if this method returns false.
+     */
     default boolean hasExperts() {
         return false;
     }

@@ -5,6 +5,7 @@ import io.jrun.train.data.Batch;
 import io.jrun.train.ddp.JoinOptions;
 import io.jrun.train.device.StepGraph;
 import io.jrun.train.expert.ExpertParallel;
+import io.jrun.train.expert.MixtureOfExperts;
 import io.jrun.train.mesh.DeviceMesh;
 import io.jrun.train.mesh.Parameters;
 import io.jrun.train.mesh.ShardedTensor;
@@ -16,6 +17,7 @@ import io.jrun.train.module.ModelBlock;
 import io.jrun.train.step.NoSync;
 import io.jrun.train.step.Step;
 import io.jrun.trainer.TrainingRecipe.ParameterType;
+import io.jrun.trainer.arguments.InvalidArgumentException;
 import java.time.Duration;
 import java.util.Map;
 import java.util.Optional;
@@ -161,9 +163,14 @@ interface TrainedModel extends AutoCloseable {
             return built;
         });
         type.convert(model);
+        Map<String, MixtureOfExperts> layers = Experts.layers(model);
+        if (!layers.isEmpty() && !options.model().factory().hasExperts()) {
+            throw new InvalidArgumentException("the model has a layer of experts, '"
+                    + layers.keySet().iterator().next() + "', but hasExperts() of its ModelFactory returns false, so"
+                    + " options that do not work with experts were not refused. Implement hasExperts.");
+        }
         // The loss of a micro-batch is divided by their number.
-        Experts.layers(model)
-                .values()
+        layers.values()
                 .forEach(layer -> layer.setLossScale(1.0 / options.recipe().accumulate()));
         return model;
     }

@@ -82,7 +82,7 @@ public final class MixtureOfExperts extends CompositeModule {
 
     /**
      * Scales the gradients of the auxiliary losses as the program scales its loss: 1/n if the program divides the loss
-     * by n micro-batches.
+     * by n micro-batches, and s/n if a {@code LossScaler} with the present scale s multiplies the loss.
      */
     public void setLossScale(double newScale) {
         lossScale = newScale;
