@@ -102,7 +102,7 @@ public final class PrivateFolder {
         PosixFileAttributes made = attributesOfWhatIsMadeIn(parentOf(folder));
         if (!isOwn && !there.owner().equals(made.owner())) {
             throw new IOException(folder + " belongs to user " + there.owner().getName() + ", not to " + self.getName()
-                    + "; remove the folder, or choose another folder");
+                    + "; ask an administrator to remove the folder, or choose another folder");
         }
         if (isWritableForOthers(there) && !isWritableForOthers(made)) {
             throw new IOException(folder + " is writable for other users (mode "

@@ -50,7 +50,8 @@ class PrivateFolderTest {
             assertThatThrownBy(() -> PrivateFolder.claim(theirs))
                     .isInstanceOf(IOException.class)
                     .hasMessageStartingWith(theirs + " belongs to user ")
-                    .hasMessageContaining(", not to ");
+                    .hasMessageContaining(", not to ")
+                    .hasMessageEndingWith("; ask an administrator to remove the folder, or choose another folder");
             Path last = Files.createDirectory(theirs.resolve("last"));
             assertThat(watch.poll(10, TimeUnit.SECONDS)).isSameAs(made);
             assertThat(made.pollEvents())

@@ -53,15 +53,17 @@ public record RecomputeOptions(int interval, List<String> kept, DeterminismCheck
     }
 
     private CompositeModule ofLinearLayers(ModelBlock block) {
-        if (!(block.module() instanceof CompositeModule module)
-                || module.descendants(LinearLayer.class).isEmpty()) {
+        CompositeModule module = block.module() instanceof CompositeModule composite ? composite : null;
+        Set<String> layers = module == null
+                ? Set.of()
+                : module.descendants(LinearLayer.class).keySet();
+        if (module == null || layers.isEmpty()) {
             throw new InvalidArgumentException("--recompute-keep names " + String.join(", ", kept) + ", but "
                     + block.name() + " is a " + block.module().getClass().getSimpleName() + " without a LinearLayer of"
                     + " io.jrun.train.layer. Leave --recompute-keep out, or make the block a CompositeModule with parts of"
                     + " the type LinearLayer.");
         }
         Set<String> unknown = new HashSet<>(kept);
-        Set<String> layers = module.descendants(LinearLayer.class).keySet();
         layers.forEach(layer -> {
             unknown.remove(layer);
             unknown.remove(layer.substring(layer.lastIndexOf('.') + 1));

@@ -41,6 +41,14 @@ sealed interface StoredFiles extends AutoCloseable {
                 "the image " + place + " is damaged: the image has no file " + name + "; copy the image again");
     }
 
+    /** A folder may have a link, a pipe or a device in the place of a file. */
+    private static ContainerException unusable(Path folder, String name) {
+        return Files.exists(folder.resolve(name), LinkOption.NOFOLLOW_LINKS)
+                ? new ContainerException("the image " + folder + " is damaged: " + name
+                        + " of the image is no regular file; copy the image again")
+                : missing(folder, name);
+    }
+
     /**
      * The files of a folder.
      *
@@ -55,7 +63,7 @@ sealed interface StoredFiles extends AutoCloseable {
         @Override
         public long size(String name) throws ContainerException, IOException {
             if (!has(name)) {
-                throw missing(folder, name);
+                throw unusable(folder, name);
             }
             return Files.size(folder.resolve(name));
         }
@@ -63,7 +71,7 @@ sealed interface StoredFiles extends AutoCloseable {
         @Override
         public InputStream open(String name) throws ContainerException, IOException {
             if (!has(name)) {
-                throw missing(folder, name);
+                throw unusable(folder, name);
             }
             return Files.newInputStream(folder.resolve(name));
         }

@@ -146,8 +146,11 @@ class ImagePullTest {
     @Test
     void aLayoutWithoutAnIndexAndALayoutOfOtherPlatformsAreRefused() throws Exception {
         assertThatThrownBy(this::pull).hasMessageContaining("has no file index.json");
+        Path index = Files.createDirectory(layout.resolve("index.json"));
+        assertThatThrownBy(this::pull).hasMessageContaining("index.json of the image is no regular file");
+        Files.delete(index);
         Files.writeString(
-                layout.resolve("index.json"),
+                index,
                 "{\"manifests\":[{\"digest\":\"" + OTHER_DIGEST
                         + "\",\"size\":1,\"platform\":{\"os\":\"linux\",\"architecture\":\"s390x\"}},{\"digest\":\"sha256:"
                         + "1".repeat(64)

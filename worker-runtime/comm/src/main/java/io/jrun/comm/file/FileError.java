@@ -5,8 +5,10 @@ import java.nio.file.AccessDeniedException;
 import java.nio.file.DirectoryNotEmptyException;
 import java.nio.file.FileAlreadyExistsException;
 import java.nio.file.FileSystemException;
+import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.NotDirectoryException;
+import java.nio.file.Path;
 import org.jspecify.annotations.Nullable;
 
 /** The words of errors of files, for users. Stateless. */
@@ -45,11 +47,18 @@ public final class FileError {
         return switch (e) {
             case NoSuchFileException _ -> "it does not exist";
             case AccessDeniedException _ -> "permission denied";
+            case FileAlreadyExistsException exists
+            when isDanglingLink(exists.getFile()) -> "it is a link to a file that does not exist";
             case FileAlreadyExistsException _ -> "it exists already";
             case NotDirectoryException _ -> "it is not a folder";
             case DirectoryNotEmptyException _ -> "the folder is not empty";
             default -> orElse(e.getReason(), "the system reported no reason");
         };
+    }
+
+    private static boolean isDanglingLink(@Nullable String file) {
+        Path path = Path.of(orElse(file, ""));
+        return Files.isSymbolicLink(path) && !Files.exists(path);
     }
 
     /** One line. The name of a file may have any characters, also those with which a terminal is controlled. */

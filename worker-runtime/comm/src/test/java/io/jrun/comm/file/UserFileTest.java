@@ -60,6 +60,15 @@ class UserFileTest {
     }
 
     @Test
+    void aFolderInThePlaceOfADanglingLinkIsNoFolderThatExists() throws IOException {
+        Path link = Files.createSymbolicLink(folder.resolve("link"), folder.resolve("nothing"));
+        IOException failure = catchThrowableOfType(IOException.class, () -> Files.createDirectories(link));
+        assertThat(FileError.reason(failure, link)).isEqualTo("it is a link to a file that does not exist");
+        Files.createFile(folder.resolve("nothing"));
+        assertThat(FileError.reason(failure, link)).isEqualTo("it exists already");
+    }
+
+    @Test
     void reasonsHaveOneLineAndNoClassName() {
         assertThat(FileError.reason(new EOFException())).isEqualTo("EOF");
         assertThat(FileError.reason(new IOException(new java.nio.file.NoSuchFileException("x"))))

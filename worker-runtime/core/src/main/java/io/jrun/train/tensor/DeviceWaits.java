@@ -110,9 +110,10 @@ public final class DeviceWaits {
         for (int i = 0; i < from.size(); i++) {
             last.put(TensorMemory.device(from.get(i)), i);
         }
+        last.values().forEach(number -> note(from.get(number))); // a refused wait leaves no copy in the stream
         for (int i = 0; i < from.size(); i++) {
             if (last.containsValue(i) || TensorMemory.device(from.get(i)).isCpu()) {
-                copyToHost(from.get(i), to.get(i));
+                TensorMemory.copy(from.get(i), to.get(i));
             } else {
                 to.get(i).copy_(from.get(i), true);
             }
