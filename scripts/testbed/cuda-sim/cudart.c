@@ -173,13 +173,20 @@ static int enter(const char *function) {
     if (!__atomic_exchange_n(&hasContext[current], 1, __ATOMIC_RELAXED)) simcuda_log("context on device %d", current);
     return fault[current];
 }
-#define ENTER() do { int code_ = enter(__func__); if (code_) return code_; } while (0)
+
+// As with the runtime, the thread has the code of its last failure until it asks. libtorch asks after each kernel.
+static __thread int lastError;
+static int failed(int code) {
+    if (code) lastError = code;
+    return code;
+}
+#define ENTER() do { int code_ = enter(__func__); if (code_) return failed(code_); } while (0)
 
 int cudaGetDeviceCount(int *count) {
     pthread_once(&once, start);
     int code = simcuda_failure(__func__);
     *count = visibleCount;
-    return code ? code : visibleCount ? SUCCESS : NO_DEVICE;
+    return failed(code ? code : visibleCount ? SUCCESS : NO_DEVICE);
 }
 int cudaSetDevice(int device) {
     pthread_once(&once, start);
@@ -190,8 +197,12 @@ int cudaSetDevice(int device) {
     return SUCCESS;
 }
 int cudaGetDevice(int *device) { *device = current; return SUCCESS; }
-int cudaGetLastError(void) { return SUCCESS; }
-int cudaPeekAtLastError(void) { return SUCCESS; }
+int cudaGetLastError(void) {
+    int code = lastError;
+    lastError = SUCCESS;
+    return code;
+}
+int cudaPeekAtLastError(void) { return lastError; }
 int cudaRuntimeGetVersion(int *version) { *version = 13000; return SUCCESS; }
 int cudaDriverGetVersion(int *version) { *version = 13000; return SUCCESS; }
 const char *cudaGetErrorName(int code) { return code ? "cudaErrorSimulated" : "cudaSuccess"; }
@@ -508,7 +519,7 @@ static int answer(const char *function, void *handle, int code) {
     if (handle != lastHandle || code != lastCode) simcuda_log("%s %p is %d", function, handle, code);
     lastHandle = handle;
     lastCode = code;
-    return code;
+    return failed(code);
 }
 
 int cudaStreamQuery(void *handle) {
@@ -750,7 +761,7 @@ int cudaMalloc(void **place, size_t n) {
     }
     pthread_mutex_unlock(&lock);
     simcuda_log("cudaMalloc %zu bytes device %d is %p", n, current, fits ? at : NULL);
-    if (!fits) return OUT_OF_MEMORY;
+    if (!fits) return failed(OUT_OF_MEMORY);
     memset(hostRange + (at - deviceRange), 0xA5, n);
     *place = at;
     return SUCCESS;
@@ -797,7 +808,7 @@ int cudaHostAlloc(void **place, size_t n, unsigned flags) {
     ENTER();
     if (!n) n = 1;
     *place = aligned_alloc(PAGE, (n + PAGE - 1) / PAGE * PAGE);
-    if (!*place) return OUT_OF_MEMORY;
+    if (!*place) return failed(OUT_OF_MEMORY);
     memset(*place, 0xA5, n);
     return cudaHostRegister(*place, n, flags);
 }

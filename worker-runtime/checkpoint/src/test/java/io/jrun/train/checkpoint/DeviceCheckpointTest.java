@@ -14,6 +14,8 @@ import io.jrun.train.nccl.SimulatedCuda;
 import io.jrun.train.tensor.DeviceWaits;
 import io.jrun.train.tensor.SimulatedPlacement;
 import io.jrun.train.tensor.TensorMemory;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
 import java.nio.file.Path;
 import java.util.LinkedHashMap;
 import java.util.Map;
@@ -63,6 +65,7 @@ class DeviceCheckpointTest {
                 assertThat(Cuda.open().isReachable(TensorMemory.segment(copy.tensor())))
                         .isFalse();
             }
+            SimulatedCuda.requireNoLastError(); // libtorch would throw it at its next kernel
             System.out.println("copied");
         }
     }
@@ -92,6 +95,14 @@ class DeviceCheckpointTest {
                     .isTrue();
             assertThat(Cuda.open().isReachable(TensorMemory.segment(plain.tensor())))
                     .isFalse();
+        }
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment memory = arena.allocate(100);
+            try (PinnedMemory _ = PinnedMemory.pin(GPU, memory).orElseThrow()) {
+                assertThat(Cuda.open().isReachable(memory)).isTrue();
+            }
+            assertThat(Cuda.open().isReachable(memory)).isFalse();
+            assertThat(PinnedMemory.pin(Device.CPU, memory)).isEmpty();
         }
     }
 

@@ -13,7 +13,11 @@ import java.lang.invoke.MethodHandle;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
-/** The functions of the CUDA runtime that a group needs. A failed function throws IllegalStateException. */
+/**
+ * The functions of the CUDA runtime that a group needs. A failed function throws IllegalStateException. The runtime keeps
+ * the code of the last failure of a thread, also "not ready", until a program asks for the code. libtorch asks after each
+ * kernel, and would take the failure for that of its kernel: this class therefore asks after each failure.
+ */
 public final class Cuda {
     /** The code of success. */
     public static final int SUCCESS = 0;
@@ -48,6 +52,7 @@ public final class Cuda {
     private static final int PORTABLE_AND_MAPPED = 1 | 2;
     private static final int BUS_ID_BYTES = 32;
 
+    private final MethodHandle lastError;
     private final MethodHandle deviceCount;
     private final MethodHandle setDevice;
     private final MethodHandle createStream;
@@ -63,11 +68,14 @@ public final class Cuda {
     private final MethodHandle freeDevice;
     private final MethodHandle allocatePinned;
     private final MethodHandle freePinned;
+    private final MethodHandle register;
+    private final MethodHandle unregister;
     private final MethodHandle copy;
     private final MethodHandle attributes;
     private final MethodHandle busId;
 
     private Cuda(NativeLibrary library) {
+        this.lastError = library.function("cudaGetLastError");
         this.deviceCount = library.function("cudaGetDeviceCount", ADDRESS);
         this.setDevice = library.function("cudaSetDevice", JAVA_INT);
         this.createStream = library.function("cudaStreamCreateWithFlags", ADDRESS, JAVA_INT);
@@ -83,6 +91,8 @@ public final class Cuda {
         this.freeDevice = library.function("cudaFree", ADDRESS);
         this.allocatePinned = library.function("cudaHostAlloc", ADDRESS, JAVA_LONG, JAVA_INT);
         this.freePinned = library.function("cudaFreeHost", ADDRESS);
+        this.register = library.function("cudaHostRegister", ADDRESS, JAVA_LONG, JAVA_INT);
+        this.unregister = library.function("cudaHostUnregister", ADDRESS);
         this.copy = library.function("cudaMemcpyAsync", ADDRESS, ADDRESS, JAVA_LONG, JAVA_INT, ADDRESS);
         this.attributes = library.function("cudaPointerGetAttributes", ADDRESS, ADDRESS);
         this.busId = library.function("cudaDeviceGetPCIBusId", ADDRESS, JAVA_INT, JAVA_INT);
@@ -105,7 +115,7 @@ public final class Cuda {
     public int devices() {
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment count = arena.allocate(JAVA_INT);
-            return (int) deviceCount.invokeExact(count) == SUCCESS ? count.get(JAVA_INT, 0) : 0;
+            return noted((int) deviceCount.invokeExact(count)) == SUCCESS ? count.get(JAVA_INT, 0) : 0;
         } catch (Throwable e) {
             throw NativeLibrary.unchecked(e);
         }
@@ -138,7 +148,7 @@ public final class Cuda {
     /** Destroys a stream of {@link #stream}. Work on the stream still ends. */
     public void destroyStream(MemorySegment stream) {
         try {
-            int _ = (int) destroyStream.invokeExact(stream);
+            int _ = noted((int) destroyStream.invokeExact(stream));
         } catch (Throwable e) {
             throw NativeLibrary.unchecked(e);
         }
@@ -158,7 +168,7 @@ public final class Cuda {
     /** Destroys an event of {@link #event}. */
     public void destroyEvent(MemorySegment event) {
         try {
-            int _ = (int) destroyEvent.invokeExact(event);
+            int _ = noted((int) destroyEvent.invokeExact(event));
         } catch (Throwable e) {
             throw NativeLibrary.unchecked(e);
         }
@@ -200,8 +210,8 @@ public final class Cuda {
         }
     }
 
-    private static boolean isDone(int code, String what) {
-        if (code == NOT_READY) {
+    private boolean isDone(int code, String what) {
+        if (noted(code) == NOT_READY) {
             return false;
         }
         check(code, what);
@@ -234,7 +244,7 @@ public final class Cuda {
     /** Frees memory of {@link #device}. May wait for all work of the device. */
     public void freeDevice(MemorySegment memory) {
         try {
-            int _ = (int) freeDevice.invokeExact(memory);
+            int _ = noted((int) freeDevice.invokeExact(memory));
         } catch (Throwable e) {
             throw NativeLibrary.unchecked(e);
         }
@@ -256,7 +266,30 @@ public final class Cuda {
     /** Frees memory of {@link #pinned}. */
     public void freePinned(MemorySegment memory) {
         try {
-            int _ = (int) freePinned.invokeExact(memory);
+            int _ = noted((int) freePinned.invokeExact(memory));
+        } catch (Throwable e) {
+            throw NativeLibrary.unchecked(e);
+        }
+    }
+
+    /**
+     * Pins host memory that the program has: GPUs then reach the memory as that of {@link #pinned}. The memory must not
+     * be freed before {@link #unregister}.
+     */
+    public void register(MemorySegment memory) {
+        try {
+            check(
+                    (int) register.invokeExact(memory, memory.byteSize(), PORTABLE_AND_MAPPED),
+                    "cudaHostRegister of " + memory.byteSize() + " bytes");
+        } catch (Throwable e) {
+            throw NativeLibrary.unchecked(e);
+        }
+    }
+
+    /** Ends what {@link #register} began. May wait for all work of the devices. */
+    public void unregister(MemorySegment memory) {
+        try {
+            int _ = noted((int) unregister.invokeExact(memory));
         } catch (Throwable e) {
             throw NativeLibrary.unchecked(e);
         }
@@ -292,8 +325,8 @@ public final class Cuda {
         }
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment found = arena.allocate(POINTER_ATTRIBUTES);
-            boolean isDevice =
-                    (int) attributes.invokeExact(found, memory) == SUCCESS && found.get(JAVA_INT, 0) == DEVICE_MEMORY;
+            boolean isDevice = noted((int) attributes.invokeExact(found, memory)) == SUCCESS
+                    && found.get(JAVA_INT, 0) == DEVICE_MEMORY;
             return isDevice ? Device.cuda(found.get(JAVA_INT, Integer.BYTES)) : null;
         } catch (Throwable e) {
             throw NativeLibrary.unchecked(e);
@@ -311,17 +344,29 @@ public final class Cuda {
         }
     }
 
+    /** The code of a function. After a failure the runtime forgets the code. */
+    private int noted(int code) {
+        if (code != SUCCESS) {
+            try {
+                int _ = (int) lastError.invokeExact();
+            } catch (Throwable e) {
+                throw NativeLibrary.unchecked(e);
+            }
+        }
+        return code;
+    }
+
     private int memoryType(MemorySegment memory) {
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment found = arena.allocate(POINTER_ATTRIBUTES);
-            return (int) attributes.invokeExact(found, memory) == SUCCESS ? found.get(JAVA_INT, 0) : 0;
+            return noted((int) attributes.invokeExact(found, memory)) == SUCCESS ? found.get(JAVA_INT, 0) : 0;
         } catch (Throwable e) {
             throw NativeLibrary.unchecked(e);
         }
     }
 
-    private static void check(int code, String what) {
-        if (code != SUCCESS) {
+    private void check(int code, String what) {
+        if (noted(code) != SUCCESS) {
             throw new IllegalStateException(what + " failed with CUDA error " + code);
         }
     }

@@ -113,6 +113,11 @@ public final class SimulatedCuda {
         }
     }
 
+    /** Fails if a function has failed on this thread, and nobody has asked for the code. */
+    public static void requireNoLastError() {
+        require(call("cudaGetLastError", List.of()));
+    }
+
     /** Queues a pause of a stream, in place of a kernel that runs for this time. */
     public static void delay(DeviceStream stream, Duration time) {
         require(call("cudaSetDevice", List.of(JAVA_INT), stream.device().index()));

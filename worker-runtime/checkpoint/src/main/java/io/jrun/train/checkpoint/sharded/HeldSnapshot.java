@@ -1,5 +1,7 @@
 package io.jrun.train.checkpoint.sharded;
 
+import io.jrun.comm.Device;
+import io.jrun.train.checkpoint.PinnedMemory;
 import io.jrun.train.tensor.DeviceWaits;
 import io.jrun.train.tensor.TensorMemory;
 import java.lang.foreign.MemorySegment;
@@ -7,13 +9,14 @@ import java.lang.foreign.SegmentAllocator;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import org.bytedeco.javacpp.PointerScope;
 import org.bytedeco.pytorch.NoGradGuard;
 import org.bytedeco.pytorch.Tensor;
 
 /**
- * The snapshot of one rank in one piece of memory, which later snapshots of the same form use again. Confined to one
- * thread.
+ * The snapshot of one rank in one piece of memory, which later snapshots of the same form use again. Memory for
+ * tensors of a GPU is pinned. Confined to one thread.
  */
 final class HeldSnapshot {
     private static final long NONE = -1;
@@ -21,9 +24,11 @@ final class HeldSnapshot {
     private final List<Long> positions;
     private final MemorySegment memory;
     private SnapshotForm form;
+    private Optional<PinnedMemory> pinned = Optional.empty();
+    private boolean isPinTried;
     private long step = NONE;
 
-    /** @param allocator gives the memory, which lives longer than the snapshot */
+    /** @param allocator gives the memory, which lives until {@link #unpin} */
     HeldSnapshot(SnapshotForm form, SegmentAllocator allocator) {
         this.form = form;
         this.positions = form.positions();
@@ -48,7 +53,16 @@ final class HeldSnapshot {
                 }
                 i++;
             }
+            from.stream().map(TensorMemory::device).distinct().forEach(this::pinFor);
             DeviceWaits.copyToHost(from, to);
+        }
+    }
+
+    /** Pins the memory, once, for tensors of a GPU. */
+    void pinFor(Device device) {
+        if (!isPinTried && !device.isCpu()) {
+            isPinTried = true;
+            pinned = PinnedMemory.pin(device, memory);
         }
     }
 
@@ -107,5 +121,11 @@ final class HeldSnapshot {
 
     void end(long newStep) {
         step = newStep;
+    }
+
+    /** Call the method before the end of the memory. */
+    void unpin() {
+        pinned.ifPresent(PinnedMemory::close);
+        pinned = Optional.empty();
     }
 }

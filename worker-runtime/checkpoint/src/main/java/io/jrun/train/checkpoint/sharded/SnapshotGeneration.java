@@ -136,6 +136,7 @@ final class SnapshotGeneration implements AutoCloseable {
     private void clear() {
         memory = SnapshotHolder.NO_MEMORY;
         isCommon = false;
+        held.values().forEach(HeldSnapshot::unpin);
         held.clear();
         chunksOfMembers.clear();
         arena.close();
