@@ -6,10 +6,9 @@ import io.jrun.train.optim.FusedAdamW;
 import io.jrun.train.optim.FusedSgd;
 import io.jrun.train.optim.LearningRateSchedule;
 import io.jrun.train.optim.LibtorchOptimizer;
+import io.jrun.train.optim.PaddedGradients;
 import io.jrun.train.optim.ParameterGroup;
 import io.jrun.train.optim.ParameterOptimizer;
-import java.lang.foreign.MemorySegment;
-import java.util.List;
 import java.util.Map;
 
 /** The optimizers of the benchmark. The names are the values of {@code --optimizer}. */
@@ -26,10 +25,9 @@ enum BenchOptimizer {
     private static final double WEIGHT_DECAY = 0.01;
 
     /**
-     * {@code gradientMemory} is the memory in which the gradients already lie; empty if the gradients have separate
-     * memory.
+     * {@code gradientMemory} is the memory in which the gradients already lie.
      */
-    ParameterOptimizer start(Map<String, ShardedTensor> parameters, List<MemorySegment> gradientMemory) {
+    ParameterOptimizer start(Map<String, ShardedTensor> parameters, PaddedGradients gradientMemory) {
         return switch (this) {
             case sgd -> new LibtorchOptimizer(parameters, FusedSgd.PLAIN, 0, LearningRateSchedule.constant(SGD_RATE));
             case adamw ->

@@ -1,8 +1,8 @@
 package io.jrun.bench;
 
 import io.jrun.train.mesh.Parameters;
+import io.jrun.train.optim.PaddedGradients;
 import io.jrun.train.optim.ParameterOptimizer;
-import java.util.List;
 import org.bytedeco.javacpp.PointerScope;
 import org.bytedeco.pytorch.Tensor;
 
@@ -15,7 +15,7 @@ final class LocalLoop implements TrainingLoop {
     LocalLoop(BenchGpt model, BenchOptimizer optimizer, BenchPrecision precision) {
         this.model = model;
         this.precision = precision;
-        this.optimizer = optimizer.start(Parameters.of(model), List.of());
+        this.optimizer = optimizer.start(Parameters.of(model), PaddedGradients.NONE);
     }
 
     @Override

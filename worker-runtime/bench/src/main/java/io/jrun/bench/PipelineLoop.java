@@ -3,6 +3,7 @@ package io.jrun.bench;
 import io.jrun.comm.World;
 import io.jrun.train.mesh.MeshAxis;
 import io.jrun.train.mesh.Parameters;
+import io.jrun.train.optim.PaddedGradients;
 import io.jrun.train.optim.ParameterOptimizer;
 import io.jrun.train.pipeline.ActionSpan;
 import io.jrun.train.pipeline.MicroBatches;
@@ -12,7 +13,6 @@ import io.jrun.train.pipeline.PipelineReport;
 import io.jrun.train.pipeline.schedule.ActionKind;
 import io.jrun.train.pipeline.schedule.ScheduleKind;
 import io.jrun.train.precision.Autocast;
-import java.util.List;
 import org.bytedeco.javacpp.PointerScope;
 import org.bytedeco.pytorch.Tensor;
 
@@ -31,7 +31,7 @@ final class PipelineLoop implements TrainingLoop {
                 BenchPrecision::crossEntropy,
                 new MeshAxis("pp", world.group()),
                 precision == BenchPrecision.bf16 ? options.withAutocast(Autocast::cpuBfloat16) : options);
-        this.optimizer = optimizer.start(model.parameters(), List.of());
+        this.optimizer = optimizer.start(model.parameters(), PaddedGradients.NONE);
     }
 
     @Override

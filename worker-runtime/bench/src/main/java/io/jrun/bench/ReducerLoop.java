@@ -3,6 +3,7 @@ package io.jrun.bench;
 import io.jrun.comm.World;
 import io.jrun.train.gloo.GlooRendezvous;
 import io.jrun.train.mesh.Parameters;
+import io.jrun.train.optim.PaddedGradients;
 import io.jrun.train.optim.ParameterOptimizer;
 import java.time.Duration;
 import java.util.Collections;
@@ -42,7 +43,7 @@ final class ReducerLoop implements TrainingLoop {
     ReducerLoop(BenchGpt model, World world, BenchOptimizer optimizer, BenchPrecision precision) {
         this.model = model;
         this.precision = precision;
-        this.optimizer = optimizer.start(Parameters.of(model), List.of());
+        this.optimizer = optimizer.start(Parameters.of(model), PaddedGradients.NONE);
         TensorVector vector = GlooRendezvous.kept(model.parameters());
         parameters = LongStream.range(0, vector.size())
                 .mapToObj(i -> new Tensor(vector.get(i)))

@@ -18,6 +18,7 @@ import io.jrun.train.optim.FlatOptimizer;
 import io.jrun.train.optim.FusedSgd;
 import io.jrun.train.optim.Gradients;
 import io.jrun.train.optim.LearningRateSchedule;
+import io.jrun.train.optim.PaddedGradients;
 import io.jrun.train.optim.ParameterGroup;
 import io.jrun.train.pipeline.PipelineOptions;
 import io.jrun.train.pipeline.PipelineParallel;
@@ -29,7 +30,6 @@ import io.jrun.train.tensorparallel.TensorParallel;
 import io.jrun.train.zero.ZeroOptimizer;
 import java.io.IOException;
 import java.io.UncheckedIOException;
-import java.lang.foreign.MemorySegment;
 import java.nio.file.Path;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -102,7 +102,7 @@ class GradientsOnMeshesTest {
     }
 
     /** Plain gradient descent with the rate 1, so that a step shows the gradients. */
-    private static FlatOptimizer flat(Map<String, ShardedTensor> parameters, List<MemorySegment> gradients) {
+    private static FlatOptimizer flat(Map<String, ShardedTensor> parameters, PaddedGradients gradients) {
         return new FlatOptimizer(
                 parameters, FusedSgd.PLAIN, ParameterGroup.all(0), LearningRateSchedule.constant(1), gradients);
     }
@@ -147,7 +147,7 @@ class GradientsOnMeshesTest {
         double boundedNorm = Gradients.norm(parameters.values()).value();
         Map<String, Tensor> values = new LinkedHashMap<>();
         try (NoGradGuard _ = new NoGradGuard();
-                FlatOptimizer optimizer = flat(parameters, List.of())) {
+                FlatOptimizer optimizer = flat(parameters, PaddedGradients.NONE)) {
             optimizer.step();
             parameters.forEach(
                     (name, parameter) -> values.put(name, parameter.local().detach()));
@@ -209,7 +209,7 @@ class GradientsOnMeshesTest {
                 case COPIES -> {
                     try (PipelineParallel pipeline =
                                     pipeline(model, mesh, options.withReplicas(mesh.axis("dp", "shard", "cp")));
-                            FlatOptimizer optimizer = flat(pipeline.parameters(), List.of())) {
+                            FlatOptimizer optimizer = flat(pipeline.parameters(), PaddedGradients.NONE)) {
                         yield step(pipeline, inputs, targets, maximum, optimizer::step);
                     }
                 }

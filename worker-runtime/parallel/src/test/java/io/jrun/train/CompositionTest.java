@@ -26,6 +26,7 @@ import io.jrun.train.optim.FlatOptimizer;
 import io.jrun.train.optim.FusedSgd;
 import io.jrun.train.optim.Gradients;
 import io.jrun.train.optim.LearningRateSchedule;
+import io.jrun.train.optim.PaddedGradients;
 import io.jrun.train.optim.ParameterGroup;
 import io.jrun.train.precision.LossScaler;
 import io.jrun.train.precision.NonFiniteGuard;
@@ -36,7 +37,6 @@ import io.jrun.train.tensor.ModuleTensors;
 import io.jrun.train.tensor.TensorMemory;
 import io.jrun.train.tensorparallel.TensorParallel;
 import io.jrun.train.zero.ZeroOptimizer;
-import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -87,7 +87,7 @@ class CompositionTest {
         TinyTransformer model = new TinyTransformer(OPTIONS);
         Map<String, Tensor> parameters = ModuleTensors.parameters(model);
         List<Double> norms = new ArrayList<>();
-        try (FlatOptimizer optimizer = flat(Parameters.of(parameters), List.of())) {
+        try (FlatOptimizer optimizer = flat(Parameters.of(parameters), PaddedGradients.NONE)) {
             for (int step = 0; step < MAXIMA.size(); step++) {
                 try (PointerScope _ = new PointerScope()) {
                     optimizer.zeroGradients();
@@ -102,7 +102,7 @@ class CompositionTest {
         serial = new Result(norms, parameters);
     }
 
-    private static FlatOptimizer flat(Map<String, ShardedTensor> parameters, List<MemorySegment> gradients) {
+    private static FlatOptimizer flat(Map<String, ShardedTensor> parameters, PaddedGradients gradients) {
         return new FlatOptimizer(parameters, RULE, ParameterGroup.all(0), RATE, gradients);
     }
 

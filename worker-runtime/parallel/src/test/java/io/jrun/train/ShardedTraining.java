@@ -16,6 +16,7 @@ import io.jrun.train.offload.OffloadedOptimizer;
 import io.jrun.train.optim.FlatOptimizer;
 import io.jrun.train.optim.FusedAdamW;
 import io.jrun.train.optim.LearningRateSchedule;
+import io.jrun.train.optim.PaddedGradients;
 import io.jrun.train.optim.ParameterGroup;
 import io.jrun.train.recompute.Recompute;
 import io.jrun.train.reducer.GradientPlacement;
@@ -23,7 +24,6 @@ import io.jrun.train.tensor.DeviceWaits;
 import io.jrun.train.tensor.ModuleTensors;
 import io.jrun.train.tensor.TensorMemory;
 import io.jrun.train.zero.ZeroOptimizer;
-import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.nio.file.Path;
 import java.util.List;
@@ -89,7 +89,7 @@ public final class ShardedTraining {
         return step * 100L + pass * 10L + world.rank();
     }
 
-    private static FlatOptimizer optimizer(Map<String, ShardedTensor> parameters, List<MemorySegment> gradients) {
+    private static FlatOptimizer optimizer(Map<String, ShardedTensor> parameters, PaddedGradients gradients) {
         return new FlatOptimizer(
                 parameters,
                 FusedAdamW.DEFAULT,

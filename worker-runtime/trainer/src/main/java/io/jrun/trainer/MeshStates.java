@@ -4,11 +4,11 @@ import io.jrun.train.fsdp.FullyShardedDataParallel;
 import io.jrun.train.fsdp.ShardedStages;
 import io.jrun.train.mesh.DeviceMesh;
 import io.jrun.train.mesh.MeshAxis;
+import io.jrun.train.optim.PaddedGradients;
 import io.jrun.train.pipeline.PipelineOptions;
 import io.jrun.train.pipeline.PipelineParallel;
 import io.jrun.train.reducer.StageReducer;
 import io.jrun.train.tensor.LibtorchScope;
-import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /** The states of a model on a mesh: each copy of the model has them whole, or the ranks of an axis share them. */
@@ -49,7 +49,7 @@ sealed interface MeshStates {
 
         @Override
         public TrainingOptimizer optimizer(UpdateOptions update, PipelineParallel pipeline) {
-            return TrainingOptimizer.of(update, pipeline.parameters(), List.of());
+            return TrainingOptimizer.of(update, pipeline.parameters(), PaddedGradients.NONE);
         }
     }
 

@@ -8,10 +8,9 @@ import io.jrun.train.mesh.ShardedTensor;
 import io.jrun.train.optim.FlatOptimizer;
 import io.jrun.train.optim.LearningRateSchedule;
 import io.jrun.train.optim.LibtorchOptimizer;
+import io.jrun.train.optim.PaddedGradients;
 import io.jrun.train.optim.ParameterOptimizer;
-import java.lang.foreign.MemorySegment;
 import java.util.Collection;
-import java.util.List;
 import java.util.Map;
 import org.bytedeco.pytorch.Tensor;
 
@@ -93,10 +92,10 @@ sealed interface TrainingOptimizer extends AutoCloseable
      * The optimizer that the options ask for.
      *
      * @param parameters those of the model
-     * @param gradients memory of the gradients, each padded to whole cache lines
+     * @param gradients memory in which the gradients lie
      */
     static TrainingOptimizer of(
-            UpdateOptions update, Map<String, ShardedTensor> parameters, List<MemorySegment> gradients) {
+            UpdateOptions update, Map<String, ShardedTensor> parameters, PaddedGradients gradients) {
         ScheduleOfStep schedule = new ScheduleOfStep();
         return update.optimizer().isFlat()
                 ? new Flat(

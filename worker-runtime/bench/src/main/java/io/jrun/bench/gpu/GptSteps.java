@@ -12,6 +12,7 @@ import io.jrun.train.optim.FlatOptimizer;
 import io.jrun.train.optim.FusedAdamW;
 import io.jrun.train.optim.Gradients;
 import io.jrun.train.optim.LearningRateSchedule;
+import io.jrun.train.optim.PaddedGradients;
 import io.jrun.train.optim.ParameterGroup;
 import io.jrun.train.precision.Autocast;
 import io.jrun.train.step.Step;
@@ -91,7 +92,7 @@ final class GptSteps {
                 FusedAdamW.DEFAULT,
                 ParameterGroup.all(WEIGHT_DECAY),
                 LearningRateSchedule.constant(RATE),
-                ddp.map(DistributedDataParallel::gradientMemory).orElse(List.of()))) {
+                ddp.map(DistributedDataParallel::gradientMemory).orElse(PaddedGradients.NONE))) {
             long free = 0;
             long begin = 0;
             double last = 0;

@@ -4,8 +4,9 @@ import io.jrun.comm.Device;
 import io.jrun.train.tensor.TensorMemory;
 import java.lang.foreign.MemorySegment;
 import java.util.HashMap;
-import java.util.List;
 import java.util.Map;
+import java.util.NavigableMap;
+import java.util.TreeMap;
 import org.bytedeco.pytorch.Tensor;
 import org.bytedeco.pytorch.global.torch;
 import org.jspecify.annotations.Nullable;
@@ -16,7 +17,10 @@ import org.jspecify.annotations.Nullable;
  * memory.
  */
 final class FlatGradients {
-    private final List<MemorySegment> foreign;
+    private final PaddedGradients foreign;
+    /** The ends of the foreign memory at the last {@link #findForeign}, by the first addresses. */
+    private final NavigableMap<Long, Long> foreignEnds = new TreeMap<>();
+
     private final Device device;
     private final torch.ScalarType type;
     private final long elements;
@@ -30,15 +34,22 @@ final class FlatGradients {
     /**
      * Memory for gradients.
      *
-     * @param foreign memory of another class on the same device, such as DDP's buckets; each gradient begins on a cache
-     *     line and is padded to a whole cache line. The addresses are compared, not read
+     * @param foreign memory of another class on the same device, such as DDP's buckets. The addresses are compared, not
+     *     read
      * @param elements sum of the parameters' padded sizes
      */
-    FlatGradients(List<MemorySegment> foreign, Device device, torch.ScalarType type, long elements) {
+    FlatGradients(PaddedGradients foreign, Device device, torch.ScalarType type, long elements) {
         this.foreign = foreign;
         this.device = device;
         this.type = type;
         this.elements = elements;
+    }
+
+    /** Asks where the foreign memory is in this step. */
+    void findForeign() {
+        foreignEnds.clear();
+        foreign.segments()
+                .forEach(segment -> foreignEnds.put(segment.address(), segment.address() + segment.byteSize()));
     }
 
     /**
@@ -51,7 +62,7 @@ final class FlatGradients {
             return 0;
         }
         long address = TensorMemory.address(gradient);
-        if (gradient.is_contiguous() && foreign.stream().anyMatch(segment -> contains(segment, address))) {
+        if (gradient.is_contiguous() && isForeign(address)) {
             return address;
         }
         Tensor flat = tensors.computeIfAbsent(member, this::tensorOf);
@@ -62,8 +73,9 @@ final class FlatGradients {
         return TensorMemory.address(flat);
     }
 
-    private static boolean contains(MemorySegment segment, long address) {
-        return address >= segment.address() && address < segment.address() + segment.byteSize();
+    private boolean isForeign(long address) {
+        Map.Entry<Long, Long> segment = foreignEnds.floorEntry(address);
+        return segment != null && address < segment.getValue();
     }
 
     /**

@@ -7,7 +7,6 @@ import io.jrun.train.mesh.ShardedTensor;
 import io.jrun.train.tensor.AtenOperator;
 import io.jrun.train.tensor.DeviceWaits;
 import io.jrun.train.tensor.TensorMemory;
-import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.Comparator;
@@ -42,10 +41,11 @@ public final class FlatOptimizer implements ParameterOptimizer {
 
     private final UpdatedParameters updated;
     private final Map<String, Tensor> parameters;
+    private final Set<Long> identities;
     private final UpdateRule rule;
     private final List<ParameterGroup> groups;
     private final LearningRateSchedule schedule;
-    private final List<MemorySegment> paddedGradients;
+    private final PaddedGradients paddedGradients;
     private List<FlatParameters> flats = List.of();
     private long steps;
 
@@ -66,27 +66,29 @@ public final class FlatOptimizer implements ParameterOptimizer {
             UpdateRule rule,
             List<ParameterGroup> groups,
             LearningRateSchedule schedule) {
-        this(parameters, rule, groups, schedule, List.of());
+        this(parameters, rule, groups, schedule, PaddedGradients.NONE);
     }
 
     /**
      * Like {@link #FlatOptimizer(Map, UpdateRule, List, LearningRateSchedule)}, but the gradients stay in
      * {@code paddedGradients}.
      *
-     * @param paddedGradients memory of another object, such as {@code DistributedDataParallel.gradientMemory()}; each
-     *     gradient begins on a cache line and is padded to a whole cache line; the memory must outlive this object
+     * @param paddedGradients memory of another object, such as {@code DistributedDataParallel.gradientMemory()}; it
+     *     decides which gradients {@link #zeroGradients} drops
      */
     public FlatOptimizer(
             Map<String, ShardedTensor> parameters,
             UpdateRule rule,
             List<ParameterGroup> groups,
             LearningRateSchedule schedule,
-            List<MemorySegment> paddedGradients) {
+            PaddedGradients paddedGradients) {
         Libtorch.load();
-        this.paddedGradients = List.copyOf(paddedGradients);
+        this.paddedGradients = paddedGradients;
         updated = UpdatedParameters.of(parameters);
         this.parameters = Parameters.here(parameters);
         this.parameters.values().removeIf(tensor -> !tensor.requires_grad());
+        identities =
+                this.parameters.values().stream().map(TensorMemory::identity).collect(Collectors.toSet());
         this.rule = rule;
         this.groups = List.copyOf(groups);
         this.schedule = schedule;
@@ -180,11 +182,12 @@ public final class FlatOptimizer implements ParameterOptimizer {
         steps++;
     }
 
-    /** Sets all gradients to zero in place. */
+    /** Drops the gradients whose memory {@link PaddedGradients} frees, and sets all others to zero in place. */
     @Override
     public void zeroGradients() {
         try (PointerScope _ = new PointerScope();
                 NoGradGuard _ = new NoGradGuard()) {
+            paddedGradients.drop(identities);
             List<Tensor> gradients = parameters.values().stream()
                     .map(Tensor::mutable_grad)
                     .filter(Tensor::defined)

@@ -64,7 +64,7 @@ final class FlatParameters implements AutoCloseable {
             Collection<Map.Entry<String, Tensor>> parameters,
             List<ParameterGroup> groups,
             UpdateRule rule,
-            List<MemorySegment> paddedGradients) {
+            PaddedGradients paddedGradients) {
         torch.ScalarType type =
                 parameters.iterator().next().getValue().scalar_type().intern();
         boolean isNarrow = type == torch.ScalarType.BFloat16 || type == torch.ScalarType.Half;
@@ -223,6 +223,7 @@ final class FlatParameters implements AutoCloseable {
     private void refreshRanges(Predicate<FlatParameter> isChosen) {
         long[] key = new long[members.size()];
         long address = TensorMemory.address(values);
+        gradients.findForeign();
         for (int i = 0; i < key.length; i++) {
             requireHere(members.get(i), address);
             key[i] = isChosen.test(members.get(i)) ? gradients.moveHere(members.get(i)) : 0;

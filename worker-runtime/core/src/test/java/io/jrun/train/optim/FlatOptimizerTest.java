@@ -14,6 +14,7 @@ import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import org.bytedeco.javacpp.Pointer;
 import org.bytedeco.javacpp.PointerScope;
 import org.bytedeco.pytorch.Scalar;
@@ -119,7 +120,7 @@ class FlatOptimizerTest {
                 rule,
                 ParameterGroup.all(0.1),
                 LearningRateSchedule.constant(0.01),
-                paddedGradients);
+                PaddedGradients.of(paddedGradients));
     }
 
     private static FlatOptimizer adamW(Map<String, Tensor> parameters) {
@@ -373,6 +374,89 @@ class FlatOptimizerTest {
             adamW(parameters).zeroGradients();
             assertThat(TensorMemory.address(get(parameters, "p3").grad())).isEqualTo(address);
             assertThat(get(parameters, "p3").grad().abs().max().item_float()).isZero();
+        }
+    }
+
+    /** Memory that is allocated for each step anew, and dropped by {@code zeroGradients()}. */
+    private static final class MovingGradients implements PaddedGradients, AutoCloseable {
+        private final Map<String, Tensor> parameters;
+        /** Memory that moves has another place while this one is in use. */
+        private final List<Arena> arenas = new ArrayList<>();
+
+        private final boolean isMoving;
+        private List<MemorySegment> present = List.of();
+
+        MovingGradients(Map<String, Tensor> parameters, boolean isMoving) {
+            this.parameters = parameters;
+            this.isMoving = isMoving;
+        }
+
+        void allocate() {
+            if (isMoving || arenas.isEmpty()) {
+                arenas.add(Arena.ofConfined());
+                present = List.of(layGradientsTogether(parameters, arenas.getLast()));
+            }
+        }
+
+        @Override
+        public List<MemorySegment> segments() {
+            return present;
+        }
+
+        @Override
+        public void drop(Set<Long> dropped) {
+            if (isMoving) {
+                parameters.values().stream()
+                        .filter(parameter -> dropped.contains(TensorMemory.identity(parameter)))
+                        .forEach(parameter -> parameter.mutable_grad().reset());
+                present = List.of();
+            }
+        }
+
+        @Override
+        public void close() {
+            arenas.forEach(Arena::close);
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"Float", "BFloat16"})
+    void memoryThatMovesBetweenStepsGivesTheBitsOfMemoryThatStays(String typeName) {
+        torch.ScalarType type = torch.ScalarType.valueOf(typeName);
+        try (PointerScope _ = new PointerScope()) {
+            Map<String, Tensor> stay = parameters(1, type);
+            Map<String, Tensor> move = parameters(1, type);
+            trainInPlace(stay, false);
+            trainInPlace(move, true);
+            assertEqualBits(move, stay);
+        }
+    }
+
+    private static void trainInPlace(Map<String, Tensor> parameters, boolean isMoving) {
+        try (MovingGradients memory = new MovingGradients(parameters, isMoving);
+                FlatOptimizer optimizer = new FlatOptimizer(
+                        Parameters.of(parameters),
+                        FusedAdamW.DEFAULT,
+                        ParameterGroup.all(0.1),
+                        LearningRateSchedule.constant(0.01),
+                        memory)) {
+            for (int step = 0; step < STEPS; step++) {
+                optimizer.zeroGradients();
+                memory.allocate();
+                setGradients(parameters, step);
+                optimizer.step();
+                MemorySegment segment = memory.segments().getFirst();
+                assertThat(parameters.values())
+                        .as("gradients that were not copied")
+                        .allMatch(parameter -> {
+                            long offset = TensorMemory.address(parameter.grad()) - segment.address();
+                            return offset >= 0 && offset < segment.byteSize();
+                        });
+            }
+            optimizer.zeroGradients();
+            assertThat(parameters.values())
+                    .allMatch(parameter -> parameter.grad().defined() != isMoving);
+            parameters.values().forEach(parameter -> parameter.mutable_grad().reset());
         }
     }
 }

@@ -87,11 +87,7 @@ class SkippedStepTest {
 
     private static FlatOptimizer optimizer(Map<String, Tensor> parameters, UpdateRule rule) {
         return new FlatOptimizer(
-                Parameters.of(parameters),
-                rule,
-                ParameterGroup.all(0.1),
-                LearningRateSchedule.linear(0.1, 1, 1, 10),
-                List.of());
+                Parameters.of(parameters), rule, ParameterGroup.all(0.1), LearningRateSchedule.linear(0.1, 1, 1, 10));
     }
 
     private static final ScalePolicy POLICY = new ScalePolicy(1024, 2, 0.5, 2);

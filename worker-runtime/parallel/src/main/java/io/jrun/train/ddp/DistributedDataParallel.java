@@ -6,6 +6,7 @@ import io.jrun.train.Libtorch;
 import io.jrun.train.mesh.GradientGroup;
 import io.jrun.train.mesh.MeshAxis;
 import io.jrun.train.mesh.Parameters;
+import io.jrun.train.optim.PaddedGradients;
 import io.jrun.train.reducer.CommunicationHook;
 import io.jrun.train.reducer.GradientPlacement;
 import io.jrun.train.reducer.GradientReducer;
@@ -18,7 +19,6 @@ import io.jrun.train.step.Step;
 import io.jrun.train.tensor.ModuleTensors;
 import io.jrun.train.tensor.TensorCollectives;
 import io.jrun.train.tensor.TensorMemory;
-import java.lang.foreign.MemorySegment;
 import java.time.Duration;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
@@ -279,7 +279,7 @@ public final class DistributedDataParallel<M extends Module> implements AutoClos
      * group is closed. If the parameters are on another device, these are addresses of the device, which the JVM cannot
      * read; the memory is valid until this object is closed.
      */
-    public List<MemorySegment> gradientMemory() {
+    public PaddedGradients gradientMemory() {
         return reducer.gradientMemory();
     }
 

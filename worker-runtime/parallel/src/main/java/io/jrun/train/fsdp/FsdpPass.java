@@ -74,6 +74,7 @@ final class FsdpPass {
         requireClosed();
         isOpen = true;
         awaitGradients();
+        freeDroppedGradients();
         holdsGradients = !hasTrained && hasGradients();
         if (!hasBegun) {
             hasBegun = true;
@@ -114,6 +115,9 @@ final class FsdpPass {
                     + " Recompute.apply(block) before FullyShard.apply(block, sharding).");
         }
         guarded(() -> {
+            if (order.isEmpty()) {
+                freeDroppedGradients();
+            }
             readAhead.begin(unit);
             unit.gather();
             order.add(unit);
@@ -198,6 +202,10 @@ final class FsdpPass {
 
     private void awaitGradients() {
         units().forEach(unit -> unit.parameters().awaitGradients());
+    }
+
+    private void freeDroppedGradients() {
+        units().forEach(unit -> unit.parameters().freeDroppedGradients());
     }
 
     /** Runs one of several backward passes of a step. The last pass of a unit begins to reduce its gradients. */

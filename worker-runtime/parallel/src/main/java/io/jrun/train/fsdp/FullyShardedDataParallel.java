@@ -6,10 +6,10 @@ import io.jrun.train.mesh.GradientGroup;
 import io.jrun.train.mesh.MeshAxis;
 import io.jrun.train.mesh.ShardedTensor;
 import io.jrun.train.module.ModelBlock;
+import io.jrun.train.optim.PaddedGradients;
 import io.jrun.train.step.NoSync;
 import io.jrun.train.step.Step;
 import io.jrun.train.tensor.TensorMemory;
-import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.HashMap;
@@ -284,12 +284,13 @@ public final class FullyShardedDataParallel {
         return shards.readWhole(read);
     }
 
-    /** The memory of the gradients of all shards, each padded to whole cache lines, for a flat optimizer. */
-    public List<MemorySegment> gradientMemory() {
-        return pass.units().stream()
-                .map(unit -> unit.parameters().gradients().segment())
-                .filter(segment -> segment.byteSize() > 0)
-                .toList();
+    /**
+     * The memory of the gradients of all shards, for a flat optimizer. A unit allocates the memory when the first gradients
+     * are added, and frees it when its optimizer's {@code zeroGradients()} drops them. If another optimizer drops them,
+     * the memory is free when the next step opens, or when the first unit of a step computes.
+     */
+    public PaddedGradients gradientMemory() {
+        return new GradientsOfUnits(pass);
     }
 
     /**

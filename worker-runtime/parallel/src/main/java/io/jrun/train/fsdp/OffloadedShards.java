@@ -39,7 +39,7 @@ final class OffloadedShards {
         this.gradients = gradients;
     }
 
-    /** Moves the values of {@code shards} to the offload, and frees the memory of the gradients. */
+    /** Moves the values of {@code shards} to the offload. The memory of the gradients is free. */
     static OffloadedShards takeOver(
             UnitOffload offload, List<String> names, List<Tensor> shards, PaddedMemory gradients, UnitMemory memory) {
         PaddedMemory values = new PaddedMemory(
@@ -57,7 +57,6 @@ final class OffloadedShards {
         }
         offload.takeOver(named, values.elements());
         values.free();
-        gradients.free();
         return new OffloadedShards(offload, List.copyOf(shards), values, gradients);
     }
 

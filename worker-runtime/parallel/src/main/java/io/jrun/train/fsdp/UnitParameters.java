@@ -10,12 +10,12 @@ import io.jrun.train.mesh.ShardedTensor;
 import io.jrun.train.tensor.TensorMemory;
 import io.jrun.train.tensor.TensorTypes;
 import io.jrun.train.tensor.UnreadableTensor;
-import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
 import java.util.stream.IntStream;
 import org.bytedeco.javacpp.PointerScope;
 import org.bytedeco.pytorch.NoGradGuard;
@@ -35,7 +35,6 @@ final class UnitParameters {
     private final List<Tensor> wholeViews = new ArrayList<>();
     private final List<Tensor> missing = new ArrayList<>();
     private final List<Tensor> shards = new ArrayList<>();
-    private final List<Tensor> shardGradients = new ArrayList<>();
     /** What the module's tensors have as gradients while the rows have the gradients. */
     private final List<Tensor> movedGradients = new ArrayList<>();
 
@@ -43,7 +42,7 @@ final class UnitParameters {
     private final long[] versions;
 
     private final PaddedMemory whole;
-    private final PaddedMemory gradients;
+    private final ShardGradients gradients;
     private final torch.ScalarType type;
     private final @Nullable OffloadedShards offloaded;
 
@@ -100,20 +99,17 @@ final class UnitParameters {
                 shards.add(TensorMemory.own(rows));
             });
             // Files of gradients have the layout of the values.
-            gradients = new PaddedMemory(
+            gradients = new ShardGradients(
+                    shards,
                     shards.stream()
                             .map(rows ->
                                     rows.requires_grad() || offload != null ? TensorMemory.sizes(rows) : new long[] {0})
                             .toList(),
                     stored,
                     own);
-            gradients.allocate();
-            gradients.clear();
-            for (int i = 0; i < shards.size(); i++) {
-                shardGradients.add(shards.get(i).requires_grad() ? gradientOf(i, stored) : missing.get(i));
-            }
             versions = versions();
-            offloaded = offload == null ? null : OffloadedShards.takeOver(offload, names, shards, gradients, own);
+            offloaded =
+                    offload == null ? null : OffloadedShards.takeOver(offload, names, shards, gradients.memory(), own);
         }
     }
 
@@ -175,13 +171,6 @@ final class UnitParameters {
         return types.getFirst();
     }
 
-    /** A tensor of its own, not a view: {@code zero_grad()} may detach a gradient, and torch forbids that for views. */
-    private Tensor gradientOf(int index, torch.ScalarType stored) {
-        MemorySegment place = gradients.segment(index, 0, shards.get(index).numel());
-        return TensorMemory.own(
-                TensorMemory.tensor(place, gradients.device(), stored, TensorMemory.sizes(shards.get(index))));
-    }
-
     int count() {
         return modules.size();
     }
@@ -239,9 +228,23 @@ final class UnitParameters {
         return whole;
     }
 
-    /** Memory for the gradients of the shards. */
-    PaddedMemory gradients() {
+    /** The gradients of the shards. */
+    ShardGradients gradients() {
         return gradients;
+    }
+
+    /** Drops the gradients of those shards whose identities are given. Offloaded gradients stay. */
+    void dropGradients(Set<Long> identities) {
+        if (offloaded == null) {
+            gradients.drop(identities);
+        }
+    }
+
+    /** Frees the memory of gradients that a program has dropped. */
+    void freeDroppedGradients() {
+        if (offloaded == null) { // else a write may still read the memory
+            gradients.freeUnused();
+        }
     }
 
     private long[] versions() {
@@ -270,17 +273,6 @@ final class UnitParameters {
     /** The shards outside of memory; empty if the shards stay in memory. */
     Optional<OffloadedShards> offloaded() {
         return Optional.ofNullable(offloaded);
-    }
-
-    /** Adds to the gradient of a shard, or sets it if there is none. */
-    void addGradient(int index, Tensor rows) {
-        Tensor gradient = shards.get(index).mutable_grad();
-        if (gradient.defined()) {
-            gradient.add_(rows);
-        } else {
-            TensorMemory.copy(rows, shardGradients.get(index));
-            gradient.put(shardGradients.get(index));
-        }
     }
 
     /** The rows have the gradients: makes a read of the gradients of the module's tensors an error. */

@@ -163,6 +163,6 @@ final class UnitReduction implements BucketReduction {
     }
 
     private void add(int parameter, Tensor rows) {
-        parameters.addGradient(parameter, rows.view(TensorMemory.sizes(parameters.shard(parameter))));
+        parameters.gradients().add(parameter, rows.view(TensorMemory.sizes(parameters.shard(parameter))));
     }
 }

@@ -5,8 +5,8 @@ import io.jrun.comm.ProcessGroup;
 import io.jrun.comm.Work;
 import io.jrun.train.autograd.AutogradBridge;
 import io.jrun.train.autograd.LeafHooks;
+import io.jrun.train.optim.PaddedGradients;
 import io.jrun.train.tensor.TensorMemory;
-import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
 import java.util.BitSet;
 import java.util.Collection;
@@ -148,8 +148,8 @@ public class GradientReducer implements AutoCloseable {
     }
 
     /** The memory of whole gradients, for each group; empty if a rank keeps none. */
-    public List<MemorySegment> gradientMemory() {
-        return memory instanceof GradientMemory whole ? whole.all() : List.of();
+    public PaddedGradients gradientMemory() {
+        return PaddedGradients.of(memory instanceof GradientMemory whole ? whole.all() : List.of());
     }
 
     /** The exchange of a bucket. */

@@ -109,7 +109,7 @@ class DdpMemoryTest {
             world.group().barrier();
             double allocated = (double) LiveMemory.bytes() / RANKS;
             world.group().barrier();
-            return allocated + model.gradientMemory().getFirst().byteSize();
+            return allocated + model.gradientMemory().segments().getFirst().byteSize();
         }
     }
 }

@@ -380,7 +380,7 @@ class DistributedDataParallelTest {
                 assertThat(report.last().buckets().stream()
                                 .mapToLong(BucketSpan::bytes)
                                 .sum())
-                        .isEqualTo(model.gradientMemory().getFirst().byteSize());
+                        .isEqualTo(model.gradientMemory().segments().getFirst().byteSize());
                 assertThat(report.overlapPerBucket()).allMatch(part -> part >= 0 && part <= 1);
                 assertThat(report.overlapPerBucket().getFirst()).isPositive();
                 assertThat(report.overlapPerBucket().getLast()).isZero();

@@ -26,6 +26,7 @@ import io.jrun.train.optim.FlatOptimizer;
 import io.jrun.train.optim.FusedSgd;
 import io.jrun.train.optim.Gradients;
 import io.jrun.train.optim.LearningRateSchedule;
+import io.jrun.train.optim.PaddedGradients;
 import io.jrun.train.optim.ParameterGroup;
 import io.jrun.train.optim.ParameterOptimizer;
 import io.jrun.train.recompute.Recompute;
@@ -89,7 +90,7 @@ class ExpertParallelTest {
         return norms;
     }
 
-    private static FlatOptimizer flat(Map<String, ShardedTensor> parameters, List<MemorySegment> gradients) {
+    private static FlatOptimizer flat(Map<String, ShardedTensor> parameters, PaddedGradients gradients) {
         return new FlatOptimizer(parameters, RULE, ParameterGroup.all(0), RATE, gradients);
     }
 
@@ -104,7 +105,7 @@ class ExpertParallelTest {
     /** The auxiliary losses of this model are divided by the number of passes already. */
     private static List<Double> trainAlone(ExpertStack model, int ranks) {
         Map<String, ShardedTensor> parameters = Parameters.of(model);
-        try (FlatOptimizer optimizer = flat(parameters, List.of())) {
+        try (FlatOptimizer optimizer = flat(parameters, PaddedGradients.NONE)) {
             return train(optimizer, parameters, step -> {
                 for (int rank = 0; rank < ranks; rank++) {
                     for (int pass = 0; pass < PASSES; pass++) {

@@ -3,6 +3,7 @@ package io.jrun.train.fsdp;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.within;
 
+import io.jrun.comm.DataType;
 import io.jrun.comm.World;
 import io.jrun.train.ShardedTraining;
 import io.jrun.train.UnevenNet;
@@ -15,7 +16,9 @@ import io.jrun.train.optim.LearningRateSchedule;
 import io.jrun.train.optim.ParameterGroup;
 import io.jrun.train.tensor.TensorMemory;
 import java.lang.foreign.ValueLayout;
+import java.util.List;
 import java.util.Map;
+import java.util.TreeMap;
 import java.util.concurrent.atomic.AtomicReference;
 import org.bytedeco.pytorch.Scalar;
 import org.bytedeco.pytorch.Tensor;
@@ -94,6 +97,31 @@ class FsdpPrecisionTest {
             }
             return Map.of();
         });
+    }
+
+    /** The shards are of float32. */
+    @Test
+    void gradientsThatTravelInBfloat16AreThoseOfFloat32Rounded() {
+        FsdpOptions narrow =
+                FsdpOptions.DEFAULT.withPrecision(new MixedPrecisionPolicy(null, DataType.BF16, null, false));
+        List<Map<String, float[]>> wide = ShardedTraining.run(1, world -> gradients(world, FsdpOptions.DEFAULT));
+        List<Map<String, float[]>> found = ShardedTraining.run(1, world -> gradients(world, narrow));
+        wide.getFirst().forEach((name, values) -> {
+            Tensor rounded = Tensor.create(values).to(torch.ScalarType.BFloat16).to(torch.ScalarType.Float);
+            assertThat(found.getFirst().get(name)).as(name).isEqualTo(values(rounded));
+        });
+    }
+
+    private static Map<String, float[]> gradients(World world, FsdpOptions options) {
+        var fsdp = new FullyShardedDataParallel(new MeshAxis("shard", world.group()), options);
+        UnevenNet net = new UnevenNet(block -> FullyShard.apply(block, fsdp));
+        FullyShard.apply(net, fsdp);
+        try (var step = fsdp.step()) {
+            step.backward(net.loss(3, 3));
+            Map<String, float[]> gradients = new TreeMap<>();
+            fsdp.parameters().forEach((name, shard) -> gradients.put(name, values(shard.gradient())));
+            return gradients;
+        }
     }
 
     private static float[] values(Tensor tensor) {

@@ -105,7 +105,7 @@ class GradientsTest {
                         Gradients.clip(Parameters.of(parameters).values(), 0.05).value();
                         optimizer.step();
                     }
-                    MemorySegment memory = model.gradientMemory().getFirst();
+                    MemorySegment memory = model.gradientMemory().segments().getFirst();
                     assertThat(parameters.values())
                             .as("gradients stay in DDP's memory")
                             .allMatch(parameter -> TensorMemory.address(parameter.grad()) >= memory.address()
@@ -124,7 +124,7 @@ class GradientsTest {
     private static List<float[]> serial() {
         TinyGpt module = new TinyGpt(1, 16, 8);
         Map<String, Tensor> parameters = ModuleTensors.parameters(module);
-        try (FlatOptimizer optimizer = optimizer(parameters, List.of())) {
+        try (FlatOptimizer optimizer = optimizer(parameters, PaddedGradients.NONE)) {
             for (int current = 0; current < 5; current++) {
                 module.zero_grad(true);
                 for (int rank = 0; rank < 2; rank++) {
@@ -138,7 +138,7 @@ class GradientsTest {
         return values(parameters.values());
     }
 
-    private static FlatOptimizer optimizer(Map<String, Tensor> parameters, List<MemorySegment> memory) {
+    private static FlatOptimizer optimizer(Map<String, Tensor> parameters, PaddedGradients memory) {
         return new FlatOptimizer(
                 Parameters.of(parameters),
                 new FusedSgd(0.9, true),
