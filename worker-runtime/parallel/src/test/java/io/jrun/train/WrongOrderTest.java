@@ -199,6 +199,31 @@ class WrongOrderTest {
         });
     }
 
+    /** The parameters outside of all blocks are gathered once in a step, so a pass would mix old and new values. */
+    @Test
+    void aPassAfterAnUpdateOfTheSameStepIsRefused() {
+        for (boolean isBackward : List.of(false, true)) {
+            assertThatThrownBy(() -> LocalWorld.run(2, world -> {
+                        Small model = filled();
+                        FullyShardedDataParallel sharded =
+                                FullyShard.apply(model, new MeshAxis("shard", world.group()));
+                        try (LibtorchOptimizer optimizer = libtorch(sharded.parameters());
+                                var step = sharded.step()) {
+                            Tensor before = model.loss();
+                            step.backward(model.loss());
+                            optimizer.step();
+                            if (isBackward) {
+                                step.backward(before);
+                            } else {
+                                Tensor _ = model.loss();
+                            }
+                        }
+                    }))
+                    .hasStackTraceContaining("the parameters have changed since the step was opened")
+                    .hasStackTraceContaining("Open a step after each change");
+        }
+    }
+
     /** Each rank has the mean of its part of the gradients only. */
     @ParameterizedTest
     @EnumSource(
@@ -405,6 +430,9 @@ class WrongOrderTest {
             FeedForward net = new FeedForward(4, 8, Device.CPU); // without blocks
             new InitialValues(1, 1).fill(net);
             FullyShardedDataParallel whole = FullyShard.apply(net, new MeshAxis("shard", world.group()));
+            try (var step = whole.step()) {
+                step.backward(net.forward(torch.ones(1, 4)).sum());
+            }
             assertRefused(
                     () -> {
                         try (var _ = whole.step()) {

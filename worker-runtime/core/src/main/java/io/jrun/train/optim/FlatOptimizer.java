@@ -41,7 +41,9 @@ public final class FlatOptimizer implements ParameterOptimizer {
 
     private final UpdatedParameters updated;
     private final Map<String, Tensor> parameters;
+    /** Those of all parameters, also of parameters that have no elements on this rank. */
     private final Set<Long> identities;
+
     private final UpdateRule rule;
     private final List<ParameterGroup> groups;
     private final LearningRateSchedule schedule;
@@ -87,8 +89,9 @@ public final class FlatOptimizer implements ParameterOptimizer {
         updated = UpdatedParameters.of(parameters);
         this.parameters = Parameters.here(parameters);
         this.parameters.values().removeIf(tensor -> !tensor.requires_grad());
-        identities =
-                this.parameters.values().stream().map(TensorMemory::identity).collect(Collectors.toSet());
+        identities = parameters.values().stream()
+                .map(parameter -> TensorMemory.identity(parameter.local()))
+                .collect(Collectors.toSet());
         this.rule = rule;
         this.groups = List.copyOf(groups);
         this.schedule = schedule;

@@ -8,6 +8,7 @@ import io.jrun.train.module.AppliedLayers;
 import io.jrun.train.module.BlockModel;
 import io.jrun.train.module.ModelBlock;
 import io.jrun.train.tensor.ModuleTensors;
+import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.Objects;
 import org.bytedeco.pytorch.Module;
@@ -63,6 +64,9 @@ public final class ExpertParallel {
     private void share(String prefix, CompositeModule part) {
         Map<String, MixtureOfExperts> found = part.descendants(MixtureOfExperts.class);
         found.entrySet().removeIf(layer -> shared.contains(prefix + layer.getKey(), layer.getValue()));
+        Map<String, Module> named = new LinkedHashMap<>();
+        found.forEach((name, layer) -> named.put(prefix + name, layer));
+        shared.requireDistinct(named);
         found.forEach((name, layer) -> check(prefix + name, layer));
         found.forEach((name, layer) -> {
             layer.share(axis);

@@ -3,7 +3,10 @@ package io.jrun.train.fsdp;
 import io.jrun.train.autograd.AutogradBridge;
 import io.jrun.train.reducer.ReductionQueue;
 import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.function.Predicate;
 import org.bytedeco.pytorch.GradMode;
 import org.bytedeco.pytorch.Tensor;
@@ -35,6 +38,13 @@ final class FsdpPass {
     private boolean hasTrained;
     /** Whether gradients of this step are in the memory of whole units: those of passes without reduction. */
     private boolean holdsGradients;
+
+    /** Libtorch's numbers of the writes into the root's rows when the root was gathered. */
+    private long[] rootVersions = {};
+    /** The forward passes of a unit whose backward passes have not ended: blocks may share a unit. */
+    private final Map<FsdpUnit, Integer> openPasses = new HashMap<>();
+    /** The place in {@link #order} that the backward pass has reached. */
+    private int reached;
 
     private @Nullable RuntimeException failure;
 
@@ -75,7 +85,7 @@ final class FsdpPass {
         isOpen = true;
         awaitGradients();
         freeDroppedGradients();
-        holdsGradients = !hasTrained && hasGradients();
+        holdsGradients = mayMissBackward() && hasGradients();
         if (!hasBegun) {
             hasBegun = true;
             noteNewValues();
@@ -89,8 +99,23 @@ final class FsdpPass {
             prefetch(expected(), 0, 1);
             if (root != null) {
                 root.gather();
+                rootVersions = root.parameters().versions();
             }
         });
+    }
+
+    /**
+     * The root is gathered once in a step. A pass after an update would compute with old values of the root and new
+     * values of the other units. The rows of an offload are written when they are read.
+     */
+    private void requireRootOfThisStep() {
+        if (root != null
+                && root.parameters().offloaded().isEmpty()
+                && !Arrays.equals(rootVersions, root.parameters().versions())) {
+            throw new IllegalStateException("the parameters have changed since the step was opened, by an optimizer, a"
+                    + " load or averages. This pass would use the old values of the parameters outside of all blocks."
+                    + " Open a step after each change: try (Step step = fsdp.step()) { ... }");
+        }
     }
 
     /**
@@ -118,10 +143,16 @@ final class FsdpPass {
             if (order.isEmpty()) {
                 freeDroppedGradients();
             }
+            requireRootOfThisStep();
             readAhead.begin(unit);
             unit.gather();
+            int at = order.size();
             order.add(unit);
-            prefetch(expected(), expected().indexOf(unit) + 1, 1);
+            boolean isExpected = at < expected().size() && expected().get(at).equals(unit);
+            prefetch(expected(), (isExpected ? at : expected().indexOf(unit)) + 1, 1);
+            if (GradMode.is_enabled()) {
+                openPasses.merge(unit, 1, Integer::sum);
+            }
         });
     }
 
@@ -146,7 +177,9 @@ final class FsdpPass {
         guarded(() -> {
             readAhead.begin(unit);
             unit.gather();
-            prefetch(order, order.lastIndexOf(unit) - 1, -1);
+            int at = order.subList(0, reached).lastIndexOf(unit);
+            reached = Math.max(0, at < 0 ? order.lastIndexOf(unit) : at);
+            prefetch(order, reached - 1, -1);
         });
     }
 
@@ -162,21 +195,18 @@ final class FsdpPass {
         }
     }
 
-    /** The backward pass has computed the gradients of a unit's parameters and of its input. */
+    /**
+     * The backward pass has computed the gradients of a unit's parameters and of its input, for one of the blocks that
+     * share the unit.
+     */
     void afterBackward(FsdpUnit unit) {
-        reshard(unit);
-        guarded(() -> {
-            if (isSyncing) {
-                reduce(unit);
-            }
-        });
-    }
-
-    /** The backward pass of one block of a unit has ended. Another block of the unit may follow. */
-    void reshard(FsdpUnit unit) {
         guarded(() -> {
             if (unit != root && !staysWhole) {
                 unit.reshard(); // the root stays whole for further passes of the step
+            }
+            int left = openPasses.merge(unit, -1, Integer::sum);
+            if (isSyncing && left <= 0) {
+                reduce(unit);
             }
         });
     }
@@ -248,7 +278,9 @@ final class FsdpPass {
         guarded(() -> {
             isBackward = true;
             holdsGradients = true;
+            requireRootOfThisStep();
             awaitGradients();
+            reached = order.size();
             prefetch(order, order.size() - 1, -1);
             try {
                 AutogradBridge.instance().backward(List.of(loss), List.of());
@@ -270,11 +302,13 @@ final class FsdpPass {
             lastOrder = List.copyOf(order);
             order.clear();
         }
+        openPasses.clear();
+        reached = 0;
     }
 
     /** The step ends: nothing stays whole. */
     void end() {
-        boolean isForeign = failure == null && !hasTrained && !holdsGradients && hasGradients();
+        boolean isForeign = failure == null && mayMissBackward() && !holdsGradients && hasGradients();
         if (failure == null) {
             guarded(() -> {
                 endOrder();
@@ -286,6 +320,14 @@ final class FsdpPass {
         if (isForeign) {
             throw outsideOfStep("the step");
         }
+    }
+
+    /**
+     * Whether a backward pass of autograd alone could have run without a word. A unit of a block refuses such a pass, and
+     * a program that has trained knows how to begin one.
+     */
+    private boolean mayMissBackward() {
+        return !hasTrained || units.isEmpty();
     }
 
     private boolean hasGradients() {

@@ -11,7 +11,6 @@ import io.jrun.train.step.NoSync;
 import io.jrun.train.step.Step;
 import io.jrun.train.tensor.TensorMemory;
 import java.util.ArrayList;
-import java.util.Collection;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.LinkedHashMap;
@@ -19,7 +18,6 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.function.BiFunction;
-import java.util.function.Consumer;
 import java.util.function.UnaryOperator;
 import org.bytedeco.pytorch.Tensor;
 import org.jspecify.annotations.Nullable;
@@ -111,19 +109,36 @@ public final class FullyShardedDataParallel {
     void shard(ModelBlock block) {
         if (blocks.add(block)) {
             Map<String, Tensor> used = block.parameters();
-            FsdpUnit shared = unitOfAll(used.values());
-            block.surround(forward ->
-                    shared == null ? unit(block.name(), used, forward) : withGather(shared, forward, pass::reshard));
+            FsdpUnit shared = unitOfAll(block.name(), used);
+            block.surround(forward -> shared == null ? unit(block.name(), used, forward) : withGather(shared, forward));
         }
     }
 
-    /** The unit of another block that has the same parameters: blocks may share their weights. */
-    private @Nullable FsdpUnit unitOfAll(Collection<Tensor> used) {
-        List<FsdpUnit> found = used.stream()
-                .map(tensor -> unitsOfBlocks.get(TensorMemory.identity(tensor)))
-                .distinct()
-                .toList();
-        return found.size() == 1 ? found.getFirst() : null;
+    /**
+     * The unit of another block that has the same parameters: blocks may share their weights.
+     *
+     * @throws IllegalArgumentException if the block shares a part of its parameters with other blocks
+     */
+    private @Nullable FsdpUnit unitOfAll(String block, Map<String, Tensor> used) {
+        @Nullable FsdpUnit found = null;
+        @Nullable String own = null;
+        @Nullable String common = null;
+        for (Map.Entry<String, Tensor> parameter : used.entrySet()) {
+            FsdpUnit unit = unitsOfBlocks.get(TensorMemory.identity(parameter.getValue()));
+            if (unit == null) {
+                own = parameter.getKey();
+            } else {
+                common = parameter.getKey();
+                own = found == null || found.equals(unit) ? own : common;
+                found = unit;
+            }
+        }
+        if (found != null && own != null) {
+            throw new IllegalArgumentException(block + " shares parameter '" + common + "' with " + found.name()
+                    + ", but not parameter '" + own + "'. A block is gathered as a whole. Share all parameters of a"
+                    + " block, or none: make the shared parameter a part of the model outside of all blocks.");
+        }
+        return found;
     }
 
     /** Makes parameters that are in no unit a unit. Returns the forward pass of the unit. */
@@ -135,14 +150,12 @@ public final class FullyShardedDataParallel {
         FsdpUnit unit = newUnit(name, parameters, neighbours);
         pass.add(unit);
         parameters.values().forEach(tensor -> unitsOfBlocks.put(TensorMemory.identity(tensor), unit));
-        return withGather(unit, forward, pass::afterBackward);
+        return withGather(unit, forward);
     }
 
-    /** A further block of a unit leaves the reduction to the first block, whose backward pass is the last. */
-    private UnaryOperator<Tensor> withGather(
-            FsdpUnit unit, UnaryOperator<Tensor> forward, Consumer<FsdpUnit> afterBackward) {
+    private UnaryOperator<Tensor> withGather(FsdpUnit unit, UnaryOperator<Tensor> forward) {
         UnitBoundary output = new UnitBoundary("the output of unit " + unit.name(), () -> pass.beforeBackward(unit));
-        UnitBoundary input = new UnitBoundary("the input of unit " + unit.name(), () -> afterBackward.accept(unit));
+        UnitBoundary input = new UnitBoundary("the input of unit " + unit.name(), () -> pass.afterBackward(unit));
         return x -> {
             pass.beforeForward(unit);
             Tensor result = output.at(forward.apply(input.at(options.precision().toUnitType(x))));

@@ -22,9 +22,9 @@ public record MixedPrecisionPolicy(
     /** Everything in the type of the shards. */
     public static final MixedPrecisionPolicy NONE = new MixedPrecisionPolicy(null, null, null, false);
 
-    /** Computes and gathers in bfloat16, adds gradients in float32. */
+    /** Computes and gathers in bfloat16, adds gradients in float32. Outputs have the type bfloat16. */
     public static final MixedPrecisionPolicy BFLOAT16 =
-            new MixedPrecisionPolicy(DataType.BF16, DataType.F32, DataType.F32, true);
+            new MixedPrecisionPolicy(DataType.BF16, DataType.F32, null, true);
 
     public MixedPrecisionPolicy {
         requireFloat(parameterType);

@@ -12,6 +12,7 @@ import io.jrun.train.tensor.TensorTypes;
 import io.jrun.train.tensor.UnreadableTensor;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -37,6 +38,8 @@ final class UnitParameters {
     private final List<Tensor> shards = new ArrayList<>();
     /** What the module's tensors have as gradients while the rows have the gradients. */
     private final List<Tensor> movedGradients = new ArrayList<>();
+
+    private boolean areGradientsMoved;
 
     /** libtorch's numbers of the operations that have written into the shards, when the shards were made. */
     private final long[] versions;
@@ -80,7 +83,8 @@ final class UnitParameters {
                     type,
                     "the gradients of the parameters " + parameters.keySet() + " are those of the rows that each rank"
                             + " keeps. Give the optimizer the tensors of FullyShardedDataParallel.parameters(), not"
-                            + " model.parameters(), and compute gradients by step.backward(loss).");
+                            + " model.parameters(). Compute gradients by step.backward(loss), and drop them by"
+                            + " optimizer.zeroGradients() or model.zero_grad().");
             parameters.forEach((name, tensor) -> {
                 int index = modules.size();
                 ShardRange range = layout.rows(index, shard);
@@ -233,10 +237,21 @@ final class UnitParameters {
         return gradients;
     }
 
-    /** Drops the gradients of those shards whose identities are given. Offloaded gradients stay. */
+    /**
+     * Drops the gradients of those shards whose identities are given, and what passes without reduction have added for
+     * them. Offloaded gradients stay.
+     */
     void dropGradients(Set<Long> identities) {
-        if (offloaded == null) {
-            gradients.drop(identities);
+        if (offloaded != null) {
+            return;
+        }
+        gradients.drop(identities);
+        if (!areGradientsMoved) {
+            for (int i : trained()) {
+                if (identities.contains(TensorMemory.identity(shards.get(i)))) {
+                    modules.get(i).mutable_grad().reset();
+                }
+            }
         }
     }
 
@@ -247,7 +262,8 @@ final class UnitParameters {
         }
     }
 
-    private long[] versions() {
+    /** Libtorch's numbers of the writes into the shards. */
+    long[] versions() {
         return shards.stream().mapToLong(Tensor::_version).toArray();
     }
 
@@ -280,15 +296,30 @@ final class UnitParameters {
         for (int i : trained()) {
             modules.get(i).mutable_grad().put(movedGradients.get(i));
         }
+        areGradientsMoved = true;
     }
 
-    /** A pass may compute gradients of the module's tensors: the opposite of {@link #detachGradients}. */
+    /**
+     * A pass may compute gradients of the module's tensors: the opposite of {@link #detachGradients}. If the program has
+     * dropped gradients of the module's tensors since then, by {@code zero_grad()}, the gradients of their rows are
+     * dropped.
+     */
     void awaitGradients() {
+        if (!areGradientsMoved) {
+            return;
+        }
+        areGradientsMoved = false;
+        Set<Long> dropped = new HashSet<>();
         for (int i : trained()) {
             Tensor gradient = modules.get(i).mutable_grad();
-            if (gradient.defined() && TensorMemory.identity(gradient) == TensorMemory.identity(movedGradients.get(i))) {
+            if (!gradient.defined()) {
+                dropped.add(TensorMemory.identity(shards.get(i)));
+            } else if (TensorMemory.identity(gradient) == TensorMemory.identity(movedGradients.get(i))) {
                 gradient.reset();
             }
+        }
+        if (!dropped.isEmpty()) {
+            dropGradients(dropped);
         }
     }
 

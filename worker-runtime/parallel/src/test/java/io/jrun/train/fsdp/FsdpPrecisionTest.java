@@ -4,11 +4,18 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.within;
 
 import io.jrun.comm.DataType;
+import io.jrun.comm.Device;
 import io.jrun.comm.World;
 import io.jrun.train.ShardedTraining;
 import io.jrun.train.UnevenNet;
+import io.jrun.train.layer.FeedForward;
+import io.jrun.train.layer.LinearLayer;
+import io.jrun.train.layer.TokenEmbedding;
 import io.jrun.train.mesh.MeshAxis;
 import io.jrun.train.mesh.Parameters;
+import io.jrun.train.model.InitialValues;
+import io.jrun.train.model.LayeredModel;
+import io.jrun.train.model.ModelSetup;
 import io.jrun.train.optim.FlatOptimizer;
 import io.jrun.train.optim.FusedAdamW;
 import io.jrun.train.optim.Gradients;
@@ -16,6 +23,7 @@ import io.jrun.train.optim.LearningRateSchedule;
 import io.jrun.train.optim.ParameterGroup;
 import io.jrun.train.tensor.TensorMemory;
 import java.lang.foreign.ValueLayout;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
@@ -71,6 +79,44 @@ class FsdpPrecisionTest {
                 ShardedTraining.run(1, FsdpPrecisionTest::train).getFirst();
         assertThat(ShardedTraining.run(2, FsdpPrecisionTest::train))
                 .allSatisfy(rank -> assertThat(ShardedTraining.bits(rank)).isEqualTo(ShardedTraining.bits(serial)));
+    }
+
+    /** The layers outside of all blocks compute in bfloat16 too, so blocks have outputs of this type. */
+    @Test
+    void aModelOfBlocksTrainsInBfloat16() {
+        ShardedTraining.run(2, world -> {
+            LayeredModel model = new LayeredModel(new ModelSetup(16, 8, Device.CPU, 1)) {
+                {
+                    first("embedding", () -> new TokenEmbedding(16, 4, Device.CPU), TokenEmbedding::forward);
+                    block(() -> new FeedForward(4, 8, Device.CPU), (part, x) -> x.add(part.forward(x)));
+                    last("head", () -> new LinearLayer(4, 16, true), LinearLayer::forward);
+                }
+            };
+            model.build();
+            new InitialValues(1, 1).fill(model);
+            var fsdp = new FullyShardedDataParallel(new MeshAxis("shard", world.group()), BFLOAT16);
+            FullyShard.apply(model, fsdp);
+            List<Float> losses = new ArrayList<>();
+            try (FlatOptimizer optimizer = new FlatOptimizer(
+                    fsdp.parameters(),
+                    FusedAdamW.DEFAULT,
+                    ParameterGroup.all(0),
+                    LearningRateSchedule.constant(0.05),
+                    fsdp.gradientMemory())) {
+                for (int i = 0; i < 10; i++) {
+                    try (var step = fsdp.step()) {
+                        Tensor tokens = torch.ones(new long[] {2, 8}).to(torch.ScalarType.Long);
+                        Tensor loss = model.loss(tokens, tokens);
+                        losses.add(loss.item_float());
+                        step.backward(loss);
+                        optimizer.step();
+                        optimizer.zeroGradients();
+                    }
+                }
+            }
+            assertThat(losses.getLast()).isLessThan(losses.getFirst() / 2);
+            return Map.of();
+        });
     }
 
     @Test

@@ -9,9 +9,14 @@ import io.jrun.comm.World;
 import io.jrun.comm.local.LocalWorld;
 import io.jrun.train.ShardedTraining;
 import io.jrun.train.ddp.DistributedDataParallel;
+import io.jrun.train.expert.ExpertNetwork;
+import io.jrun.train.expert.ExpertOptions;
+import io.jrun.train.expert.ExpertParallel;
+import io.jrun.train.expert.MixtureOfExperts;
 import io.jrun.train.fsdp.FsdpOptions;
 import io.jrun.train.fsdp.FullyShard;
 import io.jrun.train.fsdp.FullyShardedDataParallel;
+import io.jrun.train.layer.CompositeModule;
 import io.jrun.train.layer.FeedForward;
 import io.jrun.train.layer.LinearLayer;
 import io.jrun.train.layer.TokenEmbedding;
@@ -54,18 +59,44 @@ class SharedBlocksTest {
 
     private static final class Model extends LayeredModel {
         Model() {
+            this(shared(new FeedForward(4, 8, Device.CPU)));
+        }
+
+        Model(List<? extends CompositeModule> blocks) {
             super(new ModelSetup(16, 8, Device.CPU, 1));
-            FeedForward shared = new FeedForward(4, 8, Device.CPU);
-            FeedForward other = new FeedForward(4, 8, Device.CPU);
             first("embedding", () -> new TokenEmbedding(16, 4, Device.CPU), TokenEmbedding::forward);
-            List.of(shared, shared, other, shared)
-                    .forEach(module -> block(() -> module, (part, x) -> x.add(part.forward(x))));
+            blocks.forEach(module -> block(() -> module, (part, x) -> x.add(forward(part, x))));
             last("head", () -> new LinearLayer(4, 16, true), LinearLayer::forward);
+        }
+
+        private static List<FeedForward> shared(FeedForward module) {
+            return List.of(module, module, new FeedForward(4, 8, Device.CPU), module);
+        }
+
+        private static Tensor forward(CompositeModule part, Tensor x) {
+            return switch (part) {
+                case FeedForward layer -> layer.forward(x);
+                case MixtureOfExperts layer -> layer.forward(x);
+                default -> x;
+            };
+        }
+
+        Model built() {
+            build();
+            return this;
         }
 
         Tensor loss(long seed) {
             Tensor tokens = torch.ones(new long[] {2, 8}).to(torch.ScalarType.Long);
             return loss(tokens.mul(new Scalar(seed % 13)), tokens);
+        }
+    }
+
+    /** A layer that another block has too, and a layer of its own. */
+    private static final class Pair extends CompositeModule {
+        Pair(LinearLayer common) {
+            var _ = add("common", common);
+            var _ = add("own", new LinearLayer(4, 4, true));
         }
     }
 
@@ -129,6 +160,55 @@ class SharedBlocksTest {
                 ShardedTraining.run(2, SharedBlocksTest::replicated).getFirst();
         ShardedTraining.run(2, world -> sharded(world, options, recomputes))
                 .forEach(values -> assertThat(ShardedTraining.bits(values)).isEqualTo(ShardedTraining.bits(expected)));
+    }
+
+    /** Each pass gathers a block once, and reduces a unit behind the last of its blocks. */
+    @Test
+    void aSharedUnitIsGatheredForEachBlockAndReducedOnce() {
+        ShardedTraining.run(2, world -> {
+            Model model = new Model();
+            new InitialValues(1, 4).fill(model.built());
+            FullyShardedDataParallel fsdp = FullyShard.apply(model, new MeshAxis("shard", world.group()));
+            for (int i = 0; i < 2; i++) {
+                try (Step step = fsdp.step()) {
+                    step.backward(model.loss(ShardedTraining.seed(world, i, 0)));
+                }
+            }
+            List<String> spans = fsdp.spans().stream()
+                    .map(span -> span.unit() + " " + span.kind())
+                    .toList();
+            assertThat(spans.stream().filter("block2 GATHER"::equals)).hasSize(2);
+            assertThat(spans.stream().filter("block0 REDUCE"::equals)).hasSize(1);
+            assertThat(spans.subList(spans.size() - 2, spans.size())).containsExactly("block0 REDUCE", "root REDUCE");
+            return Map.of();
+        });
+    }
+
+    @Test
+    void aBlockThatSharesAPartOfItsParametersIsRefused() {
+        LocalWorld.run(2, world -> {
+            Model model = new Model();
+            LinearLayer common = new LinearLayer(4, 4, true);
+            Model tied = new Model(List.of(new Pair(common), new Pair(common)));
+            assertThatIllegalArgumentException()
+                    .isThrownBy(() -> FullyShard.apply(tied.built(), new MeshAxis("shard", world.group())))
+                    .withMessageStartingWith("block1 shares parameter '")
+                    .withMessageContaining("' with block0, but not parameter 'block1.own.");
+            FullyShardedDataParallel _ = FullyShard.apply(model.built(), new MeshAxis("shard", world.group()));
+        });
+    }
+
+    @Test
+    void expertsThatBlocksShareAreRefused() {
+        LocalWorld.run(2, world -> {
+            MixtureOfExperts shared = new MixtureOfExperts(
+                    ExpertNetwork.Kind.GELU, 4, 8, new ExpertOptions(2, 1, 0, 0.01, 0), Device.CPU);
+            Model model = new Model(List.of(shared, shared));
+            assertThatIllegalArgumentException()
+                    .isThrownBy(() -> new ExpertParallel(new MeshAxis("ep", world.group())).apply(model.built()))
+                    .withMessageContaining("is the same module as layer 'block")
+                    .withMessageContaining("ExpertParallel needs a module of its own for each layer");
+        });
     }
 
     @Test
