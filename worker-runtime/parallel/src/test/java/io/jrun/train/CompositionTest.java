@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.Assertions.within;
 
+import io.jrun.comm.Device;
 import io.jrun.comm.ProcessGroup;
 import io.jrun.comm.World;
 import io.jrun.comm.local.LocalWorld;
@@ -28,6 +29,7 @@ import io.jrun.train.optim.Gradients;
 import io.jrun.train.optim.LearningRateSchedule;
 import io.jrun.train.optim.PaddedGradients;
 import io.jrun.train.optim.ParameterGroup;
+import io.jrun.train.precision.DeviceLossScaler;
 import io.jrun.train.precision.LossScaler;
 import io.jrun.train.precision.NonFiniteGuard;
 import io.jrun.train.precision.NonFinitePolicy;
@@ -155,6 +157,15 @@ class CompositionTest {
             assertThatThrownBy(() -> new LossScaler(ScalePolicy.DEFAULT, copies)
                             .unscale(Parameters.of(model).values()))
                     .hasMessageContaining("LossScaler decides for the ranks");
+            String alone = " has no group and decides for this rank alone. Pass a group with all ranks of the axis";
+            assertThatThrownBy(() -> new LossScaler(ScalePolicy.DEFAULT, null)
+                            .unscale(Parameters.of(model).values()))
+                    .hasMessageStartingWith(part + "LossScaler" + alone);
+            try (var onDevice = new DeviceLossScaler(ScalePolicy.DEFAULT, null, Device.CPU)) {
+                assertThatThrownBy(() ->
+                                onDevice.unscaleParameters(Parameters.of(model).values()))
+                        .hasMessageStartingWith(part + "DeviceLossScaler" + alone);
+            }
             assertThatThrownBy(() -> new NonFiniteGuard(NonFinitePolicy.SKIP, Parameters.of(model), copies))
                     .hasMessageContaining("NonFiniteGuard decides for the ranks");
             assertThatThrownBy(() -> new PeriodicModelAverager(world.group(), 1, 0).stepDone(Parameters.of(model)))

@@ -11,6 +11,7 @@ import java.util.Map.Entry;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The ranks over which something adds or averages parameters or gradients. Refuses groups that do not fit the
@@ -104,6 +105,33 @@ public record GradientGroup(String user, ProcessGroup ranks) {
                         });
             }
         });
+    }
+
+    /**
+     * Checks a group for decisions that all ranks must make together which hold parts of the parameters. Sends nothing.
+     *
+     * @param user what decides, for messages
+     * @param ranks null for a decision of this rank alone
+     * @throws IllegalArgumentException as {@link #requireCovers(Collection)}; without ranks if another rank holds a part
+     */
+    public static void requireCovers(String user, @Nullable ProcessGroup ranks, Collection<ShardedTensor> parameters) {
+        if (ranks != null) {
+            new GradientGroup(user, ranks).requireCovers(parameters);
+            return;
+        }
+        Parameters.requireCurrent(parameters);
+        for (ShardedTensor parameter : parameters) {
+            parameter.divided().stream()
+                    .filter(axis -> axis.size() > 1)
+                    .findFirst()
+                    .ifPresent(axis -> {
+                        throw new IllegalArgumentException(
+                                "parameter '" + parameter.name() + "' is divided along the axis '"
+                                        + axis.name() + "' (ranks " + members(axis.group()) + "), but " + user
+                                        + " has no group and decides for this rank alone. Pass a group with all ranks of the axis,"
+                                        + " such as world.group().");
+                    });
+        }
     }
 
     private IllegalArgumentException dividedAlong(String name, MeshAxis axis, int other) {

@@ -45,7 +45,7 @@ public final class DeviceLossScaler implements AutoCloseable {
     private final Tensor skip;
     private final Tensor skipped;
 
-    /** @param group the ranks that skip a step together; null for one process */
+    /** @param group the ranks that skip a step together; null if no other rank holds a part of the parameters */
     public DeviceLossScaler(ScalePolicy policy, @Nullable ProcessGroup group, Device device) {
         Libtorch.load();
         this.policy = policy;
@@ -64,11 +64,13 @@ public final class DeviceLossScaler implements AutoCloseable {
         return loss.mul(scale.squeeze());
     }
 
-    /** {@link #unscale(Collection)} for the gradients of parameters, after a check that the group covers them. */
+    /**
+     * {@link #unscale(Collection)} for the gradients of parameters.
+     *
+     * @throws IllegalArgumentException if another rank holds a part of a parameter and is not in the group
+     */
     public Tensor unscaleParameters(Collection<ShardedTensor> parameters) {
-        if (group != null) {
-            new GradientGroup("DeviceLossScaler", group).requireCovers(parameters);
-        }
+        GradientGroup.requireCovers("DeviceLossScaler", group, parameters);
         return unscale(Parameters.gradients(parameters));
     }
 

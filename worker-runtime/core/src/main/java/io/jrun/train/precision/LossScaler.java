@@ -36,7 +36,7 @@ public final class LossScaler {
     private boolean allFinite = true;
     private boolean isUnscaled;
 
-    /** @param group the ranks that skip a step together; null for one process */
+    /** @param group the ranks that skip a step together; null if no other rank holds a part of the parameters */
     public LossScaler(ScalePolicy policy, @Nullable ProcessGroup group) {
         this.policy = policy;
         this.group = group;
@@ -63,11 +63,13 @@ public final class LossScaler {
         return loss.mul(new Scalar(state.scale()));
     }
 
-    /** {@link #unscaleGradients} for the gradients of parameters. */
+    /**
+     * {@link #unscaleGradients} for the gradients of parameters.
+     *
+     * @throws IllegalArgumentException if another rank holds a part of a parameter and is not in the group
+     */
     public boolean unscale(Collection<ShardedTensor> parameters) {
-        if (group != null) {
-            new GradientGroup("LossScaler", group).requireCovers(parameters);
-        }
+        GradientGroup.requireCovers("LossScaler", group, parameters);
         return unscaleGradients(Parameters.gradients(parameters));
     }
 
