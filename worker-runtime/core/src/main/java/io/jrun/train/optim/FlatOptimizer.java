@@ -28,7 +28,8 @@ import org.jspecify.annotations.Nullable;
  * An optimizer over flat memory. The first step moves the parameters of each type into one block of memory, in the
  * order of their gradients, on their device. The parameter tensors stay the same objects. Each step is one kernel call
  * for each parameter group. The result has the same bits as separate updates of the parameters, with any number of
- * threads. A parameter without a gradient does not change.
+ * threads. A parameter without a gradient does not change. A backward pass that needs the values of before a step is
+ * libtorch's error, as with libtorch's optimizers.
  *
  * <p>Parameters of bfloat16 and float16 have float32 master copies and float32 state.
  *

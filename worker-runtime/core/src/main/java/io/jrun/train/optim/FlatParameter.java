@@ -58,10 +58,14 @@ final class FlatParameter {
         stepNumbers = done;
     }
 
-    /** Counts one more step. {@code number} is the number of the step of the optimizer. */
+    /**
+     * Counts one more step, and tells libtorch that the values have changed: a backward pass that needs the values of
+     * before is then an error. {@code number} is the number of the step of the optimizer.
+     */
     void stepDone(long number) {
         steps++;
         stepNumbers = 31 * stepNumbers + number;
+        TensorMemory.noteWrite(tensor);
     }
 
     /** Whether both parameters took part in the same steps. A step that the device skips then counts for both alike. */

@@ -365,6 +365,28 @@ class FlatOptimizerTest {
         }
     }
 
+    /** Otherwise the second backward pass would compute with the values after the update, without an error. */
+    @ParameterizedTest
+    @ValueSource(strings = {"Float", "BFloat16"})
+    void aBackwardPassThatNeedsValuesOfBeforeAnUpdateIsRefused(String typeName) {
+        torch.ScalarType type = torch.ScalarType.valueOf(typeName);
+        try (PointerScope _ = new PointerScope()) {
+            Tensor parameter = leaf(torch.ones(5).to(type));
+            Tensor unused = leaf(torch.ones(5).to(type));
+            FlatOptimizer optimizer = adamW(Map.of("p", parameter, "unused", unused));
+            for (int update = 0; update < 3; update++) {
+                Tensor first = parameter.square().sum();
+                Tensor second = parameter.square().sum();
+                Tensor ofUnused = unused.square().sum();
+                first.backward();
+                optimizer.step();
+                assertThatThrownBy(second::backward).hasMessageContaining("modified by an inplace operation");
+                ofUnused.backward();
+                unused.mutable_grad().reset();
+            }
+        }
+    }
+
     @Test
     void zeroesGradientsWhereTheyLie() {
         try (PointerScope _ = new PointerScope()) {

@@ -73,12 +73,18 @@ final class BucketStates implements AutoCloseable {
         return values.narrow(0, part.offset(), part.length());
     }
 
-    /** Gathers the parts of all ranks. */
+    /**
+     * Gathers the parts of all ranks, and tells libtorch that the parameters have changed: a backward pass that needs
+     * the values of before is then an error.
+     */
     void gather() {
         Tensor part = ownPart();
         Tensor own = TensorMemory.empty(TensorMemory.device(values), partition.type(), part.numel());
         own.copy_(part);
         new TensorCollectives(group).allGatherV(own, values, partition.partElements());
+        for (int i = 0; i < partition.parameters(); i++) {
+            TensorMemory.noteWrite(partition.parameter(i));
+        }
     }
 
     /** Adds this rank's parts of tensors with the names and shapes of the parameters to a checkpoint. */

@@ -10,6 +10,9 @@ import io.jrun.train.autograd.AutogradBridge;
 import io.jrun.train.mesh.MeshAxis;
 import io.jrun.train.mesh.ShardedTensor;
 import io.jrun.train.module.PipelineLayer;
+import io.jrun.train.optim.FusedAdamW;
+import io.jrun.train.optim.LearningRateSchedule;
+import io.jrun.train.optim.ParameterGroup;
 import io.jrun.train.reducer.GradientPlacement;
 import io.jrun.train.reducer.StageReducer;
 import java.util.List;
@@ -59,6 +62,29 @@ class PartitionedStepsTest {
                 stages.await();
                 assertThat(ShardedTensor.of("vector", vector).gradient().equal(torch.ones(ELEMENTS / 2)))
                         .isTrue();
+            }
+        });
+    }
+
+    /** Otherwise the backward pass would compute with the values after the update, without an error. */
+    @ParameterizedTest
+    @ValueSource(ints = {1, 2})
+    void aBackwardPassThatNeedsValuesOfBeforeAnUpdateIsRefused(int stage) {
+        LocalWorld.run(2, world -> {
+            Tensor vector = vector();
+            try (StageReducer stages = stages(stage, world, vector);
+                    ZeroOptimizer optimizer = ZeroOptimizer.of(
+                            stages.reducer(),
+                            FusedAdamW.DEFAULT,
+                            ParameterGroup.all(0),
+                            LearningRateSchedule.constant(0.01))) {
+                for (int update = 0; update < 2; update++) {
+                    Tensor later = vector.square().sum();
+                    stages.backward(() -> backward(vector), true);
+                    stages.await();
+                    optimizer.step();
+                    assertThatThrownBy(later::backward).hasMessageContaining("modified by an inplace operation");
+                }
             }
         });
     }
