@@ -100,7 +100,7 @@ class ChatTrainingTest {
             assertThat(found.heldOut(0).getLast()).as(mesh).isCloseTo(held.mean(), CLOSE);
         }
         assertThat(train("1", "--steps=1").printed())
-                .contains("on 4 conversations in 4 samples with 19 tokens to learn, 1 ranks x 1 sequences");
+                .contains("on 4 conversations in 4 samples with 19 tokens to learn, 1 rank x 1 sequence, 1 step");
     }
 
     /** The gradients have the weights too. */

@@ -52,7 +52,8 @@ class ImageModelTest {
         assertThat(alone.heldOut(0).getFirst()).isGreaterThan(0.9);
         assertThat(learned.heldOut(0).getFirst()).isLessThan(0.5);
         assertThat(learned.printed())
-                .contains("on 2000 samples, 1 ranks x 16 samples, 150 steps")
+                .containsPattern("training \\d\\d?\\.\\dK parameters \\(ImageModel, ")
+                .contains("on 2000 samples, 1 rank x 16 samples, 150 steps")
                 .containsPattern("step 150/150 loss \\S+ \\d+ samples/s")
                 .containsPattern("held-out loss 0\\.\\d{4}\\R");
     }

@@ -299,20 +299,29 @@ final class TrainingRun<S> {
 
     private String description(long firstStep) {
         return String.format(
-                Locale.ROOT,
-                "training %.2fM parameters (%s) on %s, %d ranks x %d %s, %s",
-                trainer.model().parameterCount() / 1e6,
+                "training %s parameters (%s) on %s, %s x %s, %s",
+                rounded(trainer.model().parameterCount()),
                 options.definition().summary(),
                 data.summary(),
-                group.size(),
-                options.microBatch(),
-                data.length() == 1 ? "samples" : "sequences",
+                counted(group.size(), "rank"),
+                counted(options.microBatch(), data.length() == 1 ? "sample" : "sequence"),
                 range(firstStep, options.steps()));
+    }
+
+    /** Thousands, or from a tenth of a million on millions. */
+    private static String rounded(long parameters) {
+        return parameters < 100_000
+                ? String.format(Locale.ROOT, "%.1fK", parameters / 1e3)
+                : String.format(Locale.ROOT, "%.2fM", parameters / 1e6);
+    }
+
+    private static String counted(int number, String noun) {
+        return number + " " + noun + (number == 1 ? "" : "s");
     }
 
     private static String range(long firstStep, int steps) {
         if (firstStep == 0) {
-            return steps + " steps";
+            return counted(steps, "step");
         }
         return firstStep < steps
                 ? "from step " + firstStep + " to " + steps
