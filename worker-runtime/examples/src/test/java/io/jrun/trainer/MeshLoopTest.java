@@ -10,6 +10,7 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Map;
+import java.util.TreeMap;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -28,15 +29,25 @@ class MeshLoopTest {
         Libtorch.setThreads(1);
     }
 
-    /** Training is in float32, and the norm of parts is added in another order than that of whole gradients. */
+    /**
+     * Training is in float32, and the norm of parts is added in another order than that of whole gradients. AdamW moves an
+     * element by up to the learning rate for a gradient of rounding errors alone.
+     */
     @Test
     void fourRanksHaveTheParametersOfOneRankAlsoAfterAResume() {
         Map<String, double[]> expected = train("one", 1, 1, STEPS);
-        assertThat(expected).containsKeys("model.block3.attention.qkv.weight", "optimizer.head.weight.exp_avg");
+        assertThat(expected).containsKeys("model.block3.attention.qkv.weight", "optimizer.head.logits.weight.exp_avg");
         Map<String, double[]> whole = train("mesh", 4, 2, STEPS);
-        CheckpointContents.assertClose(whole, expected, 2e-5, "shard 2 x tp 2");
+        CheckpointContents.assertClose(states(whole), states(expected), 2e-5, "shard 2 x tp 2");
+        CheckpointContents.assertClose(whole, expected, 1e-3, "shard 2 x tp 2");
         Map<String, double[]> _ = train("resumed", 4, 2, STEPS / 2);
         CheckpointContents.assertSame(train("resumed", 4, 2, STEPS), whole, "resumed");
+    }
+
+    private static Map<String, double[]> states(Map<String, double[]> tensors) {
+        Map<String, double[]> states = new TreeMap<>(tensors);
+        states.keySet().removeIf(name -> !name.startsWith("optimizer."));
+        return states;
     }
 
     /** The page shows the whole file. */

@@ -19,6 +19,7 @@ import io.jrun.train.layer.LinearLayer;
 import io.jrun.train.layer.Norm;
 import io.jrun.train.layer.SelfAttention;
 import io.jrun.train.layer.TextEmbedding;
+import io.jrun.train.layer.TextHead;
 import io.jrun.train.model.LayeredModel;
 import io.jrun.train.model.ModelSetup;
 import io.jrun.train.tensorparallel.ParallelStyle;
@@ -96,7 +97,7 @@ class OwnModelTest {
                     TextEmbedding::forward);
             block(OwnBlock::new, OwnBlock::forward);
             block(OwnBlock::new, OwnBlock::forward);
-            last("head", () -> new LinearLayer(WIDTH, setup.vocabulary(), setup.device()), LinearLayer::forward);
+            last("head", () -> new TextHead(WIDTH, setup.vocabulary(), setup.device()), TextHead::forward);
         }
 
         @Override
@@ -132,10 +133,30 @@ class OwnModelTest {
     @Test
     void aModelOfJrunsLayersHasTheParametersOfOneRank() {
         Map<String, double[]> expected = train("one", OwnModel::new, "1 --dp=1");
-        assertThat(expected).containsKeys("model.block3.attention.qkv.weight", "model.head.weight");
+        assertThat(expected).containsKeys("model.block3.attention.qkv.weight", "model.head.logits.weight");
         for (String mesh : CasesOfSeed.draw(MESHES, DRAWN)) {
             CheckpointContents.assertClose(train(mesh, OwnModel::new, mesh), expected, 1e-12, mesh);
         }
+    }
+
+    /** Without the norm before the logits step 17 had a loss of 42. */
+    @Test
+    void theLossFallsAtTheDefaultLearningRate() {
+        List<Double> losses = RecordedTraining.run(
+                        "1",
+                        OwnModel::new,
+                        "--steps=20",
+                        "--context=64",
+                        "--micro-batch=16",
+                        "--global-batch=16",
+                        "--max-bytes=400000",
+                        "--warmup=5",
+                        "--parameters=f32")
+                .ranks()
+                .getFirst()
+                .losses();
+        assertThat(losses).hasSize(20).allMatch(loss -> loss < losses.getFirst() + 0.5);
+        assertThat(losses.getLast()).isLessThan(3.7);
     }
 
     @Test
@@ -166,7 +187,7 @@ class OwnModelTest {
         };
         assertThatThrownBy(() -> train("bad", model, "2 --tp=2"))
                 .hasStackTraceContaining(
-                        "InvalidArgumentException: layer 'head' of the style VOCABULARY gives the logits"
+                        "InvalidArgumentException: layer 'head.logits' of the style VOCABULARY gives the logits"
                                 + " of a part of the tokens, but the model ")
                 .hasStackTraceContaining(" overrides outputLoss, which needs all logits. Give the linear layer of the"
                         + " logits the style GATHERED_COLUMN");

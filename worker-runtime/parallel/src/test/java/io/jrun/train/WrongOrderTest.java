@@ -26,6 +26,7 @@ import io.jrun.train.layer.LinearLayer;
 import io.jrun.train.layer.Norm;
 import io.jrun.train.layer.SelfAttention;
 import io.jrun.train.layer.TextEmbedding;
+import io.jrun.train.layer.TextHead;
 import io.jrun.train.mesh.MeshAxis;
 import io.jrun.train.mesh.Parameters;
 import io.jrun.train.mesh.ShardedTensor;
@@ -85,7 +86,7 @@ class WrongOrderTest {
             first("embedding", () -> new TextEmbedding(16, 8, 4, Device.CPU), TextEmbedding::forward);
             block(Block::new, Block::forward);
             block(Block::new, Block::forward);
-            last("head", () -> new LinearLayer(4, 16, true), LinearLayer::forward);
+            last("head", () -> new TextHead(4, 16, Device.CPU), TextHead::forward);
         }
 
         Tensor loss() {
@@ -320,7 +321,7 @@ class WrongOrderTest {
     void layersToWhichAProgramGivesZerosCompute(@TempDir Path folder) {
         LocalWorld.run(2, world -> {
             Small saved = filled();
-            Tensor zero = Objects.requireNonNull(ModuleTensors.parameters(saved).get("head.weight"));
+            Tensor zero = Objects.requireNonNull(ModuleTensors.parameters(saved).get("head.logits.weight"));
             try (NoGradGuard _ = new NoGradGuard()) {
                 zero.zero_();
             }
@@ -452,7 +453,7 @@ class WrongOrderTest {
             model.blocks().forEach(block -> FullyShard.apply(block, sharding));
             assertRefused(sharding::parameters, "FullyShard was applied to 2 blocks, but not to their model");
             FullyShard.apply(model, sharding);
-            assertThat(sharding.parameters()).containsKeys("head.weight", "block0.norm1.weight");
+            assertThat(sharding.parameters()).containsKeys("head.logits.weight", "block0.norm1.weight");
             assertRefused(
                     () -> new InitialValues(1, 2).fill(model),
                     "Call InitialValues.fill before FullyShard, DDP and ZeRO");
@@ -487,9 +488,10 @@ class WrongOrderTest {
                     Map.of("embedding.tokens", ParallelStyle.VOCABULARY, "loss", ParallelStyle.VOCABULARY));
             assertThatThrownBy(wholeLogits::loss)
                     .hasMessageContaining("VOCABULARY got logits of 16 tokens, but this rank has 8 tokens");
-            assertThatThrownBy(() -> TensorParallel.apply(filled(), axis, Map.of("head", ParallelStyle.VOCABULARY)))
+            assertThatThrownBy(
+                            () -> TensorParallel.apply(filled(), axis, Map.of("head.logits", ParallelStyle.VOCABULARY)))
                     .hasMessageContaining(
-                            "layer 'head' of the style VOCABULARY gives the logits of a part of the tokens")
+                            "layer 'head.logits' of the style VOCABULARY gives the logits of a part of the tokens")
                     .hasMessageContaining("the loss 'loss' has no style");
             Map<String, ParallelStyle> plan = TinyTransformer.plan(2);
             plan.remove("loss");
@@ -583,9 +585,11 @@ class WrongOrderTest {
             Small model = filled();
             FullyShardedDataParallel sharded = FullyShard.apply(model, new MeshAxis("shard", world.group()));
             Tensor weight =
-                    Objects.requireNonNull(ModuleTensors.parameters(model).get("head.weight"));
+                    Objects.requireNonNull(ModuleTensors.parameters(model).get("head.logits.weight"));
             weight.set_requires_grad(false);
-            assertRefused(sharded::step, "requires_grad of parameter 'head.weight' has changed since FullyShard.apply");
+            assertRefused(
+                    sharded::step,
+                    "requires_grad of parameter 'head.logits.weight' has changed since FullyShard.apply");
             weight.set_requires_grad(true);
             sharded.step().close();
 

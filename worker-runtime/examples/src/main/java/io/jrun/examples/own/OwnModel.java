@@ -3,10 +3,10 @@ package io.jrun.examples.own;
 import io.jrun.comm.Device;
 import io.jrun.train.layer.CompositeModule;
 import io.jrun.train.layer.FeedForward;
-import io.jrun.train.layer.LinearLayer;
 import io.jrun.train.layer.Norm;
 import io.jrun.train.layer.SelfAttention;
 import io.jrun.train.layer.TextEmbedding;
+import io.jrun.train.layer.TextHead;
 import io.jrun.train.model.LayeredModel;
 import io.jrun.train.model.ModelSetup;
 import io.jrun.trainer.Trainer;
@@ -26,7 +26,7 @@ public final class OwnModel extends LayeredModel {
         for (int i = 0; i < 4; i++) {
             block(() -> new Block(device), Block::forward);
         }
-        last("head", () -> new LinearLayer(64, setup.vocabulary(), device), LinearLayer::forward);
+        last("head", () -> new TextHead(64, setup.vocabulary(), device), TextHead::forward);
     }
 
     private static final class Block extends CompositeModule {

@@ -6,7 +6,7 @@ import java.util.Map;
 /**
  * The plan of a transformer of the usual parts, by their names in a {@code LayeredModel}: {@code embedding} is a
  * {@code TextEmbedding}, each block has {@code norm1}, {@code attention} (a {@code SelfAttention}), {@code norm2} and
- * {@code feedForward} (a {@code FeedForward}), and {@code head} makes the logits. Stateless.
+ * {@code feedForward} (a {@code FeedForward}), and {@code head} is a {@code TextHead}. Stateless.
  */
 public final class TransformerPlan {
     private TransformerPlan() {}
@@ -18,7 +18,7 @@ public final class TransformerPlan {
      */
     public static Map<String, ParallelStyle> of(long heads) {
         Map<String, ParallelStyle> plan = ofLayers(heads);
-        plan.put("head", ParallelStyle.VOCABULARY);
+        plan.put("head.logits", ParallelStyle.VOCABULARY);
         plan.put("loss", ParallelStyle.VOCABULARY);
         return Map.copyOf(plan);
     }
@@ -30,7 +30,7 @@ public final class TransformerPlan {
      */
     public static Map<String, ParallelStyle> withWholeLogits(long heads) {
         Map<String, ParallelStyle> plan = ofLayers(heads);
-        plan.put("head", ParallelStyle.GATHERED_COLUMN);
+        plan.put("head.logits", ParallelStyle.GATHERED_COLUMN);
         return Map.copyOf(plan);
     }
 
@@ -39,6 +39,7 @@ public final class TransformerPlan {
                 "embedding.tokens", ParallelStyle.VOCABULARY,
                 "embedding.positions", ParallelStyle.SEQUENCE,
                 "block*.norm*", ParallelStyle.SEQUENCE,
+                "head.norm", ParallelStyle.SEQUENCE,
                 "block*.attention.qkv", ParallelStyle.jointHeads(heads),
                 "block*.attention.out", ParallelStyle.ROW,
                 "block*.feedForward.up", ParallelStyle.COLUMN,
