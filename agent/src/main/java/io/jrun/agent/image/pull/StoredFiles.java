@@ -41,14 +41,6 @@ sealed interface StoredFiles extends AutoCloseable {
                 "the image " + place + " is damaged: the image has no file " + name + "; copy the image again");
     }
 
-    /** A folder may have a link, a pipe or a device in the place of a file. */
-    private static ContainerException unusable(Path folder, String name) {
-        return Files.exists(folder.resolve(name), LinkOption.NOFOLLOW_LINKS)
-                ? new ContainerException("the image " + folder + " is damaged: " + name
-                        + " of the image is no regular file; copy the image again")
-                : missing(folder, name);
-    }
-
     /**
      * The files of a folder.
      *
@@ -60,20 +52,26 @@ sealed interface StoredFiles extends AutoCloseable {
             return Files.isRegularFile(folder.resolve(name), LinkOption.NOFOLLOW_LINKS);
         }
 
+        /** The path of a file. The folder may have a link, a pipe or a device in the place of the file. */
+        private Path regular(String name) throws ContainerException {
+            Path file = folder.resolve(name);
+            if (has(name)) {
+                return file;
+            }
+            throw Files.exists(file, LinkOption.NOFOLLOW_LINKS)
+                    ? new ContainerException("the image " + folder + " is damaged: " + name
+                            + " of the image is no regular file; copy the image again")
+                    : missing(folder, name);
+        }
+
         @Override
         public long size(String name) throws ContainerException, IOException {
-            if (!has(name)) {
-                throw unusable(folder, name);
-            }
-            return Files.size(folder.resolve(name));
+            return Files.size(regular(name));
         }
 
         @Override
         public InputStream open(String name) throws ContainerException, IOException {
-            if (!has(name)) {
-                throw unusable(folder, name);
-            }
-            return Files.newInputStream(folder.resolve(name));
+            return Files.newInputStream(regular(name));
         }
 
         @Override

@@ -5,6 +5,7 @@ import io.jrun.comm.cuda.Cuda;
 import io.jrun.train.tensor.TensorMemory;
 import java.lang.foreign.MemorySegment;
 import java.util.Optional;
+import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -31,16 +32,7 @@ public final class PinnedMemory implements AutoCloseable {
      * @return empty if the device is no GPU, or if the host has no memory that can be pinned
      */
     static Optional<PinnedMemory> take(Device source, long bytes) {
-        Device device = TensorMemory.computing(source);
-        if (bytes == 0 || !isGpu(device)) {
-            return Optional.empty();
-        }
-        Cuda cuda = use(device);
-        try {
-            return Optional.of(new PinnedMemory(device, cuda.pinned(bytes), true));
-        } catch (IllegalStateException _) {
-            return Optional.empty();
-        }
+        return of(source, bytes, true, cuda -> cuda.pinned(bytes));
     }
 
     /**
@@ -50,21 +42,24 @@ public final class PinnedMemory implements AutoCloseable {
      * @return as of {@link #take}
      */
     public static Optional<PinnedMemory> pin(Device source, MemorySegment memory) {
+        return of(source, memory.byteSize(), false, cuda -> {
+            cuda.register(memory);
+            return memory;
+        });
+    }
+
+    private static Optional<PinnedMemory> of(
+            Device source, long bytes, boolean isOwn, Function<Cuda, MemorySegment> pinned) {
         Device device = TensorMemory.computing(source);
-        if (memory.byteSize() == 0 || !isGpu(device)) {
+        if (bytes == 0 || !device.type().equals("cuda")) {
             return Optional.empty();
         }
         Cuda cuda = use(device);
         try {
-            cuda.register(memory);
-            return Optional.of(new PinnedMemory(device, memory, false));
+            return Optional.of(new PinnedMemory(device, pinned.apply(cuda), isOwn));
         } catch (IllegalStateException _) {
             return Optional.empty();
         }
-    }
-
-    private static boolean isGpu(Device device) {
-        return device.type().equals("cuda");
     }
 
     /** The functions for a device; without the device a call would open a context on device 0. */

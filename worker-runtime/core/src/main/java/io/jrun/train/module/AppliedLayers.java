@@ -30,7 +30,7 @@ public final class AppliedLayers {
      * @param others layers to which the parallelism will be applied
      * @throws IllegalArgumentException if two names are of the same module
      */
-    public void requireDistinct(Map<String, Module> others) {
+    public void requireDistinct(Map<String, ? extends Module> others) {
         Map<Module, String> names = new HashMap<>();
         layers.forEach((name, layer) -> names.put(layer, name));
         others.forEach((name, layer) -> {

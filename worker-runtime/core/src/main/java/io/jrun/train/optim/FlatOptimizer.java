@@ -42,7 +42,7 @@ public final class FlatOptimizer implements ParameterOptimizer {
 
     private final UpdatedParameters updated;
     private final Map<String, Tensor> parameters;
-    /** Those of all parameters, also of parameters that have no elements on this rank. */
+    /** The identities of all parameters. Some may have no elements on this rank. */
     private final Set<Long> identities;
 
     private final UpdateRule rule;

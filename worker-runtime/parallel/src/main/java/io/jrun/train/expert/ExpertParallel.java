@@ -62,18 +62,20 @@ public final class ExpertParallel {
     }
 
     private void share(String prefix, CompositeModule part) {
-        Map<String, MixtureOfExperts> found = part.descendants(MixtureOfExperts.class);
-        found.entrySet().removeIf(layer -> shared.contains(prefix + layer.getKey(), layer.getValue()));
-        Map<String, Module> named = new LinkedHashMap<>();
-        found.forEach((name, layer) -> named.put(prefix + name, layer));
-        shared.requireDistinct(named);
-        found.forEach((name, layer) -> check(prefix + name, layer));
+        Map<String, MixtureOfExperts> found = new LinkedHashMap<>();
+        part.descendants(MixtureOfExperts.class).forEach((name, layer) -> {
+            if (!shared.contains(prefix + name, layer)) {
+                found.put(prefix + name, layer);
+            }
+        });
+        shared.requireDistinct(found);
+        found.forEach(this::check);
         found.forEach((name, layer) -> {
             layer.share(axis);
             ModuleTensors.parameters(experts(layer))
-                    .forEach((parameter, tensor) -> ParameterNotes.divide(
-                            prefix + name + EXPERTS + parameter, tensor, Shard.routed(0), axis, layer));
-            shared.add(prefix + name, layer);
+                    .forEach((parameter, tensor) ->
+                            ParameterNotes.divide(name + EXPERTS + parameter, tensor, Shard.routed(0), axis, layer));
+            shared.add(name, layer);
         });
     }
 

@@ -36,10 +36,13 @@ final class UnitParameters {
     private final List<Tensor> wholeViews = new ArrayList<>();
     private final List<Tensor> missing = new ArrayList<>();
     private final List<Tensor> shards = new ArrayList<>();
-    /** What the module's tensors have as gradients while the rows have the gradients. */
+    /** The gradients of the module's tensors while the rows have the gradients. An operation cannot read them. */
     private final List<Tensor> movedGradients = new ArrayList<>();
 
     private boolean areGradientsMoved;
+
+    /** The numbers of the parameters that need a gradient. A later change is an error of the next step. */
+    private final int[] trained;
 
     /** libtorch's numbers of the operations that have written into the shards, when the shards were made. */
     private final long[] versions;
@@ -112,6 +115,9 @@ final class UnitParameters {
                     stored,
                     own);
             versions = versions();
+            trained = IntStream.range(0, shards.size())
+                    .filter(i -> shards.get(i).requires_grad())
+                    .toArray();
             offloaded =
                     offload == null ? null : OffloadedShards.takeOver(offload, names, shards, gradients.memory(), own);
         }
@@ -181,9 +187,7 @@ final class UnitParameters {
 
     /** The parameters that need a gradient. */
     int[] trained() {
-        return IntStream.range(0, count())
-                .filter(i -> shards.get(i).requires_grad())
-                .toArray();
+        return trained.clone();
     }
 
     String name(int index) {
@@ -247,7 +251,7 @@ final class UnitParameters {
         }
         gradients.drop(identities);
         if (!areGradientsMoved) {
-            for (int i : trained()) {
+            for (int i : trained) {
                 if (identities.contains(TensorMemory.identity(shards.get(i)))) {
                     modules.get(i).mutable_grad().reset();
                 }
@@ -293,7 +297,7 @@ final class UnitParameters {
 
     /** The rows have the gradients: makes a read of the gradients of the module's tensors an error. */
     void detachGradients() {
-        for (int i : trained()) {
+        for (int i : trained) {
             modules.get(i).mutable_grad().put(movedGradients.get(i));
         }
         areGradientsMoved = true;
@@ -310,7 +314,7 @@ final class UnitParameters {
         }
         areGradientsMoved = false;
         Set<Long> dropped = new HashSet<>();
-        for (int i : trained()) {
+        for (int i : trained) {
             Tensor gradient = modules.get(i).mutable_grad();
             if (!gradient.defined()) {
                 dropped.add(TensorMemory.identity(shards.get(i)));
