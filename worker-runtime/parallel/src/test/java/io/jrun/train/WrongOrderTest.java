@@ -434,9 +434,16 @@ class WrongOrderTest {
             try (var step = whole.step()) {
                 step.backward(net.forward(torch.ones(1, 4)).sum());
             }
+            assertThatThrownBy(() -> {
+                        try (var _ = whole.step()) {
+                            net.forward(torch.ones(1, 4)).sum().backward();
+                        }
+                    })
+                    .hasMessageContaining("Call step.backward(loss) in place of loss.backward()");
             assertRefused(
                     () -> {
                         try (var _ = whole.step()) {
+                            net.zero_grad(true);
                             net.forward(torch.ones(1, 4)).sum().backward();
                         }
                     },

@@ -11,6 +11,7 @@ import java.util.Collection;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.Consumer;
@@ -142,6 +143,26 @@ public final class ParameterNotes {
                 .filter(GradientStore.class::isInstance)
                 .map(GradientStore.class::cast)
                 .findFirst();
+    }
+
+    /** Notes where passes without a reduction add gradients of parameters. The note is valid as long as {@code sums} lives. */
+    public static void setUnreduced(Collection<Tensor> parameters, UnreducedGradients sums) {
+        parameters.forEach(parameter -> add(new Note(parameter, List.of(), null, sums)));
+    }
+
+    /**
+     * Drops what passes without a reduction have added for parameters: a part of each optimizer's {@code zeroGradients()}.
+     *
+     * @param parameters their identities, see {@code TensorMemory.identity}; also those of which this rank has no element
+     */
+    public static void dropUnreduced(Set<Long> parameters) {
+        parameters.stream()
+                .flatMap(parameter -> NOTES.getOrDefault(parameter, List.of()).stream())
+                .map(Reference::get)
+                .filter(UnreducedGradients.class::isInstance)
+                .map(UnreducedGradients.class::cast)
+                .distinct()
+                .forEach(sums -> sums.drop(parameters));
     }
 
     /** Whether a parallelism has made a note about a parameter. */

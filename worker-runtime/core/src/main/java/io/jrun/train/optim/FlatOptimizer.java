@@ -2,6 +2,7 @@ package io.jrun.train.optim;
 
 import io.jrun.comm.Device;
 import io.jrun.train.Libtorch;
+import io.jrun.train.mesh.ParameterNotes;
 import io.jrun.train.mesh.Parameters;
 import io.jrun.train.mesh.ShardedTensor;
 import io.jrun.train.tensor.AtenOperator;
@@ -191,6 +192,7 @@ public final class FlatOptimizer implements ParameterOptimizer {
     public void zeroGradients() {
         try (PointerScope _ = new PointerScope();
                 NoGradGuard _ = new NoGradGuard()) {
+            ParameterNotes.dropUnreduced(identities);
             paddedGradients.drop(identities);
             List<Tensor> gradients = parameters.values().stream()
                     .map(Tensor::mutable_grad)

@@ -1,10 +1,14 @@
 package io.jrun.train.optim;
 
 import io.jrun.train.Libtorch;
+import io.jrun.train.mesh.ParameterNotes;
 import io.jrun.train.mesh.Parameters;
 import io.jrun.train.mesh.ShardedTensor;
+import io.jrun.train.tensor.TensorMemory;
 import java.util.Collections;
 import java.util.Map;
+import java.util.Set;
+import java.util.stream.Collectors;
 import org.bytedeco.pytorch.AdamW;
 import org.bytedeco.pytorch.AdamWOptions;
 import org.bytedeco.pytorch.Optimizer;
@@ -21,6 +25,9 @@ public final class LibtorchOptimizer implements ParameterOptimizer {
 
     private final UpdatedParameters updated;
     private final Map<String, Tensor> parameters;
+    /** The identities of all parameters. Some may have no elements on this rank. */
+    private final Set<Long> identities;
+
     private final UpdateRule rule;
     private final LearningRateSchedule schedule;
     private final Optimizer optimizer;
@@ -40,6 +47,9 @@ public final class LibtorchOptimizer implements ParameterOptimizer {
         Libtorch.load();
         updated = UpdatedParameters.of(parameters);
         this.parameters = Collections.unmodifiableMap(Parameters.here(parameters));
+        identities = parameters.values().stream()
+                .map(parameter -> TensorMemory.identity(parameter.local()))
+                .collect(Collectors.toSet());
         this.rule = rule;
         this.schedule = schedule;
         TensorVector tensors = new TensorVector(this.parameters.values().toArray(Tensor[]::new));
@@ -73,6 +83,7 @@ public final class LibtorchOptimizer implements ParameterOptimizer {
 
     @Override
     public void zeroGradients() {
+        ParameterNotes.dropUnreduced(identities);
         optimizer.zero_grad();
     }
 

@@ -8,7 +8,7 @@ import org.bytedeco.pytorch.Tensor;
  * states that ranks share, and libtorch's optimizers. One thread at a time.
  */
 public interface ParameterOptimizer extends AutoCloseable {
-    /** Sets the gradients to zero, or drops them. */
+    /** Sets the gradients to zero, or drops them, also those of passes in a scope without reduction. */
     void zeroGradients();
 
     /** Updates every parameter that has a gradient. */

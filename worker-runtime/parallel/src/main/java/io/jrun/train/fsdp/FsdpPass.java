@@ -82,9 +82,8 @@ final class FsdpPass {
     void begin() {
         requireSound();
         requireClosed();
-        isOpen = true;
-        awaitGradients();
         freeDroppedGradients();
+        isOpen = true;
         holdsGradients = mayMissBackward() && hasGradients();
         if (!hasBegun) {
             hasBegun = true;
@@ -213,7 +212,7 @@ final class FsdpPass {
 
     /** Begins to reduce the gradients of a unit, if there are any. They are reduced while the next unit computes. */
     private void reduce(FsdpUnit unit) {
-        if (!unit.parameters().hasGradients()) {
+        if (!unit.parameters().ofModule().isPresent()) {
             return;
         }
         reductions.proceed();
@@ -227,11 +226,17 @@ final class FsdpPass {
         units().reversed().forEach(this::reduce);
         reductions.finish(0);
         writes.finish(0);
-        units().forEach(unit -> unit.parameters().detachGradients());
     }
 
+    /** Autograd adds to gradients of the module's tensors from now on. */
     private void awaitGradients() {
-        units().forEach(unit -> unit.parameters().awaitGradients());
+        freeDroppedGradients();
+        units().forEach(unit -> unit.parameters().ofModule().await());
+    }
+
+    /** The pass has ended. */
+    private void detachGradients() {
+        units().forEach(unit -> unit.parameters().ofModule().detach());
     }
 
     private void freeDroppedGradients() {
@@ -266,6 +271,7 @@ final class FsdpPass {
     void finishStages() {
         guarded(() -> {
             reduceAll();
+            detachGradients();
             units.forEach(FsdpUnit::reshard);
             endOrder();
             hasTrained = true;
@@ -291,6 +297,7 @@ final class FsdpPass {
                 // Units whose input needs no gradient have no end of their own. Each rank reduces the same units.
                 reduceAll();
             }
+            detachGradients();
             units.forEach(FsdpUnit::reshard);
             endOrder();
             hasTrained = true;
@@ -331,7 +338,7 @@ final class FsdpPass {
     }
 
     private boolean hasGradients() {
-        return units().stream().anyMatch(unit -> unit.parameters().hasGradients());
+        return units().stream().anyMatch(unit -> unit.parameters().ofModule().isPresent());
     }
 
     private static IllegalStateException outsideOfStep(String what) {

@@ -92,6 +92,16 @@ final class OffloadedShards {
         }
     }
 
+    /** Whether gradients wait for a step of the optimizer. */
+    boolean hasGradients() {
+        return offload.hasGradients();
+    }
+
+    /** Drops the gradients that wait for a step of the optimizer. */
+    void dropGradients() {
+        offload.dropGradients();
+    }
+
     /** Begins to read the gradients of earlier passes, if there are any. A pass reduces a unit once. */
     void beginLoadGradients() {
         if (offload.hasGradients()) {

@@ -40,4 +40,7 @@ public interface ShardOffload {
      * update within the pass has taken them. After such an update no file has the gradients.
      */
     boolean hasGradients(int unit);
+
+    /** Drops the gradients of the unit, also those that an update within the pass has taken: no step uses them. */
+    void dropGradients(int unit);
 }

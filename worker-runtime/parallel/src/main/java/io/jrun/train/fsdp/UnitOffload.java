@@ -42,4 +42,8 @@ record UnitOffload(ShardOffload offload, int number, String unit, Consumer<Commu
     boolean hasGradients() {
         return offload.hasGradients(number);
     }
+
+    void dropGradients() {
+        offload.dropGradients(number);
+    }
 }

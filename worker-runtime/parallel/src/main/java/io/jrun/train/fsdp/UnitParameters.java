@@ -12,7 +12,6 @@ import io.jrun.train.tensor.TensorTypes;
 import io.jrun.train.tensor.UnreadableTensor;
 import java.util.ArrayList;
 import java.util.Arrays;
-import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -36,11 +35,6 @@ final class UnitParameters {
     private final List<Tensor> wholeViews = new ArrayList<>();
     private final List<Tensor> missing = new ArrayList<>();
     private final List<Tensor> shards = new ArrayList<>();
-    /** The gradients of the module's tensors while the rows have the gradients. An operation cannot read them. */
-    private final List<Tensor> movedGradients = new ArrayList<>();
-
-    private boolean areGradientsMoved;
-
     /** The numbers of the parameters that need a gradient. A later change is an error of the next step. */
     private final int[] trained;
 
@@ -48,6 +42,7 @@ final class UnitParameters {
     private final long[] versions;
 
     private final PaddedMemory whole;
+    private final ModuleGradients ofModule;
     private final ShardGradients gradients;
     private final torch.ScalarType type;
     private final @Nullable OffloadedShards offloaded;
@@ -81,13 +76,6 @@ final class UnitParameters {
                             + " is not gathered. Its parameters can be read while"
                             + " the unit computes inside a step, try (Step step = fsdp.step()) { ... }, and by"
                             + " wholeParameters().");
-            Tensor moved = UnreadableTensor.of(
-                    own.device(),
-                    type,
-                    "the gradients of the parameters " + parameters.keySet() + " are those of the rows that each rank"
-                            + " keeps. Give the optimizer the tensors of FullyShardedDataParallel.parameters(), not"
-                            + " model.parameters(). Compute gradients by step.backward(loss), and drop them by"
-                            + " optimizer.zeroGradients() or model.zero_grad().");
             parameters.forEach((name, tensor) -> {
                 int index = modules.size();
                 ShardRange range = layout.rows(index, shard);
@@ -99,9 +87,6 @@ final class UnitParameters {
                 modules.add(TensorMemory.own(tensor));
                 wholeViews.add(TensorMemory.own(whole(index)));
                 missing.add(TensorMemory.own(nothing.expand(shapes.get(index))));
-                Tensor gradient = TensorMemory.own(TensorMemory.empty(own.device(), type, new long[] {0}));
-                gradient.set_data(moved.expand(shapes.get(index))); // no view, which zero_grad() could not detach
-                movedGradients.add(gradient);
                 tensor.set_data(missing.get(index));
                 shards.add(TensorMemory.own(rows));
             });
@@ -118,6 +103,8 @@ final class UnitParameters {
             trained = IntStream.range(0, shards.size())
                     .filter(i -> shards.get(i).requires_grad())
                     .toArray();
+            ofModule = new ModuleGradients(names, modules, shards, trained);
+            ParameterNotes.setUnreduced(shards, ofModule);
             offloaded =
                     offload == null ? null : OffloadedShards.takeOver(offload, names, shards, gradients.memory(), own);
         }
@@ -241,28 +228,36 @@ final class UnitParameters {
         return gradients;
     }
 
-    /**
-     * Drops the gradients of those shards whose identities are given, and what passes without reduction have added for
-     * them. Offloaded gradients stay.
-     */
+    /** The gradients of the module's tensors. */
+    ModuleGradients ofModule() {
+        return ofModule;
+    }
+
+    /** Drops the gradients of those shards whose identities are given. Offloaded gradients stay. */
     void dropGradients(Set<Long> identities) {
-        if (offloaded != null) {
-            return;
-        }
-        gradients.drop(identities);
-        if (!areGradientsMoved) {
-            for (int i : trained) {
-                if (identities.contains(TensorMemory.identity(shards.get(i)))) {
-                    modules.get(i).mutable_grad().reset();
-                }
-            }
+        if (offloaded == null) {
+            gradients.drop(identities);
         }
     }
 
-    /** Frees the memory of gradients that a program has dropped. */
+    /**
+     * Drops the gradients of the shards whose module tensors have lost theirs, by {@code zero_grad(true)} of the module,
+     * and frees memory that has no gradient.
+     */
     void freeDroppedGradients() {
-        if (offloaded == null) { // else a write may still read the memory
+        Set<Long> dropped = ofModule.takeDropped();
+        if (offloaded == null) {
+            if (!dropped.isEmpty()) {
+                gradients.drop(dropped);
+            }
             gradients.freeUnused();
+        } else if (!dropped.isEmpty() && offloaded.hasGradients()) {
+            if (dropped.size() < trained.length) {
+                throw new IllegalStateException("the gradients of some of the parameters " + names + " were dropped."
+                        + " The offload keeps the gradients of a unit together. Drop all of them, by"
+                        + " optimizer.zeroGradients() or model.zero_grad(true).");
+            }
+            offloaded.dropGradients();
         }
     }
 
@@ -293,42 +288,5 @@ final class UnitParameters {
     /** The shards outside of memory; empty if the shards stay in memory. */
     Optional<OffloadedShards> offloaded() {
         return Optional.ofNullable(offloaded);
-    }
-
-    /** The rows have the gradients: makes a read of the gradients of the module's tensors an error. */
-    void detachGradients() {
-        for (int i : trained) {
-            modules.get(i).mutable_grad().put(movedGradients.get(i));
-        }
-        areGradientsMoved = true;
-    }
-
-    /**
-     * A pass may compute gradients of the module's tensors: the opposite of {@link #detachGradients}. If the program has
-     * dropped gradients of the module's tensors since then, by {@code zero_grad()}, the gradients of their rows are
-     * dropped.
-     */
-    void awaitGradients() {
-        if (!areGradientsMoved) {
-            return;
-        }
-        areGradientsMoved = false;
-        Set<Long> dropped = new HashSet<>();
-        for (int i : trained) {
-            Tensor gradient = modules.get(i).mutable_grad();
-            if (!gradient.defined()) {
-                dropped.add(TensorMemory.identity(shards.get(i)));
-            } else if (TensorMemory.identity(gradient) == TensorMemory.identity(movedGradients.get(i))) {
-                gradient.reset();
-            }
-        }
-        if (!dropped.isEmpty()) {
-            dropGradients(dropped);
-        }
-    }
-
-    /** Whether a pass has left a gradient of a whole parameter. */
-    boolean hasGradients() {
-        return modules.stream().anyMatch(tensor -> tensor.mutable_grad().defined());
     }
 }

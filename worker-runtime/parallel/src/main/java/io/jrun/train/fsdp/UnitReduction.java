@@ -91,13 +91,7 @@ final class UnitReduction implements BucketReduction {
                 NoGradGuard _ = new NoGradGuard()) {
             @Nullable Tensor[] gradients = new Tensor[trained.length];
             for (int i = 0; i < gradients.length; i++) {
-                Tensor gradient = parameters.module(trained[i]).mutable_grad();
-                if (gradient.defined()) {
-                    gradients[i] = gradient.to(TensorTypes.scalarType(type))
-                            .contiguous()
-                            .view(-1);
-                    gradient.reset();
-                }
+                gradients[i] = parameters.ofModule().take(trained[i], TensorTypes.scalarType(type));
             }
             Tensor flat = TensorMemory.tensor(all, device, TensorTypes.scalarType(type), layout.allElements());
             layout.forEachPiece((parameter, inParameter, inParts, elements) -> {

@@ -8,6 +8,7 @@ import io.jrun.comm.file.OutputFile;
 import io.jrun.comm.file.UserFile;
 import io.jrun.train.fsdp.ShardOffload;
 import io.jrun.train.fsdp.ShardTransfer;
+import io.jrun.train.mesh.ParameterNotes;
 import io.jrun.train.optim.FlatUpdate;
 import io.jrun.train.optim.LearningRateSchedule;
 import io.jrun.train.optim.ParameterGroup;
@@ -15,6 +16,7 @@ import io.jrun.train.optim.ParameterOptimizer;
 import io.jrun.train.optim.UpdateRule;
 import io.jrun.train.storage.AtomicFile;
 import io.jrun.train.tensor.DeviceWaits;
+import io.jrun.train.tensor.TensorMemory;
 import java.io.IOException;
 import java.lang.foreign.MemorySegment;
 import java.nio.ByteBuffer;
@@ -23,10 +25,12 @@ import java.nio.file.Files;
 import java.nio.file.LinkOption;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.SequencedMap;
+import java.util.Set;
 import java.util.stream.IntStream;
 import org.bytedeco.javacpp.PointerScope;
 import org.bytedeco.pytorch.NoGradGuard;
@@ -66,6 +70,9 @@ public final class OffloadedOptimizer implements ShardOffload, ParameterOptimize
     private final FlatUpdate update;
     private final int blocks;
     private final List<OffloadedUnit> units = new ArrayList<>();
+    /** The identities of the rows of all parameters. */
+    private final Set<Long> identities = new HashSet<>();
+
     private final FileThreads threads;
     private final HostMemory hostMemory;
     /** The units that the present pass updates, by number. The result of an update is the write of the states. */
@@ -137,6 +144,7 @@ public final class OffloadedOptimizer implements ShardOffload, ParameterOptimize
         shards.forEach((shardName, shard) ->
                 unit.add(shard, shard.requires_grad() ? update.group(shardName, shard) : FROZEN_GROUP));
         units.add(unit);
+        shards.values().forEach(shard -> identities.add(TensorMemory.identity(shard)));
         if (steps == 0) {
             try (Tensor onHost = DeviceWaits.onHost(values)) {
                 unit.begin(onHost);
@@ -258,6 +266,11 @@ public final class OffloadedOptimizer implements ShardOffload, ParameterOptimize
     /** Drops the gradients that no step has used, and the updates of the last pass. */
     @Override
     public void zeroGradients() {
+        ParameterNotes.dropUnreduced(identities);
+        dropGradients();
+    }
+
+    private void dropGradients() {
         try {
             awaitUpdates(); // a later update writes the same place of the file
         } finally {
@@ -265,6 +278,21 @@ public final class OffloadedOptimizer implements ShardOffload, ParameterOptimize
             updatesInPass = false;
             units.forEach(OffloadedUnit::dropGradients);
             gradientFactor = 1;
+        }
+    }
+
+    @Override
+    public void dropGradients(int number) {
+        try {
+            awaitUpdates();
+        } finally {
+            if (updates.remove(number) != null && updates.isEmpty()) {
+                updatesInPass = false;
+            }
+            units.get(number).dropGradients();
+            if (units.stream().noneMatch(OffloadedUnit::hasGradients)) {
+                gradientFactor = 1;
+            }
         }
     }
 
@@ -348,7 +376,7 @@ public final class OffloadedOptimizer implements ShardOffload, ParameterOptimize
                     "cannot commit step " + (steps + 1) + " in " + folder + ": " + FileError.reason(e, folder), e);
         }
         steps++;
-        zeroGradients();
+        dropGradients();
     }
 
     /** Closes the files. The states stay there. */

@@ -4,7 +4,6 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import io.jrun.comm.World;
 import io.jrun.comm.local.LocalWorld;
 import io.jrun.train.Libtorch;
 import io.jrun.train.ShardedTraining;
@@ -12,17 +11,9 @@ import io.jrun.train.UnevenNet;
 import io.jrun.train.mesh.MeshAxis;
 import io.jrun.train.mesh.ShardedTensor;
 import io.jrun.train.module.ModelBlock;
-import io.jrun.train.optim.FlatOptimizer;
-import io.jrun.train.optim.FusedAdamW;
-import io.jrun.train.optim.Gradients;
-import io.jrun.train.optim.LearningRateSchedule;
-import io.jrun.train.optim.ParameterGroup;
 import io.jrun.train.step.Step;
 import io.jrun.train.tensor.ModuleTensors;
-import io.jrun.train.tensor.TensorMemory;
 import java.lang.foreign.MemorySegment;
-import java.lang.foreign.ValueLayout;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
@@ -121,72 +112,6 @@ class FsdpStepTest {
                     .hasMessageContaining(name)
                     .hasMessageContaining("is not gathered");
         }
-    }
-
-    /** The rows have the gradients, and a program may know the module's own call only. */
-    @Test
-    void zeroGradOfTheModuleDropsTheGradientsOfTheRows() {
-        assertThat(ShardedTraining.run(2, world -> trained(world, true)).getFirst())
-                .usingRecursiveComparison()
-                .isEqualTo(
-                        ShardedTraining.run(2, world -> trained(world, false)).getFirst());
-    }
-
-    private static Map<String, float[]> trained(World world, boolean callsModule) {
-        var fsdp = new FullyShardedDataParallel(new MeshAxis("shard", world.group()), FsdpOptions.DEFAULT);
-        UnevenNet net = new UnevenNet(block -> FullyShard.apply(block, fsdp));
-        FullyShard.apply(net, fsdp);
-        try (FlatOptimizer optimizer = optimizer(fsdp)) {
-            for (int i = 0; i < 3; i++) {
-                if (callsModule) {
-                    net.zero_grad(true);
-                } else {
-                    optimizer.zeroGradients();
-                }
-                try (var step = fsdp.step()) {
-                    step.backward(net.loss(ShardedTraining.seed(world, i, 0), 3));
-                    optimizer.step();
-                }
-            }
-        }
-        return fsdp.wholeParameters(
-                (_, whole) -> TensorMemory.segment(whole.detach().contiguous()).toArray(ValueLayout.JAVA_FLOAT));
-    }
-
-    private static FlatOptimizer optimizer(FullyShardedDataParallel fsdp) {
-        return new FlatOptimizer(
-                fsdp.parameters(),
-                FusedAdamW.DEFAULT,
-                ParameterGroup.all(0),
-                LearningRateSchedule.constant(0.05),
-                fsdp.gradientMemory());
-    }
-
-    /** A batch that a program has left out after its backward pass, as with DistributedDataParallel. */
-    @Test
-    void zeroGradientsDropsWhatPassesWithoutReductionHaveAdded() {
-        LocalWorld.run(2, world -> {
-            var fsdp = new FullyShardedDataParallel(new MeshAxis("shard", world.group()), FsdpOptions.DEFAULT);
-            UnevenNet net = new UnevenNet(block -> FullyShard.apply(block, fsdp));
-            FullyShard.apply(net, fsdp);
-            List<Double> norms = new ArrayList<>();
-            try (FlatOptimizer optimizer = optimizer(fsdp)) {
-                for (boolean drops : List.of(false, true)) {
-                    try (var step = fsdp.step()) {
-                        if (drops) {
-                            try (var _ = fsdp.noSync()) {
-                                step.backward(net.loss(ShardedTraining.seed(world, 1, 1), 3));
-                            }
-                            optimizer.zeroGradients();
-                        }
-                        step.backward(net.loss(ShardedTraining.seed(world, 0, 0), 3));
-                        norms.add(Gradients.norm(fsdp.parameters().values()).value());
-                        optimizer.zeroGradients();
-                    }
-                }
-            }
-            assertThat(norms.getLast()).isPositive().isEqualTo(norms.getFirst());
-        });
     }
 
     /** Two ranks share a bias of 7 elements as 4 and 3, and 5 as 3 and 2; each part has a cache line. */

@@ -103,4 +103,9 @@ final class WatchedOffload implements ShardOffload {
     public boolean hasGradients(int unit) {
         return optimizer.hasGradients(unit);
     }
+
+    @Override
+    public void dropGradients(int unit) {
+        optimizer.dropGradients(unit);
+    }
 }
