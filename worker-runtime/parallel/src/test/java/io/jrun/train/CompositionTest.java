@@ -53,6 +53,7 @@ import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.Arguments;
+import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.MethodSource;
 
 /** Every data parallelism around every way to share layers or sequences has the parameters and norms of one rank. */
@@ -176,6 +177,29 @@ class CompositionTest {
             var fsdp = new FullyShardedDataParallel(new MeshAxis("shard", world.group()), FsdpOptions.DEFAULT);
             FullyShard.apply(model, fsdp);
             assertThatThrownBy(fsdp::step).hasMessageStartingWith(part + "FullyShardedDataParallel " + all);
+        });
+    }
+
+    /** Each rank sees its part of the gradients, so one rank alone would leave a step out. */
+    @ParameterizedTest
+    @EnumSource(
+            value = GradientPlacement.class,
+            names = {"SHARDED_STATES", "SHARDED_GRADIENTS"})
+    void refusesLossScalersThatDecideForOneRankOfSharedStates(GradientPlacement placement) {
+        LocalWorld.run(2, world -> {
+            TinyTransformer model = new TinyTransformer(OPTIONS);
+            try (var wrapped =
+                    new DistributedDataParallel<>(model, world.group(), DdpOptions.DEFAULT.withPlacement(placement))) {
+                var scaler = new LossScaler(ScalePolicy.DEFAULT, null);
+                assertThatThrownBy(() -> scaler.unscale(Parameters.of(model).values()))
+                        .hasMessageStartingWith("the gradient of parameter 'tokens.weight' is divided among the ranks"
+                                + " [0, 1], but LossScaler has no group and decides for this rank alone. Pass a group");
+                ProcessGroup alone = world.newGroup(List.of(world.rank()));
+                assertThatThrownBy(() -> new LossScaler(ScalePolicy.DEFAULT, alone)
+                                .unscale(Parameters.of(model).values()))
+                        .hasMessageContaining("but LossScaler decides for the ranks [" + world.rank() + "]");
+                assertThat(wrapped.module()).isSameAs(model);
+            }
         });
     }
 

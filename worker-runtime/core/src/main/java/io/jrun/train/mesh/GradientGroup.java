@@ -8,6 +8,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Map.Entry;
+import java.util.Optional;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
@@ -104,6 +105,14 @@ public record GradientGroup(String user, ProcessGroup ranks) {
                                             + ". Pass a group with all ranks of the axis, such as world.group().");
                         });
             }
+            gradientRanks(parameter)
+                    .filter(sharing -> !members(ranks).containsAll(members(sharing)))
+                    .ifPresent(sharing -> {
+                        throw new IllegalArgumentException("the gradient of parameter '" + parameter.name()
+                                + "' is divided among the ranks " + members(sharing) + ", but " + user
+                                + " decides for the ranks " + members(ranks)
+                                + ". Pass a group with all of these ranks, such as world.group().");
+                    });
         });
     }
 
@@ -131,7 +140,18 @@ public record GradientGroup(String user, ProcessGroup ranks) {
                                         + " has no group and decides for this rank alone. Pass a group with all ranks of the axis,"
                                         + " such as world.group().");
                     });
+            gradientRanks(parameter).filter(sharing -> sharing.size() > 1).ifPresent(sharing -> {
+                throw new IllegalArgumentException("the gradient of parameter '" + parameter.name()
+                        + "' is divided among the ranks " + members(sharing) + ", but " + user
+                        + " has no group and decides for this rank alone. Pass a group with all of these ranks,"
+                        + " such as world.group().");
+            });
         }
+    }
+
+    /** The ranks that have parts of the gradient of a parameter that each of these ranks has as a whole: ZeRO. */
+    private static Optional<ProcessGroup> gradientRanks(ShardedTensor parameter) {
+        return ParameterNotes.gradients(parameter.local()).flatMap(GradientStore::ranks);
     }
 
     private IllegalArgumentException dividedAlong(String name, MeshAxis axis, int other) {
