@@ -220,7 +220,7 @@ class WrongOrderTest {
                             }
                         }
                     }))
-                    .hasStackTraceContaining("the parameters have changed since the step was opened")
+                    .hasStackTraceContaining("the parameters have changed since the step gathered unit 'root'")
                     .hasStackTraceContaining("Open a step after each change");
         }
     }

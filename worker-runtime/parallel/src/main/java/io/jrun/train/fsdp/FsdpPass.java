@@ -2,8 +2,8 @@ package io.jrun.train.fsdp;
 
 import io.jrun.train.autograd.AutogradBridge;
 import io.jrun.train.reducer.ReductionQueue;
+import io.jrun.train.tensor.TensorMemory;
 import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -38,10 +38,10 @@ final class FsdpPass {
     private boolean hasTrained;
     /** Whether gradients of this step are in the memory of whole units: those of passes without reduction. */
     private boolean holdsGradients;
-
-    /** Libtorch's numbers of the writes into the root's rows when the root was gathered. */
-    private long[] rootVersions = {};
-    /** The forward passes of a unit whose backward passes have not ended: blocks may share a unit. */
+    /**
+     * The forward passes of a unit in this step whose backward passes have not ended: blocks may share a unit. A pass that
+     * no backward pass follows counts until the step ends, so that the unit is reduced at the end of a backward pass.
+     */
     private final Map<FsdpUnit, Integer> openPasses = new HashMap<>();
     /** The place in {@link #order} that the backward pass has reached. */
     private int reached;
@@ -98,22 +98,14 @@ final class FsdpPass {
             prefetch(expected(), 0, 1);
             if (root != null) {
                 root.gather();
-                rootVersions = root.parameters().versions();
             }
         });
     }
 
-    /**
-     * The root is gathered once in a step. A pass after an update would compute with old values of the root and new
-     * values of the other units. The rows of an offload are written when they are read.
-     */
-    private void requireRootOfThisStep() {
-        if (root != null
-                && root.parameters().offloaded().isEmpty()
-                && !Arrays.equals(rootVersions, root.parameters().versions())) {
-            throw new IllegalStateException("the parameters have changed since the step was opened, by an optimizer, a"
-                    + " load or averages. This pass would use the old values of the parameters outside of all blocks."
-                    + " Open a step after each change: try (Step step = fsdp.step()) { ... }");
+    /** The root is gathered once in a step, so a pass after an update would compute with old values of the root. */
+    private void requireCurrentRoot() {
+        if (root != null) {
+            root.requireCurrent();
         }
     }
 
@@ -142,15 +134,17 @@ final class FsdpPass {
             if (order.isEmpty()) {
                 freeDroppedGradients();
             }
-            requireRootOfThisStep();
+            requireCurrentRoot();
             readAhead.begin(unit);
             unit.gather();
+            unit.requireCurrent();
             int at = order.size();
             order.add(unit);
             boolean isExpected = at < expected().size() && expected().get(at).equals(unit);
             prefetch(expected(), (isExpected ? at : expected().indexOf(unit)) + 1, 1);
             if (GradMode.is_enabled()) {
                 openPasses.merge(unit, 1, Integer::sum);
+                unit.noteForward();
             }
         });
     }
@@ -160,7 +154,7 @@ final class FsdpPass {
             return;
         }
         guarded(() -> {
-            unit.reshardAfterForward();
+            unit.reshardAfterForward(GradMode.is_enabled());
             if (GradMode.is_enabled() && order.size() >= expected().size()) { // the backward pass follows
                 readAhead.begin(order, order.size() - 1);
                 readAhead.begin(order, order.size() - 2);
@@ -176,6 +170,7 @@ final class FsdpPass {
         guarded(() -> {
             readAhead.begin(unit);
             unit.gather();
+            unit.requireValuesOfForward();
             int at = order.subList(0, reached).lastIndexOf(unit);
             reached = Math.max(0, at < 0 ? order.lastIndexOf(unit) : at);
             prefetch(order, reached - 1, -1);
@@ -234,6 +229,11 @@ final class FsdpPass {
         units().forEach(unit -> unit.parameters().ofModule().await());
     }
 
+    /** The sums of passes without reduction have the type of the reduction. */
+    private void widenSums() {
+        units().forEach(unit -> unit.parameters().ofModule().widen());
+    }
+
     /** The pass has ended. */
     private void detachGradients() {
         units().forEach(unit -> unit.parameters().ofModule().detach());
@@ -259,6 +259,7 @@ final class FsdpPass {
                 isSyncing = true;
                 staysWhole = false;
             }
+            widenSums();
         });
     }
 
@@ -281,10 +282,14 @@ final class FsdpPass {
     /** Runs a backward pass. Afterwards the shards have their gradients, unless gradients only add up. */
     void backward(Tensor loss) {
         requireOpen("a backward pass runs");
+        if (loss.numel() != 1) {
+            throw new IllegalArgumentException("step.backward needs a loss of one element, not a tensor of shape "
+                    + TensorMemory.shape(loss) + ". Take its mean or its sum.");
+        }
         guarded(() -> {
             isBackward = true;
             holdsGradients = true;
-            requireRootOfThisStep();
+            requireCurrentRoot();
             awaitGradients();
             reached = order.size();
             prefetch(order, order.size() - 1, -1);
@@ -293,7 +298,9 @@ final class FsdpPass {
             } finally {
                 isBackward = false;
             }
-            if (isSyncing) {
+            if (!isSyncing) {
+                widenSums();
+            } else {
                 // Units whose input needs no gradient have no end of their own. Each rank reduces the same units.
                 reduceAll();
             }
@@ -309,7 +316,6 @@ final class FsdpPass {
             lastOrder = List.copyOf(order);
             order.clear();
         }
-        openPasses.clear();
         reached = 0;
     }
 
@@ -319,6 +325,7 @@ final class FsdpPass {
         if (failure == null) {
             guarded(() -> {
                 endOrder();
+                openPasses.clear();
                 units().forEach(FsdpUnit::reshard);
             });
         }

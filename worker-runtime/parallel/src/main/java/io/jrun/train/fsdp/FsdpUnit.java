@@ -7,6 +7,7 @@ import io.jrun.train.reducer.ReductionQueue;
 import io.jrun.train.tensor.TensorMemory;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -31,6 +32,10 @@ final class FsdpUnit {
     private final @Nullable UnitGather fromNeighbours;
     private final DataType reduceType;
     private final @Nullable PaddedMemory rowsForNeighbours;
+    /** {@link UnitParameters#versions} when the gather of the present whole values began. */
+    private long[] gathered = {};
+    /** {@link #gathered} in the last forward pass that a backward pass may follow. */
+    private long[] computed = {};
 
     /**
      * Shards parameters.
@@ -60,6 +65,7 @@ final class FsdpUnit {
                 UnitParameters.layout(parameters, groups.shards().size()),
                 groups.shard(),
                 precision.parameterType(),
+                precision.reduceType(),
                 memory,
                 own,
                 offload == null ? null : new UnitOffload(offload, number, name, spans));
@@ -147,6 +153,7 @@ final class FsdpUnit {
             return;
         }
         parameters.offloaded().ifPresent(OffloadedShards::load);
+        gathered = parameters.versions();
         try {
             fromAll.begin(this::copyShard);
         } finally {
@@ -183,9 +190,37 @@ final class FsdpUnit {
         parameters.attachWhole();
     }
 
-    /** Frees the whole parameters, and keeps a part for the neighbours if the backward pass gathers from them. */
-    void reshardAfterForward() {
-        if (fromNeighbours != null && rowsForNeighbours != null && isWhole()) {
+    /** Checks the values before a forward pass computes with them. */
+    void requireCurrent() {
+        requireSame(parameters.versions());
+    }
+
+    /** A backward pass may follow this forward pass. */
+    void noteForward() {
+        computed = gathered;
+    }
+
+    /** Checks the values before a backward pass computes with them: they are current, and those of the forward pass. */
+    void requireValuesOfForward() {
+        requireCurrent();
+        requireSame(computed);
+    }
+
+    private void requireSame(long[] versions) {
+        if (!Arrays.equals(gathered, versions)) {
+            throw new IllegalStateException("the parameters have changed since the step gathered unit '" + name
+                    + "', by an optimizer, a load or averages. This pass would use old values of the unit. Open a step"
+                    + " after each change: try (Step step = fsdp.step()) { ... }");
+        }
+    }
+
+    /**
+     * Frees the whole parameters.
+     *
+     * @param mayGoBack whether a backward pass may follow; if it gathers from neighbours, keeps a part for them
+     */
+    void reshardAfterForward(boolean mayGoBack) {
+        if (mayGoBack && fromNeighbours != null && rowsForNeighbours != null && isWhole()) {
             rowsForNeighbours.allocate();
             for (int i = 0; i < parameters.count(); i++) {
                 TensorMemory.copy(

@@ -8,6 +8,8 @@ import java.util.Arrays;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
+import org.bytedeco.javacpp.PointerScope;
+import org.bytedeco.pytorch.NoGradGuard;
 import org.bytedeco.pytorch.Tensor;
 import org.bytedeco.pytorch.global.torch;
 import org.jspecify.annotations.Nullable;
@@ -24,6 +26,11 @@ final class ModuleGradients implements UnreducedGradients {
     private final long[] rows;
 
     private final List<Tensor> placeholders = new ArrayList<>();
+    /** The type of {@link #sums}; null if {@code .grad} itself adds up the gradients, because it has enough bits. */
+    private final torch.@Nullable ScalarType sumType;
+
+    private final @Nullable Tensor[] sums;
+    private final long placeholderStorage;
     private boolean hasPlaceholders;
 
     /**
@@ -32,13 +39,17 @@ final class ModuleGradients implements UnreducedGradients {
      * @param names of the parameters, for messages
      * @param shards the rows of the parameters
      * @param trained the numbers of the parameters that need a gradient
+     * @param reduceType the type in which gradients are reduced
      */
-    ModuleGradients(List<String> names, List<Tensor> modules, List<Tensor> shards, int[] trained) {
+    ModuleGradients(
+            List<String> names, List<Tensor> modules, List<Tensor> shards, int[] trained, torch.ScalarType reduceType) {
         this.modules = List.copyOf(modules);
         this.trained = trained.clone();
         rows = shards.stream().mapToLong(TensorMemory::identity).toArray();
         Tensor first = modules.getFirst();
         torch.ScalarType type = first.scalar_type().intern();
+        sumType = torch.elementSize(reduceType) > torch.elementSize(type) ? reduceType : null;
+        sums = new Tensor[modules.size()];
         Tensor moved = UnreadableTensor.of(
                 TensorMemory.device(first),
                 type,
@@ -46,6 +57,7 @@ final class ModuleGradients implements UnreducedGradients {
                         + " optimizer the tensors of FullyShardedDataParallel.parameters(), not model.parameters(). Call"
                         + " step.backward(loss) in place of loss.backward(). Drop gradients by"
                         + " optimizer.zeroGradients() or model.zero_grad(true), not zero_grad(false).");
+        placeholderStorage = storage(moved);
         for (Tensor module : modules) {
             // No view, which zero_grad() could not detach, and not expanded, so that each write names the reason.
             Tensor placeholder = TensorMemory.own(TensorMemory.empty(TensorMemory.device(first), type, new long[] {0}));
@@ -61,7 +73,7 @@ final class ModuleGradients implements UnreducedGradients {
             hasPlaceholders = false;
             for (int i : trained) {
                 Tensor gradient = modules.get(i).mutable_grad();
-                if (isPlaceholder(i, gradient)) {
+                if (isPlaceholder(gradient)) {
                     gradient.reset();
                 }
             }
@@ -87,6 +99,7 @@ final class ModuleGradients implements UnreducedGradients {
                 Tensor gradient = modules.get(i).mutable_grad();
                 if (!gradient.defined()) {
                     gradient.put(placeholders.get(i));
+                    dropSum(i);
                     dropped.add(rows[i]);
                 }
             }
@@ -99,9 +112,40 @@ final class ModuleGradients implements UnreducedGradients {
         for (int i : trained) {
             Tensor gradient = modules.get(i).mutable_grad();
             if (parameters.contains(rows[i]) && isPresent(i, gradient)) {
+                dropSum(i);
                 if (hasPlaceholders) {
                     gradient.put(placeholders.get(i));
                 } else {
+                    gradient.reset();
+                }
+            }
+        }
+    }
+
+    private void dropSum(int parameter) {
+        Tensor sum = sums[parameter];
+        if (sum != null) {
+            sum.close();
+            sums[parameter] = null;
+        }
+    }
+
+    /** A pass without reduction has ended: adds gradients of fewer bits to sums of the type of the reduction, as torch. */
+    void widen() {
+        if (sumType == null) {
+            return;
+        }
+        try (PointerScope _ = new PointerScope();
+                NoGradGuard _ = new NoGradGuard()) {
+            for (int i : trained) {
+                Tensor gradient = modules.get(i).mutable_grad();
+                if (isReal(gradient)) {
+                    Tensor sum = sums[i];
+                    if (sum == null) {
+                        sums[i] = TensorMemory.own(gradient.to(sumType).contiguous());
+                    } else {
+                        sum.add_(gradient);
+                    }
                     gradient.reset();
                 }
             }
@@ -123,19 +167,34 @@ final class ModuleGradients implements UnreducedGradients {
     @Nullable
     Tensor take(int parameter, torch.ScalarType type) {
         Tensor gradient = modules.get(parameter).mutable_grad();
-        if (!isPresent(parameter, gradient)) {
-            return null;
+        @Nullable Tensor taken = null;
+        if (isReal(gradient)) {
+            taken = gradient.to(type).contiguous().view(-1);
+            gradient.reset();
         }
-        Tensor taken = gradient.to(type).contiguous().view(-1);
-        gradient.reset();
+        Tensor sum = sums[parameter];
+        if (sum != null) {
+            Tensor flat = sum.view(-1);
+            taken = taken == null ? flat : flat.add_(taken);
+            dropSum(parameter);
+        }
         return taken;
     }
 
     private boolean isPresent(int parameter, Tensor gradient) {
-        return gradient.defined() && !isPlaceholder(parameter, gradient);
+        return sums[parameter] != null || isReal(gradient);
     }
 
-    private boolean isPlaceholder(int parameter, Tensor gradient) {
-        return gradient.defined() && gradient.is_alias_of(placeholders.get(parameter)); // zero_grad(false) detaches
+    private boolean isReal(Tensor gradient) {
+        return gradient.defined() && !isPlaceholder(gradient);
+    }
+
+    /** Compares storages, because {@code zero_grad(false)} detaches a gradient before it fails. */
+    private boolean isPlaceholder(Tensor gradient) {
+        return gradient.defined() && storage(gradient) == placeholderStorage;
+    }
+
+    private static long storage(Tensor tensor) {
+        return tensor.unsafeGetTensorImpl().storage().unsafeGetStorageImpl().address();
     }
 }

@@ -92,6 +92,11 @@ final class OffloadedShards {
         }
     }
 
+    /** The number of the values, see {@link ShardOffload#version}. */
+    long version() {
+        return offload.version();
+    }
+
     /** Whether gradients wait for a step of the optimizer. */
     boolean hasGradients() {
         return offload.hasGradients();

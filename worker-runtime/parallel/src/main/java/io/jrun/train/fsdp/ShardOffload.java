@@ -26,6 +26,9 @@ public interface ShardOffload {
     /** Begins to read the values. At the end the memory has the values after the last step of the optimizer. */
     ShardTransfer readValues(int unit, Tensor into);
 
+    /** A number that changes with each step of the optimizer: the values of another number are other values. */
+    long version();
+
     /** Begins to read the gradients that {@link #writeGradients} has written since the last step of the optimizer. */
     ShardTransfer readGradients(int unit, Tensor into);
 

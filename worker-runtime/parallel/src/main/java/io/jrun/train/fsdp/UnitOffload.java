@@ -39,6 +39,10 @@ record UnitOffload(ShardOffload offload, int number, String unit, Consumer<Commu
         };
     }
 
+    long version() {
+        return offload.version();
+    }
+
     boolean hasGradients() {
         return offload.hasGradients(number);
     }

@@ -38,7 +38,7 @@ final class UnitParameters {
     /** The numbers of the parameters that need a gradient. A later change is an error of the next step. */
     private final int[] trained;
 
-    /** libtorch's numbers of the operations that have written into the shards, when the shards were made. */
+    /** {@link #versions} when the shards were made. */
     private final long[] versions;
 
     private final PaddedMemory whole;
@@ -60,6 +60,7 @@ final class UnitParameters {
             ShardLayout layout,
             int shard,
             @Nullable DataType computeType,
+            @Nullable DataType reduceType,
             UnitMemory memory,
             UnitMemory own,
             @Nullable UnitOffload offload) {
@@ -103,7 +104,8 @@ final class UnitParameters {
             trained = IntStream.range(0, shards.size())
                     .filter(i -> shards.get(i).requires_grad())
                     .toArray();
-            ofModule = new ModuleGradients(names, modules, shards, trained);
+            ofModule = new ModuleGradients(
+                    names, modules, shards, trained, reduceType == null ? type : TensorTypes.scalarType(reduceType));
             ParameterNotes.setUnreduced(shards, ofModule);
             offloaded =
                     offload == null ? null : OffloadedShards.takeOver(offload, names, shards, gradients.memory(), own);
@@ -261,8 +263,11 @@ final class UnitParameters {
         }
     }
 
-    /** Libtorch's numbers of the writes into the shards. */
+    /** Numbers that change with the values of the shards: libtorch's numbers of the writes, or that of the offload. */
     long[] versions() {
+        if (offloaded != null) {
+            return new long[] {offloaded.version()}; // a read writes the shards too
+        }
         return shards.stream().mapToLong(Tensor::_version).toArray();
     }
 

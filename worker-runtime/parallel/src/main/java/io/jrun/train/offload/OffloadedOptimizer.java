@@ -123,6 +123,11 @@ public final class OffloadedOptimizer implements ShardOffload, ParameterOptimize
         ranks = group.size();
     }
 
+    @Override
+    public long version() {
+        return steps;
+    }
+
     /** Steps made, those of earlier processes on the same files included. */
     @Override
     public long steps() {

@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.within;
 import io.jrun.comm.DataType;
 import io.jrun.comm.Device;
 import io.jrun.comm.World;
+import io.jrun.comm.local.LocalWorld;
 import io.jrun.train.ShardedTraining;
 import io.jrun.train.UnevenNet;
 import io.jrun.train.layer.FeedForward;
@@ -13,21 +14,27 @@ import io.jrun.train.layer.LinearLayer;
 import io.jrun.train.layer.TokenEmbedding;
 import io.jrun.train.mesh.MeshAxis;
 import io.jrun.train.mesh.Parameters;
+import io.jrun.train.mesh.ShardedTensor;
 import io.jrun.train.model.InitialValues;
 import io.jrun.train.model.LayeredModel;
 import io.jrun.train.model.ModelSetup;
+import io.jrun.train.module.ModelBlock;
 import io.jrun.train.optim.FlatOptimizer;
 import io.jrun.train.optim.FusedAdamW;
+import io.jrun.train.optim.FusedSgd;
 import io.jrun.train.optim.Gradients;
 import io.jrun.train.optim.LearningRateSchedule;
+import io.jrun.train.optim.LibtorchOptimizer;
 import io.jrun.train.optim.ParameterGroup;
 import io.jrun.train.tensor.TensorMemory;
 import java.lang.foreign.ValueLayout;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.TreeMap;
 import java.util.concurrent.atomic.AtomicReference;
+import org.bytedeco.pytorch.LinearImpl;
 import org.bytedeco.pytorch.Scalar;
 import org.bytedeco.pytorch.Tensor;
 import org.bytedeco.pytorch.global.torch;
@@ -79,6 +86,42 @@ class FsdpPrecisionTest {
                 ShardedTraining.run(1, FsdpPrecisionTest::train).getFirst();
         assertThat(ShardedTraining.run(2, FsdpPrecisionTest::train))
                 .allSatisfy(rank -> assertThat(ShardedTraining.bits(rank)).isEqualTo(ShardedTraining.bits(serial)));
+    }
+
+    /** Integers above 256 need more bits than bfloat16 has. */
+    @Test
+    void passesWithoutReductionAddUpInTheTypeOfTheReduction() {
+        LocalWorld.run(2, world -> {
+            LinearImpl linear = new LinearImpl(4, 4);
+            var fsdp = new FullyShardedDataParallel(new MeshAxis("shard", world.group()), BFLOAT16);
+            ModelBlock block = new ModelBlock("block", 0, linear, linear::forward);
+            FullyShard.apply(block, fsdp);
+            FullyShard.apply(linear, fsdp);
+            ShardedTensor bias = Objects.requireNonNull(fsdp.parameters().get("block.bias"));
+            Tensor x = torch.ones(1, 4);
+            try (LibtorchOptimizer optimizer =
+                    new LibtorchOptimizer(fsdp.parameters(), FusedSgd.PLAIN, 0, LearningRateSchedule.constant(1))) {
+                try (var step = fsdp.step()) {
+                    for (int pass = 0; pass < 300; pass++) {
+                        try (var _ = fsdp.noSync()) {
+                            step.backward(block.forward(x).sum());
+                        }
+                    }
+                    step.backward(block.forward(x).sum());
+                    assertThat(bias.gradient().mean().item_double()).isEqualTo(301);
+                }
+                for (Runnable drop : List.<Runnable>of(() -> linear.zero_grad(true), optimizer::zeroGradients)) {
+                    try (var step = fsdp.step()) {
+                        try (var _ = fsdp.noSync()) {
+                            step.backward(block.forward(x).sum());
+                        }
+                        drop.run();
+                        step.backward(block.forward(x).sum());
+                        assertThat(bias.gradient().mean().item_double()).isEqualTo(1);
+                    }
+                }
+            }
+        });
     }
 
     /** The layers outside of all blocks compute in bfloat16 too, so blocks have outputs of this type. */

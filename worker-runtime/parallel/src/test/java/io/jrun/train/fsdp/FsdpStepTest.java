@@ -1,6 +1,7 @@
 package io.jrun.train.fsdp;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
 import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
@@ -11,18 +12,27 @@ import io.jrun.train.UnevenNet;
 import io.jrun.train.mesh.MeshAxis;
 import io.jrun.train.mesh.ShardedTensor;
 import io.jrun.train.module.ModelBlock;
+import io.jrun.train.optim.FlatOptimizer;
+import io.jrun.train.optim.FusedSgd;
+import io.jrun.train.optim.LearningRateSchedule;
+import io.jrun.train.optim.ParameterGroup;
 import io.jrun.train.step.Step;
 import io.jrun.train.tensor.ModuleTensors;
 import java.lang.foreign.MemorySegment;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import org.bytedeco.javacpp.PointerScope;
+import org.bytedeco.pytorch.AutoGradMode;
 import org.bytedeco.pytorch.LinearImpl;
+import org.bytedeco.pytorch.NoGradGuard;
 import org.bytedeco.pytorch.Tensor;
 import org.bytedeco.pytorch.global.torch;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** The operations that are allowed outside of steps. */
 class FsdpStepTest {
@@ -167,6 +177,105 @@ class FsdpStepTest {
                 assertThatIllegalStateException()
                         .isThrownBy(() -> step.backward(torch.ones(1)))
                         .withMessageContaining("a backward pass runs outside a step");
+            }
+        });
+    }
+
+    /** The outer parameters are frozen, so an update changes the units alone. */
+    private static UnevenNet blocksOnly(FullyShardedDataParallel fsdp) {
+        UnevenNet net = new UnevenNet(block -> FullyShard.apply(block, fsdp));
+        Objects.requireNonNull(ModuleTensors.parameters(net).get("table.weight"))
+                .set_requires_grad(false);
+        FullyShard.apply(net, fsdp);
+        return net;
+    }
+
+    private static FlatOptimizer optimizer(FullyShardedDataParallel fsdp) {
+        return new FlatOptimizer(
+                fsdp.parameters(), FusedSgd.PLAIN, ParameterGroup.all(0), LearningRateSchedule.constant(0.5));
+    }
+
+    /** The step gathers the first unit when it opens. */
+    @Test
+    void aUnitThatWasGatheredBeforeAnUpdateIsRefused() {
+        assertThatThrownBy(() -> LocalWorld.run(2, world -> {
+                    var fsdp = new FullyShardedDataParallel(new MeshAxis("shard", world.group()), FsdpOptions.DEFAULT);
+                    UnevenNet net = blocksOnly(fsdp);
+                    try (FlatOptimizer optimizer = optimizer(fsdp)) {
+                        try (var step = fsdp.step()) {
+                            step.backward(net.loss(ShardedTraining.seed(world, 0, 0), 3));
+                        }
+                        try (var _ = fsdp.step()) {
+                            optimizer.step();
+                            Tensor _ = net.loss(ShardedTraining.seed(world, 0, 0), 3);
+                        }
+                    }
+                }))
+                .hasStackTraceContaining("the parameters have changed since the step gathered unit 'block0'")
+                .hasStackTraceContaining("Open a step after each change");
+    }
+
+    /** The backward pass gathers new values, and the graph has outputs of old ones. */
+    @Test
+    void aBackwardPassWhoseForwardPassHadOtherValuesIsRefused() {
+        assertThatThrownBy(() -> LocalWorld.run(2, world -> {
+                    var fsdp = new FullyShardedDataParallel(new MeshAxis("shard", world.group()), FsdpOptions.DEFAULT);
+                    UnevenNet net = blocksOnly(fsdp);
+                    try (FlatOptimizer optimizer = optimizer(fsdp);
+                            var step = fsdp.step()) {
+                        Tensor before = net.loss(ShardedTraining.seed(world, 0, 1), 3);
+                        step.backward(net.loss(ShardedTraining.seed(world, 0, 0), 3));
+                        optimizer.step();
+                        step.backward(before);
+                    }
+                }))
+                .hasStackTraceContaining("the parameters have changed since the step gathered unit 'block2'");
+    }
+
+    @ParameterizedTest
+    @ValueSource(ints = {FsdpOptions.RESHARD, FsdpOptions.KEEP, 2})
+    void anEvaluationBehindAnUpdateHasTheNewValuesOfUnits(int reshardAfterForward) {
+        LocalWorld.run(4, world -> {
+            var fsdp = new FullyShardedDataParallel(
+                    new MeshAxis("shard", world.group()),
+                    FsdpOptions.DEFAULT.withReshardAfterForward(reshardAfterForward));
+            UnevenNet net = blocksOnly(fsdp);
+            List<Double> losses = new ArrayList<>();
+            try (FlatOptimizer optimizer = optimizer(fsdp);
+                    NoGradGuard _ = new NoGradGuard()) {
+                try (var step = fsdp.step()) {
+                    try (AutoGradMode _ = new AutoGradMode(true)) {
+                        step.backward(net.loss(ShardedTraining.seed(world, 0, 0), 3));
+                    }
+                    losses.add(net.loss(3, 3).item_double());
+                    optimizer.step();
+                    losses.add(net.loss(3, 3).item_double());
+                }
+                try (var _ = fsdp.step()) {
+                    losses.add(net.loss(3, 3).item_double());
+                }
+            }
+            assertThat(losses.get(1)).isEqualTo(losses.get(2)).isNotEqualTo(losses.get(0));
+        });
+    }
+
+    @Test
+    void aLossOfSeveralElementsIsRefusedAndTheNextPassRuns() {
+        LocalWorld.run(2, world -> {
+            LinearImpl linear = new LinearImpl(4, 4);
+            FullyShardedDataParallel fsdp = FullyShard.apply(linear, new MeshAxis("shard", world.group()));
+            try (var step = fsdp.step()) {
+                Tensor outputs = linear.forward(torch.ones(2, 4));
+                assertThatIllegalArgumentException()
+                        .isThrownBy(() -> step.backward(outputs))
+                        .withMessage("step.backward needs a loss of one element, not a tensor of shape [2, 4]. Take its"
+                                + " mean or its sum.");
+                step.backward(outputs.sum());
+                assertThat(Objects.requireNonNull(fsdp.parameters().get("bias"))
+                                .gradient()
+                                .sum()
+                                .item_double())
+                        .isPositive();
             }
         });
     }

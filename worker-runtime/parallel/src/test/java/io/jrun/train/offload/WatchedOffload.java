@@ -105,6 +105,11 @@ final class WatchedOffload implements ShardOffload {
     }
 
     @Override
+    public long version() {
+        return optimizer.version();
+    }
+
+    @Override
     public void dropGradients(int unit) {
         optimizer.dropGradients(unit);
     }
