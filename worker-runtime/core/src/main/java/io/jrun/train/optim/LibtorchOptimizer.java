@@ -95,7 +95,17 @@ public final class LibtorchOptimizer implements ParameterOptimizer {
         options.set_lr(schedule.at(steps));
         schedule.momentumAt(steps).ifPresent(momentum -> setMomentum(options, momentum));
         optimizer.step();
+        noteWrites();
         steps++;
+    }
+
+    /** libtorch's SGD writes into the parameters without a note, so autograd and FSDP would not see the update. */
+    private void noteWrites() {
+        if (rule instanceof FusedSgd) {
+            parameters.values().stream()
+                    .filter(parameter -> parameter.mutable_grad().defined())
+                    .forEach(TensorMemory::noteWrite);
+        }
     }
 
     private void setMomentum(OptimizerOptions options, double momentum) {

@@ -15,7 +15,9 @@ import io.jrun.train.module.ModelBlock;
 import io.jrun.train.optim.FlatOptimizer;
 import io.jrun.train.optim.FusedSgd;
 import io.jrun.train.optim.LearningRateSchedule;
+import io.jrun.train.optim.LibtorchOptimizer;
 import io.jrun.train.optim.ParameterGroup;
+import io.jrun.train.optim.ParameterOptimizer;
 import io.jrun.train.step.Step;
 import io.jrun.train.tensor.ModuleTensors;
 import java.lang.foreign.MemorySegment;
@@ -196,12 +198,16 @@ class FsdpStepTest {
     }
 
     /** The step gathers the first unit when it opens. */
-    @Test
-    void aUnitThatWasGatheredBeforeAnUpdateIsRefused() {
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void aUnitThatWasGatheredBeforeAnUpdateIsRefused(boolean isOfLibtorch) {
         assertThatThrownBy(() -> LocalWorld.run(2, world -> {
                     var fsdp = new FullyShardedDataParallel(new MeshAxis("shard", world.group()), FsdpOptions.DEFAULT);
                     UnevenNet net = blocksOnly(fsdp);
-                    try (FlatOptimizer optimizer = optimizer(fsdp)) {
+                    try (ParameterOptimizer optimizer = isOfLibtorch
+                            ? new LibtorchOptimizer(
+                                    fsdp.parameters(), FusedSgd.PLAIN, 0, LearningRateSchedule.constant(0.5))
+                            : optimizer(fsdp)) {
                         try (var step = fsdp.step()) {
                             step.backward(net.loss(ShardedTraining.seed(world, 0, 0), 3));
                         }
