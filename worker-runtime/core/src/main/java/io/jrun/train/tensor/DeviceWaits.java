@@ -106,10 +106,7 @@ public final class DeviceWaits {
      * the copies of a device run in the order of its stream, so the end of the last copy is the end of all.
      */
     public static void copyToHost(List<Tensor> from, List<Tensor> to) {
-        Map<Device, Integer> last = new HashMap<>();
-        for (int i = 0; i < from.size(); i++) {
-            last.put(TensorMemory.device(from.get(i)), i);
-        }
+        Map<Device, Integer> last = lastCopies(from);
         last.values().forEach(number -> note(from.get(number))); // a refused wait leaves no copy in the stream
         for (int i = 0; i < from.size(); i++) {
             if (last.containsValue(i) || TensorMemory.device(from.get(i)).isCpu()) {
@@ -118,6 +115,17 @@ public final class DeviceWaits {
                 to.get(i).copy_(from.get(i), true);
             }
         }
+    }
+
+    /** The number of the last tensor of each device whose copy waits. A copy of no elements does not wait. */
+    static Map<Device, Integer> lastCopies(List<Tensor> from) {
+        Map<Device, Integer> last = new HashMap<>();
+        for (int i = 0; i < from.size(); i++) {
+            if (from.get(i).numel() > 0) {
+                last.put(TensorMemory.device(from.get(i)), i);
+            }
+        }
+        return last;
     }
 
     private static void note(Tensor tensor) {
