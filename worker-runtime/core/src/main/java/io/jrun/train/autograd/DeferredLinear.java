@@ -54,7 +54,12 @@ public final class DeferredLinear {
 
     private static Tensor plain(Tensor x, Tensor weight, @Nullable Tensor bias, boolean isTransposed) {
         Tensor matrix = isTransposed ? weight.t() : weight;
-        return bias == null ? torch.linear(x, matrix) : torch.linear(x, matrix, new TensorOptional(bias));
+        if (bias == null) {
+            return torch.linear(x, matrix);
+        }
+        try (TensorOptional optional = new TensorOptional(bias)) {
+            return torch.linear(x, matrix, optional);
+        }
     }
 
     /**

@@ -1,5 +1,6 @@
 package io.jrun.train.autograd;
 
+import io.jrun.train.tensor.LibtorchScope;
 import io.jrun.train.tensor.TensorMemory;
 import java.util.ArrayList;
 import java.util.Collections;
@@ -7,7 +8,6 @@ import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.concurrent.ConcurrentHashMap;
-import org.bytedeco.javacpp.PointerScope;
 import org.bytedeco.pytorch.FunctionPostHook;
 import org.bytedeco.pytorch.FunctionPreHook;
 import org.bytedeco.pytorch.NoGradGuard;
@@ -99,7 +99,7 @@ final class FunctionCall implements AutoCloseable {
         @Override
         public TensorVector apply(TensorVector results, TensorVector undefined) {
             List<Tensor> gradients = Objects.requireNonNull(taken.remove(Thread.currentThread()));
-            try (PointerScope _ = new PointerScope();
+            try (LibtorchScope _ = new LibtorchScope();
                     NoGradGuard _ = new NoGradGuard()) {
                 if (gradients.stream().anyMatch(Tensor::defined)) {
                     replace(results, function.backward(context, perOutput(gradients)));

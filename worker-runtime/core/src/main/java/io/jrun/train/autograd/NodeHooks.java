@@ -1,5 +1,6 @@
 package io.jrun.train.autograd;
 
+import io.jrun.train.tensor.LibtorchScope;
 import java.util.ArrayList;
 import java.util.BitSet;
 import java.util.HashMap;
@@ -81,7 +82,7 @@ final class NodeHooks implements LeafHooks {
         @Override
         public TensorVector apply(TensorVector outputs, TensorVector inputs) {
             // libtorch's threads have no scope, and nothing else would free what the hook makes.
-            try (PointerScope _ = new PointerScope()) {
+            try (LibtorchScope _ = new LibtorchScope()) {
                 accumulated.accept(leaf);
                 return outputs;
             } catch (Throwable e) {

@@ -43,10 +43,14 @@ public final class Norm extends Module {
 
     /** The normalised tensor. */
     public Tensor forward(Tensor x) {
-        TensorOptional scale = new TensorOptional(parameterUse.apply(weight));
-        return bias == null
-                ? torch.rms_norm(x, width, scale, new DoubleOptional(epsilon))
-                : torch.layer_norm(x, width, scale, new TensorOptional(parameterUse.apply(bias)), epsilon, false);
+        try (TensorOptional scale = new TensorOptional(parameterUse.apply(weight))) {
+            if (bias == null) {
+                return torch.rms_norm(x, width, scale, new DoubleOptional(epsilon));
+            }
+            try (TensorOptional shift = new TensorOptional(parameterUse.apply(bias))) {
+                return torch.layer_norm(x, width, scale, shift, epsilon, false);
+            }
+        }
     }
 
     /**

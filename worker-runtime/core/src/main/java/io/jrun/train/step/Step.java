@@ -6,10 +6,9 @@ import java.util.function.Consumer;
 import org.bytedeco.pytorch.Tensor;
 
 /**
- * One training step. The end of the step frees the objects of libtorch that were created in the step, see
- * {@link LibtorchScope}. The garbage collector does not count native memory and would free the objects too late. Create
- * an object that must live longer before the step, or keep a tensor by {@code TensorMemory.own(tensor)}. The thread that
- * runs the step opens and closes it.
+ * One training step. The end of the step frees the tensors that were created in the step, see {@link LibtorchScope}. The
+ * garbage collector does not count native memory and would free them too late. Create a tensor that must live longer
+ * before the step, or keep it by {@code TensorMemory.own(tensor)}. The thread that runs the step opens and closes it.
  *
  * <pre>{@code
  * try (Step step = model.step()) {

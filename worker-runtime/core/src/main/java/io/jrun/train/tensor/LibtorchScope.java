@@ -1,35 +1,28 @@
 package io.jrun.train.tensor;
 
+import java.util.ArrayList;
+import java.util.List;
+import org.bytedeco.javacpp.LongPointer;
 import org.bytedeco.javacpp.Pointer;
 import org.bytedeco.javacpp.PointerScope;
+import org.bytedeco.pytorch.LongArrayRef;
+import org.bytedeco.pytorch.LongArrayRefOptional;
+import org.bytedeco.pytorch.TensorOptional;
 
 /**
- * A {@code PointerScope} around code of a model. Its end frees the objects of libtorch that were created in it, except
- * optional values such as {@code TensorOptional} and {@code DoubleOptional}: libtorch reads a freed optional value as
- * none, without an error, so a mask in a field would be gone in the next pass. The garbage collector frees optional
- * values. The thread that opens the scope closes it.
+ * A {@code PointerScope} around code of a model. Its end frees the memory of the tensors that were created in it, and
+ * ends the guards, such as {@code NoGradGuard}. A later use of such a tensor is an error. Options, scalars, numbers and
+ * modules that were created in the scope live on in fields, and the garbage collector frees them.
+ *
+ * <p>A {@code TensorOptional} gives its memory back too. libtorch would read a freed one as none, without an error, so
+ * the end puts an {@link UnreadableTensor} into it. {@link TensorMemory#own(TensorOptional)} gives one that lives on. A
+ * {@code LongArrayRef} is a view of numbers that other objects hold. After the end it has one number that libtorch
+ * refuses. The thread that opens the scope closes it.
  */
 public final class LibtorchScope extends PointerScope {
-    private static final ClassValue<Boolean> IS_OPTIONAL = new ClassValue<>() {
-        @Override
-        protected Boolean computeValue(Class<?> type) {
-            return type.getSimpleName().endsWith("Optional");
-        }
-    };
-
-    /** {@code PointerScope} says by this exception that the next scope is asked. It is thrown often, so it has no stack. */
-    private static final class Refused extends IllegalArgumentException {
-        private static final long serialVersionUID = 1;
-
-        private Refused() {
-            super("an optional value");
-        }
-
-        @Override
-        public synchronized Throwable fillInStackTrace() {
-            return this;
-        }
-    }
+    private final List<Pointer> replaced = new ArrayList<>();
+    /** Reachable until the end, because libtorch reads the memory of some objects through others, such as views. */
+    private final List<Pointer> kept = new ArrayList<>();
 
     /** Opens a scope of this thread. */
     public LibtorchScope() {
@@ -38,9 +31,57 @@ public final class LibtorchScope extends PointerScope {
 
     @Override
     public PointerScope attach(Pointer pointer) {
-        if (IS_OPTIONAL.get(pointer.getClass())) {
-            throw new Refused();
+        switch (ScopeEnd.of(pointer.getClass())) {
+            case FREED -> super.attach(pointer);
+            case REPLACED -> replaced.add(pointer);
+            case KEPT -> kept.add(pointer);
         }
-        return super.attach(pointer);
+        return this;
+    }
+
+    @Override
+    public PointerScope detach(Pointer pointer) {
+        if (ScopeEnd.of(pointer.getClass()) == ScopeEnd.FREED) {
+            super.detach(pointer);
+        } else {
+            replaced.remove(pointer);
+            kept.remove(pointer);
+        }
+        return this;
+    }
+
+    @Override
+    public void close() {
+        try {
+            List.copyOf(replaced).forEach(LibtorchScope::replace); // the first call makes a view itself
+        } finally {
+            replaced.clear();
+            kept.clear();
+            super.close();
+        }
+    }
+
+    private static void replace(Pointer ended) {
+        if (ended.isNull() || ended.referenceCount() > 0) {
+            return; // the program has closed it or owns it
+        }
+        switch (ended) {
+            case TensorOptional optional when optional.has_value() -> UnreadableTensor.end(optional.get());
+            case LongArrayRefOptional numbers when numbers.has_value() -> refuse(numbers.get());
+            case LongArrayRef numbers when !numbers.empty() -> refuse(numbers);
+            default -> {} // none, or no numbers
+        }
+    }
+
+    private static void refuse(LongArrayRef numbers) {
+        Pointer.memcpy(numbers, RefusedNumbers.VIEW, numbers.sizeof());
+    }
+
+    /** Made at the first use, when libtorch is loaded. */
+    private static final class RefusedNumbers {
+        /** No size and no number of a dimension. */
+        static final LongPointer MEMORY = new LongPointer(new long[] {Long.MIN_VALUE});
+
+        static final LongArrayRef VIEW = new LongArrayRef(MEMORY, 1);
     }
 }

@@ -6,7 +6,7 @@ import org.bytedeco.pytorch.Tensor;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A part of a computation, such as the forward pass. Its end frees the objects of libtorch that were created in it, as
+ * A part of a computation, such as the forward pass. Its end frees the tensors that were created in it, as
  * {@link LibtorchScope} does, except its results. Autograd itself keeps the tensors that the backward pass needs; without
  * this scope the other tensors of a forward pass live until the step ends. The thread that opens the scope closes it.
  *

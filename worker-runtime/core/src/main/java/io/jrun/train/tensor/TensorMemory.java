@@ -8,6 +8,7 @@ import org.bytedeco.javacpp.Pointer;
 import org.bytedeco.javacpp.PointerScope;
 import org.bytedeco.pytorch.NoGradGuard;
 import org.bytedeco.pytorch.Tensor;
+import org.bytedeco.pytorch.TensorOptional;
 import org.bytedeco.pytorch.TensorOptions;
 import org.bytedeco.pytorch.global.torch;
 
@@ -190,6 +191,16 @@ public final class TensorMemory {
      */
     public static Tensor own(Tensor borrowed) {
         Tensor owned = new Tensor(borrowed);
+        owned.retainReference();
+        return owned;
+    }
+
+    /**
+     * A separate {@code TensorOptional} of the same tensor, or of none. The memory lives until the caller closes the
+     * result, as with {@link #own(Tensor)}.
+     */
+    public static TensorOptional own(TensorOptional borrowed) {
+        TensorOptional owned = borrowed.has_value() ? new TensorOptional(borrowed.get()) : new TensorOptional();
         owned.retainReference();
         return owned;
     }

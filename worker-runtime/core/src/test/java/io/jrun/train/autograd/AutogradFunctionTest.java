@@ -7,6 +7,7 @@ import io.jrun.train.Libtorch;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Objects;
 import java.util.concurrent.TimeUnit;
 import java.util.function.BiFunction;
 import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
@@ -122,6 +123,25 @@ class AutogradFunctionTest {
         backward(product.pow(new Scalar(2)).sum().add(x.sum().mul(new Scalar(2))));
         assertThat(gx.allclose(takeGradient(x))).isTrue();
         assertThat(gw.equal(takeGradient(w))).isTrue();
+    }
+
+    /** libtorch would take 1 for a freed scalar. */
+    @Test
+    void aScalarThatTheBackwardMethodKeepsIsThereInTheNextPass() {
+        List<Scalar> kept = new ArrayList<>();
+        AutogradFunction elevenfold =
+                new Function((_, in) -> List.of(in.getFirst().clone()), (_, gradients) -> {
+                    Tensor gradient = Objects.requireNonNull(gradients.getFirst());
+                    if (kept.isEmpty()) {
+                        kept.add(new Scalar(10));
+                    }
+                    return List.of(torch.add(gradient, gradient, kept.getFirst()));
+                });
+        Tensor x = leaf(1);
+        for (int pass = 0; pass < 2; pass++) {
+            backward(call(elevenfold, x).sum());
+            assertThat(takeGradient(x).item_double()).isEqualTo(11);
+        }
     }
 
     @Test

@@ -3,11 +3,11 @@ package io.jrun.train.ddp;
 import io.jrun.comm.DataType;
 import io.jrun.comm.ProcessGroup;
 import io.jrun.train.reducer.GradientReducer;
+import io.jrun.train.tensor.LibtorchScope;
 import io.jrun.train.tensor.TensorCollectives;
 import java.lang.foreign.MemorySegment;
 import java.util.BitSet;
 import java.util.Collection;
-import org.bytedeco.javacpp.PointerScope;
 import org.bytedeco.pytorch.Tensor;
 
 /**
@@ -45,7 +45,7 @@ final class Join {
         throwIfAsked(active);
         int lastRoot = reducer.root();
         while (!active.isEmpty()) {
-            try (PointerScope _ = new PointerScope()) {
+            try (LibtorchScope _ = new LibtorchScope()) {
                 begin(active);
                 reducer.shadow();
                 update.run();

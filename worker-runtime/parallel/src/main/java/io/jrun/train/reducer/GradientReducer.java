@@ -6,6 +6,7 @@ import io.jrun.comm.Work;
 import io.jrun.train.autograd.AutogradBridge;
 import io.jrun.train.autograd.LeafHooks;
 import io.jrun.train.optim.PaddedGradients;
+import io.jrun.train.tensor.LibtorchScope;
 import io.jrun.train.tensor.TensorMemory;
 import java.util.ArrayList;
 import java.util.BitSet;
@@ -19,7 +20,6 @@ import java.util.Set;
 import java.util.function.IntPredicate;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
-import org.bytedeco.javacpp.PointerScope;
 import org.bytedeco.pytorch.Tensor;
 
 /**
@@ -381,7 +381,7 @@ public class GradientReducer implements AutoCloseable {
     }
 
     private void ready(IntPredicate isComplete) {
-        try (PointerScope _ = new PointerScope()) {
+        try (LibtorchScope _ = new LibtorchScope()) {
             beginPass();
             BitSet present = reductions.ready().parameters();
             for (int i = present.nextClearBit(0); i < parameters.all().size(); i = present.nextClearBit(i + 1)) {
