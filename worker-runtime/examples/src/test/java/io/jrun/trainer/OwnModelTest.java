@@ -32,7 +32,12 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
+import java.util.stream.DoubleStream;
 import java.util.stream.Stream;
+import org.bytedeco.pytorch.BatchNorm1dImpl;
+import org.bytedeco.pytorch.BatchNormOptions;
+import org.bytedeco.pytorch.EmbeddingImpl;
 import org.bytedeco.pytorch.LinearImpl;
 import org.bytedeco.pytorch.Scalar;
 import org.bytedeco.pytorch.Tensor;
@@ -191,6 +196,46 @@ class OwnModelTest {
                                 + " of a part of the tokens, but the model ")
                 .hasStackTraceContaining(" overrides outputLoss, which needs all logits. Give the linear layer of the"
                         + " logits the style GATHERED_COLUMN");
+    }
+
+    /** The statistics of batch norm have the type of the parameters. */
+    @Test
+    void aModelWithBuffersIsTrainedInTheTypeOfTheParameters() {
+        ModelFactory model = setup -> new LayeredModel(setup) {
+            {
+                first("embedding", () -> new EmbeddingImpl(setup.vocabulary(), 8), EmbeddingImpl::forward);
+                block(
+                        () -> new BatchNorm1dImpl(new BatchNormOptions(8)),
+                        (norm, x) -> norm.forward(x.transpose(1, 2)).transpose(1, 2));
+                last("head", () -> new LinearImpl(8, setup.vocabulary()), LinearImpl::forward);
+            }
+        };
+        Map<String, double[]> saved = train("buffers", model, "2 --dp=2");
+        double[] means = Objects.requireNonNull(saved.get("model.block0.running_mean"));
+        assertThat(DoubleStream.of(means).boxed())
+                .hasSize(8)
+                .allMatch(mean -> Double.compare(mean, mean.floatValue()) != 0);
+        assertThat(train("narrow", model, "1 --parameters=bf16 --optimizer=fused"))
+                .containsKey("model.block0.running_var");
+    }
+
+    @Test
+    void namesOtherThanThoseOfTheTransformersPlanAreOneLineThatIsEqualOnAllRanks() {
+        ModelFactory model = setup -> new LayeredModel(setup) {
+            {
+                transformer(OwnLossModel.HEADS);
+                first(
+                        "emb",
+                        () -> new TextEmbedding(setup.vocabulary(), 16, 12, setup.device()),
+                        TextEmbedding::forward);
+                block(OwnBlock::new, OwnBlock::forward);
+                last("head", () -> new TextHead(12, setup.vocabulary(), setup.device()), TextHead::forward);
+            }
+        };
+        assertThatThrownBy(() -> train("names", model, "2 --tp=2"))
+                .hasStackTraceContaining("InvalidArgumentException: the plan names 'embedding.positions', but the model"
+                        + " has no such layer. Its layers are loss, emb, ")
+                .hasStackTraceContaining("transformer(heads) gives this plan. It needs a TextEmbedding 'embedding'");
     }
 
     @Test

@@ -216,6 +216,7 @@ class SharedModelTest {
                 "2 | --global-batch=7 | --global-batch=7 is not --micro-batch x --accumulate x data ranks: 2 x 1 x 2 ="
                         + " 4",
                 "2 | --zero=1 | --zero=1 shares the states among all data ranks: give --shard=2",
+                "2 | --zero=3 | --zero=3 shares the parameters among the ranks of --shard: give --shard=2",
                 "1 | --zero=4 | --zero is '4', expected a stage from 0 to 3",
                 "2 | --shard=2 --comm-hook=bf16 | --comm-hook works without --shard only: ranks that share states"
                         + " reduce gradients by themselves"

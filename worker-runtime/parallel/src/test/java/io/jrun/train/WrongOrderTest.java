@@ -55,6 +55,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.function.Consumer;
+import org.assertj.core.data.Offset;
 import org.bytedeco.pytorch.LinearImpl;
 import org.bytedeco.pytorch.NoGradGuard;
 import org.bytedeco.pytorch.SGD;
@@ -582,6 +583,35 @@ class WrongOrderTest {
             var context = ContextParallel.apply(sequences, axis, axis, ContextParallel.Exchange.RING);
             assertThatThrownBy(() -> context.tokens(tokens))
                     .hasMessageContaining("the ranks of the axis 'axis' have different tokens");
+        });
+    }
+
+    /** A first layer without a style computes with the samples of its own rank, and a COLUMN layer gets the result. */
+    @Test
+    void ranksOfOneModelWithDifferentInputsOfALayerAreRefused() {
+        LocalWorld.run(2, world -> {
+            Small layers = filled();
+            TensorParallel.apply(
+                    layers,
+                    new MeshAxis("axis", world.group()),
+                    Map.of(
+                            "block*.feedForward.up", ParallelStyle.COLUMN,
+                            "block*.feedForward.down", ParallelStyle.ROW));
+            Tensor tokens = torch.arange(new Scalar(8L)).view(1, 8);
+            Tensor others = tokens.add(new Scalar((long) world.rank()));
+            assertThatThrownBy(() -> layers.loss(others, others))
+                    .hasMessageContaining("the ranks of the axis 'axis' have different inputs of a layer")
+                    .hasMessageContaining("mesh.coordinate(\"dp\")");
+            assertThat(layers.loss(tokens, tokens).item_double())
+                    .isCloseTo(filled().loss(tokens, tokens).item_double(), Offset.offset(1e-6));
+            Small without = filled();
+            TensorParallel.apply(
+                    without,
+                    new MeshAxis("axis", world.group()),
+                    Map.of("block*.feedForward.up", ParallelStyle.COLUMN));
+            assertThatThrownBy(() -> without.loss(tokens, tokens))
+                    .hasMessageContaining("inputs got a tensor of shape")
+                    .hasMessageContaining("this layer needs the style ROW");
         });
     }
 

@@ -83,6 +83,10 @@ final class ParallelChecks {
                 "--zero=" + stage + " shares the states among all data ranks: give --shard="
                         + copies * options.shards());
         refuse(
+                options.sharesParameters() && options.shards() * options.context() == 1 && copies > 1,
+                "--zero=3 shares the parameters among the ranks of --shard: give --shard=" + copies
+                        + ", or a part of it for several copies of the model");
+        refuse(
                 options.offload().isPresent() && copies > 1,
                 "--offload shares the states among all data ranks: give --shard=" + copies * options.shards());
     }

@@ -95,13 +95,19 @@ public record TrainingRecipe(
             this.type = type;
         }
 
-        /** Converts those parameters of a module that have another type. They stay the same objects. */
+        /**
+         * Converts those parameters of a module that have another type, and its buffers with a fraction. They stay the
+         * same objects.
+         */
         void convert(Module module) {
             try (PointerScope _ = new PointerScope();
                     NoGradGuard _ = new NoGradGuard()) {
-                ModuleTensors.parameters(module).values().stream()
-                        .filter(parameter -> parameter.scalar_type().intern() != type)
-                        .forEach(parameter -> parameter.set_data(parameter.to(type)));
+                Stream.concat(
+                                ModuleTensors.parameters(module).values().stream(),
+                                ModuleTensors.buffers(module).values().stream())
+                        .filter(tensor -> tensor.is_floating_point()
+                                && tensor.scalar_type().intern() != type)
+                        .forEach(tensor -> tensor.set_data(tensor.to(type)));
             }
         }
 

@@ -19,6 +19,8 @@ import io.jrun.train.precision.FiniteParameters;
 import io.jrun.train.step.NoSync;
 import io.jrun.train.step.Step;
 import io.jrun.train.tensor.DeferredNumber;
+import io.jrun.train.tensor.ModuleTensors;
+import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.Optional;
 import java.util.SplittableRandom;
@@ -78,7 +80,7 @@ final class TrainingSteps implements AutoCloseable {
         report = new TrainingReport(options, Experts.activeParameters(model.module(), model.parameters()), world);
         meanLoss = new MeanLoss(group);
         numbers = device.isCpu() || model instanceof MeshModel ? null : new DeviceNumbers(group, device);
-        replicas = hasReplicas(options) ? ReplicaCheck.of(mesh, model.state().parameters()) : null;
+        replicas = hasReplicas(options) ? ReplicaCheck.of(mesh, compared(model)) : null;
     }
 
     /**
@@ -90,6 +92,14 @@ final class TrainingSteps implements AutoCloseable {
                 && options.recipe().exchange().localSgdRanks() == 0
                 && options.recipe().exchange().unevenEnd().isEmpty()
                 && options.parallel().offload().isEmpty();
+    }
+
+    /** Buffers, such as those of batch norm, follow the samples of each rank until the next forward pass. */
+    private static Map<String, ShardedTensor> compared(TrainedModel model) {
+        Map<String, ShardedTensor> parameters =
+                new LinkedHashMap<>(model.state().parameters());
+        parameters.keySet().removeAll(ModuleTensors.buffers(model.module()).keySet());
+        return parameters;
     }
 
     TrainedModel model() {

@@ -22,6 +22,9 @@ import org.jspecify.annotations.Nullable;
  * @param ranks the ranks
  */
 public record GradientGroup(String user, ProcessGroup ranks) {
+    private static final String OTHER_RANKS =
+            "Pass ranks that hold the same part: axes of the mesh along which the parameter is not divided.";
+
     /**
      * Checks that the ranks can reduce the gradients of the parameters: all ranks hold the same parts, except along axes
      * that route samples to the parts. The ranks include all ranks of these axes, and all ranks whose gradients must be
@@ -159,8 +162,7 @@ public record GradientGroup(String user, ProcessGroup ranks) {
         return new IllegalArgumentException("parameter '" + name + "' is divided along the axis '" + axis.name()
                 + "' (ranks " + members(axis.group()) + "), but " + user + " averages over the ranks "
                 + members(ranks) + ", where ranks " + Math.min(own, other) + " and " + Math.max(own, other)
-                + " hold different parts. Pass the group of the ranks that hold the same part, such as"
-                + " mesh.group(\"dp\").");
+                + " hold different parts. " + OTHER_RANKS);
     }
 
     /** One line for each parameter and axis. */
@@ -183,7 +185,7 @@ public record GradientGroup(String user, ProcessGroup ranks) {
                     throw new IllegalArgumentException("parameter " + part.getKey() + " is " + here + " on rank "
                             + ranks.worldRank(0) + " and " + there + " on rank " + ranks.worldRank(rank) + ", but "
                             + user + " averages over the ranks " + members(ranks)
-                            + ". Pass the group of the ranks that hold the same part, such as mesh.group(\"dp\").");
+                            + ". " + OTHER_RANKS);
                 }
             }
         }

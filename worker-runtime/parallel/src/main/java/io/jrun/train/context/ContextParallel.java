@@ -8,7 +8,7 @@ import io.jrun.train.layer.TokenLoss;
 import io.jrun.train.mesh.MeshAxis;
 import io.jrun.train.mesh.ParameterNotes;
 import io.jrun.train.mesh.Parameters;
-import io.jrun.train.mesh.SameTokens;
+import io.jrun.train.mesh.SameInputs;
 import io.jrun.train.module.BlockModel;
 import io.jrun.train.tensor.DeviceTensors;
 import io.jrun.train.tensor.ModuleTensors;
@@ -23,14 +23,14 @@ import org.bytedeco.pytorch.Tensor;
 public final class ContextParallel {
     private final MeshAxis axis;
     private final SequenceSplit split;
-    private final SameTokens check;
+    private final SameInputs check;
     /** Whether the program has asked for the division of the sequences. */
     private boolean isDivided;
 
     private ContextParallel(MeshAxis axis, SequenceSplit split) {
         this.axis = axis;
         this.split = split;
-        this.check = new SameTokens(axis);
+        this.check = new SameInputs(axis);
     }
 
     /** The way in which attention reaches the keys of other ranks. */

@@ -18,9 +18,10 @@ import org.bytedeco.pytorch.Scalar;
 import org.bytedeco.pytorch.Tensor;
 
 /**
- * The first values of a model: matrices normal with deviation 0.02, biases 0, weights of norms 1. The deviation of a
- * matrix at the end of a residual branch is smaller by the factor sqrt(2 layers): Radford et al. 2019. The values of a
- * parameter depend on the seed and on its name only. Layers of libtorch, and modules of one's own that are no
+ * The first values of a model: matrices normal with deviation 0.02, biases 0, weights of norms 1. The deviation of the
+ * matrices {@code c_proj}, {@code o_proj} and {@code down_proj}, which are the ends of residual branches in the models
+ * of Hugging Face, is smaller by the factor sqrt(2 layers): Radford et al. 2019. The values of a parameter depend on
+ * the seed and on its name only. Layers of libtorch, and modules of one's own that are no
  * {@code CompositeModule}, keep their values.
  */
 public final class InitialValues {
@@ -31,7 +32,11 @@ public final class InitialValues {
     private final double branchDeviation;
     private final Set<Long> filled = new HashSet<>();
 
-    /** Values for one model with this many layers. */
+    /**
+     * Values for one model.
+     *
+     * @param layers the number of blocks, for the deviation at the ends of residual branches
+     */
     public InitialValues(long seed, long layers) {
         this.seed = seed;
         this.branchDeviation = DEVIATION / Math.sqrt(2.0 * layers);

@@ -6,6 +6,7 @@ import io.jrun.train.autograd.FunctionContext;
 import io.jrun.train.layer.LinearLayer;
 import io.jrun.train.layer.LinearOperation;
 import io.jrun.train.mesh.MeshAxis;
+import io.jrun.train.mesh.SameInputs;
 import io.jrun.train.tensorparallel.LinearGradients.LaterWeight;
 import io.jrun.train.tensorparallel.SequenceCollectives.Pending;
 import java.util.ArrayList;
@@ -25,12 +26,14 @@ import org.jspecify.annotations.Nullable;
 final class ColumnLinear implements LinearOperation {
     private final SequenceCollectives collectives;
     private final boolean isSequenceParallel;
+    private final SameInputs check;
     /** Whether the layers outside of all blocks are shared too, one of which divides the sequence. */
     private boolean isModelDone;
 
     ColumnLinear(MeshAxis axis, boolean isSequenceParallel) {
         this.collectives = new SequenceCollectives(axis);
         this.isSequenceParallel = isSequenceParallel;
+        this.check = new SameInputs(axis);
     }
 
     void modelDone() {
@@ -64,6 +67,9 @@ final class ColumnLinear implements LinearOperation {
         if (isSequenceParallel && !isModelDone) {
             throw new IllegalStateException("TensorParallel with sequence parallelism was applied to blocks, but not to"
                     + " their model: no layer divides the sequence. Call apply(model) after the last block.");
+        }
+        if (!isSequenceParallel) {
+            check.require(x);
         }
         List<Tensor> inputs = new ArrayList<>(List.of(x));
         inputs.addAll(matrices);

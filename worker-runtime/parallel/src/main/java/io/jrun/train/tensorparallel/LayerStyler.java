@@ -10,7 +10,7 @@ import io.jrun.train.layer.TokenEmbedding;
 import io.jrun.train.layer.TokenLoss;
 import io.jrun.train.mesh.MeshAxis;
 import io.jrun.train.mesh.ParameterNotes;
-import io.jrun.train.mesh.SameTokens;
+import io.jrun.train.mesh.SameInputs;
 import io.jrun.train.mesh.Shard;
 import io.jrun.train.mesh.ShardRange;
 import io.jrun.train.tensorparallel.ParallelStyle.Column;
@@ -216,7 +216,7 @@ final class LayerStyler {
                     functions,
                     column,
                     isSequenceParallel,
-                    new SameTokens(axis),
+                    new SameInputs(axis),
                     () -> requireNoWholeLoss(name)));
         } else if (module instanceof TokenLoss loss) {
             loss.setPerToken(new VocabularyCrossEntropy(collectives, tokens()));
@@ -230,7 +230,7 @@ final class LayerStyler {
         switch (module) {
             case Norm norm -> norm.setParameterUse(functions::copy);
             case TokenEmbedding embedding ->
-                embedding.setOperation(new SequenceEmbedding(collectives, functions, new SameTokens(axis)));
+                embedding.setOperation(new SequenceEmbedding(collectives, functions, new SameInputs(axis)));
             case DropoutLayer dropout ->
                 dropout.setMaskShape((sizes, draw) -> {
                     sizes[1] *= axis.size();

@@ -1,7 +1,7 @@
 package io.jrun.train.tensorparallel;
 
 import io.jrun.train.layer.EmbeddingOperation;
-import io.jrun.train.mesh.SameTokens;
+import io.jrun.train.mesh.SameInputs;
 import org.bytedeco.pytorch.Tensor;
 import org.bytedeco.pytorch.global.torch;
 
@@ -12,9 +12,9 @@ import org.bytedeco.pytorch.global.torch;
 final class SequenceEmbedding implements EmbeddingOperation {
     private final SequenceCollectives collectives;
     private final ConjugateFunctions functions;
-    private final SameTokens check;
+    private final SameInputs check;
 
-    SequenceEmbedding(SequenceCollectives collectives, ConjugateFunctions functions, SameTokens check) {
+    SequenceEmbedding(SequenceCollectives collectives, ConjugateFunctions functions, SameInputs check) {
         this.collectives = collectives;
         this.functions = functions;
         this.check = check;

@@ -7,11 +7,13 @@ import io.jrun.train.module.AppliedLayers;
 import io.jrun.train.module.BlockModel;
 import io.jrun.train.module.ModelBlock;
 import io.jrun.train.tensor.ModuleTensors;
+import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Set;
+import java.util.TreeMap;
 import java.util.regex.Pattern;
 import org.bytedeco.pytorch.EmbeddingImpl;
 import org.bytedeco.pytorch.Module;
@@ -60,7 +62,7 @@ public final class TensorParallel {
      * @param plan styles by the dotted names of layers; {@code *} stands for any part of one word
      */
     public TensorParallel(MeshAxis axis, boolean isSequenceParallel, Map<String, ParallelStyle> plan) {
-        this.plan = new LinkedHashMap<>(plan);
+        this.plan = new TreeMap<>(plan);
         this.isSequenceParallel = isSequenceParallel;
         this.styler = new LayerStyler(axis, isSequenceParallel);
     }
@@ -123,15 +125,22 @@ public final class TensorParallel {
                 : null;
     }
 
-    /** The layers of the plan with their styles. */
+    /** The layers of the plan with their styles, in the order of the model: all ranks report the same layer. */
     private Map<String, ParallelStyle> styles(Set<String> layers) {
-        Map<String, ParallelStyle> styles = new LinkedHashMap<>();
+        Map<String, ParallelStyle> found = new HashMap<>();
         plan.forEach((pattern, style) -> names(pattern, layers).forEach(name -> {
-            ParallelStyle other = styles.put(name, style);
+            ParallelStyle other = found.put(name, style);
             if (other != null && !other.equals(style)) {
                 throw new IllegalArgumentException("layer '" + name + "' has two styles in the plan");
             }
         }));
+        Map<String, ParallelStyle> styles = new LinkedHashMap<>();
+        for (String name : layers) {
+            ParallelStyle style = found.get(name);
+            if (style != null) {
+                styles.put(name, style);
+            }
+        }
         return styles;
     }
 
@@ -184,10 +193,11 @@ public final class TensorParallel {
         return found;
     }
 
-    private static void requireLayer(String pattern, Set<String> layers) {
+    private void requireLayer(String pattern, Set<String> layers) {
         if (names(pattern, layers).isEmpty()) {
             throw new IllegalArgumentException("the plan names '" + pattern
-                    + "', but the model has no such layer. Its layers are " + String.join(", ", layers));
+                    + "', but the model has no such layer. Its layers are " + String.join(", ", layers)
+                    + TransformerPlan.advice(plan.keySet()));
         }
     }
 }

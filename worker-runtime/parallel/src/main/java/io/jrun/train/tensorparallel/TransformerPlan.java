@@ -1,7 +1,8 @@
 package io.jrun.train.tensorparallel;
 
-import java.util.HashMap;
+import java.util.LinkedHashMap;
 import java.util.Map;
+import java.util.Set;
 
 /**
  * The plan of a transformer of the usual parts, by their names in a {@code LayeredModel}: {@code embedding} is a
@@ -20,7 +21,7 @@ public final class TransformerPlan {
         Map<String, ParallelStyle> plan = ofLayers(heads);
         plan.put("head.logits", ParallelStyle.VOCABULARY);
         plan.put("loss", ParallelStyle.VOCABULARY);
-        return Map.copyOf(plan);
+        return plan;
     }
 
     /**
@@ -31,18 +32,28 @@ public final class TransformerPlan {
     public static Map<String, ParallelStyle> withWholeLogits(long heads) {
         Map<String, ParallelStyle> plan = ofLayers(heads);
         plan.put("head.logits", ParallelStyle.GATHERED_COLUMN);
-        return Map.copyOf(plan);
+        return plan;
+    }
+
+    /** A sentence on the names of this plan, for an error; empty if {@code names} are those of another plan. */
+    static String advice(Set<String> names) {
+        return names.containsAll(ofLayers(1).keySet())
+                ? ". transformer(heads) gives this plan. It needs a TextEmbedding 'embedding', in each block 'norm1',"
+                        + " 'attention' (SelfAttention), 'norm2' and 'feedForward' (FeedForward), and a TextHead 'head'."
+                        + " For other names override tensorParallelPlan()."
+                : "";
     }
 
     private static Map<String, ParallelStyle> ofLayers(long heads) {
-        return new HashMap<>(Map.of(
-                "embedding.tokens", ParallelStyle.VOCABULARY,
-                "embedding.positions", ParallelStyle.SEQUENCE,
-                "block*.norm*", ParallelStyle.SEQUENCE,
-                "head.norm", ParallelStyle.SEQUENCE,
-                "block*.attention.qkv", ParallelStyle.jointHeads(heads),
-                "block*.attention.out", ParallelStyle.ROW,
-                "block*.feedForward.up", ParallelStyle.COLUMN,
-                "block*.feedForward.down", ParallelStyle.ROW));
+        Map<String, ParallelStyle> plan = new LinkedHashMap<>();
+        plan.put("embedding.tokens", ParallelStyle.VOCABULARY);
+        plan.put("embedding.positions", ParallelStyle.SEQUENCE);
+        plan.put("block*.norm*", ParallelStyle.SEQUENCE);
+        plan.put("block*.attention.qkv", ParallelStyle.jointHeads(heads));
+        plan.put("block*.attention.out", ParallelStyle.ROW);
+        plan.put("block*.feedForward.up", ParallelStyle.COLUMN);
+        plan.put("block*.feedForward.down", ParallelStyle.ROW);
+        plan.put("head.norm", ParallelStyle.SEQUENCE);
+        return plan;
     }
 }

@@ -1,7 +1,7 @@
 package io.jrun.train.tensorparallel;
 
 import io.jrun.train.layer.EmbeddingOperation;
-import io.jrun.train.mesh.SameTokens;
+import io.jrun.train.mesh.SameInputs;
 import io.jrun.train.mesh.ShardRange;
 import org.bytedeco.pytorch.Scalar;
 import org.bytedeco.pytorch.Tensor;
@@ -16,7 +16,7 @@ final class VocabularyEmbedding implements EmbeddingOperation {
     private final ConjugateFunctions functions;
     private final ColumnLinear head;
     private final boolean isSequenceParallel;
-    private final SameTokens check;
+    private final SameInputs check;
     private final Runnable beforeLogits;
 
     /** {@code beforeLogits} throws if the loss takes the logits of all tokens. */
@@ -25,7 +25,7 @@ final class VocabularyEmbedding implements EmbeddingOperation {
             ConjugateFunctions functions,
             ColumnLinear head,
             boolean isSequenceParallel,
-            SameTokens check,
+            SameInputs check,
             Runnable beforeLogits) {
         this.rows = rows;
         this.functions = functions;
