@@ -145,10 +145,11 @@ class MeshModelTest {
         Mesh shards = new Mesh(16, "--tp=2 --cp=2 --pp=2 --shard=2 --accumulate=2");
         Mesh states = new Mesh(8, "--tp=2 --pp=2 --shard=2 --zero=2 --accumulate=2 --optimizer=fused-sgd");
         Mesh grouped = new Mesh(4, "--tp=2 --pp=2 --accumulate=4 --model=llama --heads=4 --key-heads=2");
+        Mesh tied = new Mesh(4, "--shard=2 --pp=2 --accumulate=2 --schedule=zbv"); // one rank has both uses
         List<Mesh> also32 = CasesOfSeed.draw(
                 Stream.concat(Stream.of(fourAxes), drawn.stream()).toList(), 1);
         return Stream.concat(
-                Stream.concat(Stream.of(shards, states, grouped), also32.stream())
+                Stream.concat(Stream.of(shards, states, grouped, tied), also32.stream())
                         .map(mesh -> Arguments.of(mesh, ComparedType.F32)),
                 Stream.concat(Stream.of(fourAxes), drawn.stream()).map(mesh -> Arguments.of(mesh, ComparedType.F64)));
     }

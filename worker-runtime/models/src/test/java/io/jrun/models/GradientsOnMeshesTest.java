@@ -2,6 +2,7 @@ package io.jrun.models;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.within;
+import static org.assertj.core.api.Assertions.withinPercentage;
 
 import io.jrun.comm.World;
 import io.jrun.comm.local.LocalWorld;
@@ -10,6 +11,7 @@ import io.jrun.train.Libtorch;
 import io.jrun.train.context.ContextParallel;
 import io.jrun.train.fsdp.FsdpOptions;
 import io.jrun.train.fsdp.FullyShardedDataParallel;
+import io.jrun.train.fsdp.MixedPrecisionPolicy;
 import io.jrun.train.fsdp.ShardedStages;
 import io.jrun.train.mesh.DeviceMesh;
 import io.jrun.train.mesh.Parameters;
@@ -31,6 +33,7 @@ import io.jrun.train.zero.ZeroOptimizer;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -44,6 +47,7 @@ import org.bytedeco.pytorch.Scalar;
 import org.bytedeco.pytorch.Tensor;
 import org.bytedeco.pytorch.global.torch;
 import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
@@ -177,6 +181,45 @@ class GradientsOnMeshesTest {
                                 .isLessThan(1e-12));
             }
         });
+    }
+
+    /** The first and the last stage have one embedding, whose gradients are added before they are reduced. */
+    @Test
+    void aPipelineWithATiedEmbeddingTrainsInBfloat16() {
+        LocalWorld.run(4, world -> {
+            List<Double> expected = norms(world, MixedPrecisionPolicy.NONE);
+            List<Double> found = norms(world, MixedPrecisionPolicy.BFLOAT16);
+            for (int step = 0; step < expected.size(); step++) {
+                assertThat(found.get(step)).isCloseTo(expected.get(step), withinPercentage(5));
+            }
+        });
+    }
+
+    /** The norms of two steps on two stages and two shards. */
+    private List<Double> norms(World world, MixedPrecisionPolicy policy) {
+        List<Double> norms = new ArrayList<>();
+        try (DeviceMesh mesh = DeviceMesh.of(world, "pp", 2, "shard", 2)) {
+            LanguageModel model = TinyModels.write(folder.resolve(policy.hashCode() + "-" + world.rank()), "gpt2");
+            var fsdp = new FullyShardedDataParallel(mesh.axis("shard"), FsdpOptions.DEFAULT.withPrecision(policy));
+            PipelineOptions options = PipelineOptions.of(ScheduleKind.ONE_FORWARD_ONE_BACKWARD, 2, 1, MICRO_BATCHES);
+            List<Tensor> inputs =
+                    IntStream.range(0, MICRO_BATCHES).mapToObj(i -> text(i, 0)).toList();
+            List<Tensor> targets =
+                    IntStream.range(0, MICRO_BATCHES).mapToObj(i -> text(i, 1)).toList();
+            try (PipelineParallel pipeline = pipeline(model, mesh, options.withReplicas(new ShardedStages(fsdp)));
+                    FlatOptimizer optimizer = flat(pipeline.parameters(), fsdp.gradientMemory())) {
+                for (int step = 0; step < 2; step++) {
+                    try (var _ = fsdp.step()) {
+                        optimizer.zeroGradients();
+                        double _ = pipeline.step(inputs, targets);
+                        norms.add(Gradients.norm(pipeline.parameters().values()).value());
+                    }
+                }
+            }
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+        return norms;
     }
 
     private Result parallel(Mesh sizes, World world, double maximum) {

@@ -80,7 +80,7 @@ final class TrainingSteps implements AutoCloseable {
         report = new TrainingReport(options, Experts.activeParameters(model.module(), model.parameters()), world);
         meanLoss = new MeanLoss(group);
         numbers = device.isCpu() || model instanceof MeshModel ? null : new DeviceNumbers(group, device);
-        replicas = hasReplicas(options) ? ReplicaCheck.of(mesh, compared(model)) : null;
+        replicas = hasReplicas(options) ? ReplicaCheck.of(mesh, withoutBuffers(model)) : null;
     }
 
     /**
@@ -95,7 +95,7 @@ final class TrainingSteps implements AutoCloseable {
     }
 
     /** Buffers, such as those of batch norm, follow the samples of each rank until the next forward pass. */
-    private static Map<String, ShardedTensor> compared(TrainedModel model) {
+    private static Map<String, ShardedTensor> withoutBuffers(TrainedModel model) {
         Map<String, ShardedTensor> parameters =
                 new LinkedHashMap<>(model.state().parameters());
         parameters.keySet().removeAll(ModuleTensors.buffers(model.module()).keySet());

@@ -4,11 +4,13 @@ import io.jrun.comm.Codec;
 import io.jrun.comm.ProcessGroup;
 import java.util.ArrayList;
 import java.util.Collection;
+import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Map.Entry;
 import java.util.Optional;
+import java.util.Set;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
@@ -88,17 +90,22 @@ public record GradientGroup(String user, ProcessGroup ranks) {
     }
 
     /**
-     * Checks that the ranks include all ranks that hold other parts of the parameters: for decisions that these ranks
-     * must make together. Sends nothing.
+     * Checks that the ranks include all ranks that hold other parts of the parameters or of their gradients: for decisions
+     * that these ranks must make together. Sends nothing.
      *
      * @throws IllegalArgumentException if a rank is missing; the message names the axis and both groups
      */
     public void requireCovers(Collection<ShardedTensor> parameters) {
         Parameters.requireCurrent(parameters);
+        Set<Integer> deciding = new HashSet<>(members(ranks));
+        Set<ProcessGroup> checked = new HashSet<>();
         parameters.forEach(parameter -> {
             for (MeshAxis axis : parameter.divided()) {
+                if (!checked.add(axis.group())) {
+                    continue;
+                }
                 others(axis)
-                        .filter(rank -> !members(ranks).contains(rank))
+                        .filter(rank -> !deciding.contains(rank))
                         .findFirst()
                         .ifPresent(other -> {
                             throw new IllegalArgumentException(
@@ -109,7 +116,8 @@ public record GradientGroup(String user, ProcessGroup ranks) {
                         });
             }
             gradientRanks(parameter)
-                    .filter(sharing -> !members(ranks).containsAll(members(sharing)))
+                    .filter(checked::add)
+                    .filter(sharing -> !deciding.containsAll(members(sharing)))
                     .ifPresent(sharing -> {
                         throw new IllegalArgumentException("the gradient of parameter '" + parameter.name()
                                 + "' is divided among the ranks " + members(sharing) + ", but " + user

@@ -69,8 +69,8 @@ public final class SameInputs {
                         new Scalar(SAMPLES), TensorMemory.options(TensorMemory.device(numbers), torch.ScalarType.Long))
                 .mul(new Scalar(Math.max(0, numbers.numel() - 1)))
                 .floor_divide(new Scalar(SAMPLES - 1));
-        Tensor flat = numbers.reshape(-1).to(torch.ScalarType.Float);
-        Tensor samples = flat.numel() == 0 ? places.to(torch.ScalarType.Float) : flat.index_select(0, places);
+        Tensor samples = (numbers.numel() == 0 ? places : numbers.reshape(-1).index_select(0, places))
+                .to(torch.ScalarType.Float);
         Tensor bounds = bounds(samples);
         Tensor allowed = bounds.abs().max().mul(new Scalar(TOLERANCE));
         return !DeviceWaits.flag(bounds.sum(0).max().gt(allowed));

@@ -67,7 +67,8 @@ public final class DeviceLossScaler implements AutoCloseable {
     /**
      * {@link #unscale(Collection)} for the gradients of parameters.
      *
-     * @throws IllegalArgumentException if another rank holds a part of a parameter and is not in the group
+     * @throws IllegalArgumentException if another rank holds a part of a parameter, or of its gradient, and is not
+     *     in the group
      */
     public Tensor unscaleParameters(Collection<ShardedTensor> parameters) {
         GradientGroup.requireCovers("DeviceLossScaler", group, parameters);

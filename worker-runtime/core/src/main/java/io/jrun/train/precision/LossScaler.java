@@ -66,7 +66,8 @@ public final class LossScaler {
     /**
      * {@link #unscaleGradients} for the gradients of parameters.
      *
-     * @throws IllegalArgumentException if another rank holds a part of a parameter and is not in the group
+     * @throws IllegalArgumentException if another rank holds a part of a parameter, or of its gradient, and is not
+     *     in the group
      */
     public boolean unscale(Collection<ShardedTensor> parameters) {
         GradientGroup.requireCovers("LossScaler", group, parameters);

@@ -11,7 +11,8 @@ import org.bytedeco.pytorch.TensorOptional;
 
 /**
  * A {@code PointerScope} around code of a model. Its end frees the memory of the tensors that were created in it, and
- * ends the guards, such as {@code NoGradGuard}. A later use of such a tensor is an error. Options, scalars, numbers and
+ * ends the guards, such as {@code NoGradGuard}. A later use of such a tensor is an error, except as an argument that a
+ * module of libtorch can do without, such as a mask of its attention: it then computes without. Options, scalars, numbers and
  * modules that were created in the scope live on in fields, and the garbage collector frees them.
  *
  * <p>A {@code TensorOptional} gives its memory back too. libtorch would read a freed one as none, without an error, so

@@ -56,6 +56,9 @@ enum ScopeEnd {
         if (type == TensorOptional.class || type == LongArrayRef.class || type == LongArrayRefOptional.class) {
             return REPLACED;
         }
+        if (type.getSimpleName().endsWith("Optional")) {
+            return KEPT; // libtorch would read a freed one as none
+        }
         for (Class<?> base = type; base != null && base != Pointer.class; base = base.getSuperclass()) {
             if (base.getPackageName().startsWith("org.bytedeco.pytorch") && isFreed(base.getSimpleName())) {
                 return FREED;

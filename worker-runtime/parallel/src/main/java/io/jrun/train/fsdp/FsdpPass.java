@@ -143,8 +143,7 @@ final class FsdpPass {
             boolean isExpected = at < expected().size() && expected().get(at).equals(unit);
             prefetch(expected(), (isExpected ? at : expected().indexOf(unit)) + 1, 1);
             if (GradMode.is_enabled()) {
-                openPasses.merge(unit, 1, Integer::sum);
-                unit.noteForward();
+                unit.noteForward(openPasses.merge(unit, 1, Integer::sum) == 1);
             }
         });
     }
@@ -199,7 +198,9 @@ final class FsdpPass {
                 unit.reshard(); // the root stays whole for further passes of the step
             }
             int left = openPasses.merge(unit, -1, Integer::sum);
-            if (isSyncing && left <= 0) {
+            if (!isSyncing && unit != root) {
+                unit.parameters().moduleGradients().widen();
+            } else if (isSyncing && left <= 0) {
                 reduce(unit);
             }
         });
@@ -207,7 +208,7 @@ final class FsdpPass {
 
     /** Begins to reduce the gradients of a unit, if there are any. They are reduced while the next unit computes. */
     private void reduce(FsdpUnit unit) {
-        if (!unit.parameters().ofModule().isPresent()) {
+        if (!unit.parameters().moduleGradients().isPresent()) {
             return;
         }
         reductions.proceed();
@@ -226,17 +227,12 @@ final class FsdpPass {
     /** Autograd adds to gradients of the module's tensors from now on. */
     private void awaitGradients() {
         freeDroppedGradients();
-        units().forEach(unit -> unit.parameters().ofModule().await());
-    }
-
-    /** The sums of passes without reduction have the type of the reduction. */
-    private void widenSums() {
-        units().forEach(unit -> unit.parameters().ofModule().widen());
+        units().forEach(unit -> unit.parameters().moduleGradients().removePlaceholders());
     }
 
     /** The pass has ended. */
     private void detachGradients() {
-        units().forEach(unit -> unit.parameters().ofModule().detach());
+        units().forEach(unit -> unit.parameters().moduleGradients().setPlaceholders());
     }
 
     private void freeDroppedGradients() {
@@ -259,7 +255,8 @@ final class FsdpPass {
                 isSyncing = true;
                 staysWhole = false;
             }
-            widenSums();
+            // Not the root: a pipeline adds up the gradients of its tied parameters, which are there.
+            units.forEach(unit -> unit.parameters().moduleGradients().widen());
         });
     }
 
@@ -299,7 +296,7 @@ final class FsdpPass {
                 isBackward = false;
             }
             if (!isSyncing) {
-                widenSums();
+                units().forEach(unit -> unit.parameters().moduleGradients().widen());
             } else {
                 // Units whose input needs no gradient have no end of their own. Each rank reduces the same units.
                 reduceAll();
@@ -345,7 +342,8 @@ final class FsdpPass {
     }
 
     private boolean hasGradients() {
-        return units().stream().anyMatch(unit -> unit.parameters().ofModule().isPresent());
+        return units().stream()
+                .anyMatch(unit -> unit.parameters().moduleGradients().isPresent());
     }
 
     private static IllegalStateException outsideOfStep(String what) {

@@ -34,7 +34,7 @@ final class FsdpUnit {
     private final @Nullable PaddedMemory rowsForNeighbours;
     /** {@link UnitParameters#versions} when the gather of the present whole values began. */
     private long[] gathered = {};
-    /** {@link #gathered} in the last forward pass that a backward pass may follow. */
+    /** {@link #gathered} in the first of the forward passes whose backward passes have not ended. */
     private long[] computed = {};
 
     /**
@@ -195,9 +195,15 @@ final class FsdpUnit {
         requireSame(parameters.versions());
     }
 
-    /** A backward pass may follow this forward pass. */
-    void noteForward() {
-        computed = gathered;
+    /**
+     * A backward pass may follow this forward pass.
+     *
+     * @param isFirst whether no other forward pass waits for its backward pass
+     */
+    void noteForward(boolean isFirst) {
+        if (isFirst) {
+            computed = gathered;
+        }
     }
 
     /** Checks the values before a backward pass computes with them: they are current, and those of the forward pass. */

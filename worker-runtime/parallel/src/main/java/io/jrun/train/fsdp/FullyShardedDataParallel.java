@@ -268,8 +268,8 @@ public final class FullyShardedDataParallel {
     }
 
     /**
-     * Opens a scope without reduction, to add up the gradients of several batches. Each rank holds 4 bytes more for each
-     * parameter of float32 meanwhile.
+     * Opens a scope without reduction, to add up the gradients of several batches. Each rank meanwhile holds the sums of
+     * whole units, in the type of the reduction: 4 bytes more for each parameter with float32.
      */
     public NoSync noSync() {
         boolean before = pass.isSyncing();

@@ -68,7 +68,7 @@ final class ModuleGradients implements UnreducedGradients {
     }
 
     /** A pass computes gradients of the module's tensors from now on: removes the placeholders. */
-    void await() {
+    void removePlaceholders() {
         if (hasPlaceholders) {
             hasPlaceholders = false;
             for (int i : trained) {
@@ -81,7 +81,7 @@ final class ModuleGradients implements UnreducedGradients {
     }
 
     /** A pass has ended: each trained tensor without a gradient gets a placeholder. */
-    void detach() {
+    void setPlaceholders() {
         hasPlaceholders = true;
         for (int i : trained) {
             Tensor gradient = modules.get(i).mutable_grad();
@@ -110,8 +110,11 @@ final class ModuleGradients implements UnreducedGradients {
     @Override
     public void drop(Set<Long> parameters) {
         for (int i : trained) {
+            if (!parameters.contains(rows[i])) {
+                continue;
+            }
             Tensor gradient = modules.get(i).mutable_grad();
-            if (parameters.contains(rows[i]) && isPresent(i, gradient)) {
+            if (isPresent(i, gradient)) {
                 dropSum(i);
                 if (hasPlaceholders) {
                     gradient.put(placeholders.get(i));

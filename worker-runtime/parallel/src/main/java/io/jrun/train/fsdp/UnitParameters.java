@@ -42,7 +42,7 @@ final class UnitParameters {
     private final long[] versions;
 
     private final PaddedMemory whole;
-    private final ModuleGradients ofModule;
+    private final ModuleGradients moduleGradients;
     private final ShardGradients gradients;
     private final torch.ScalarType type;
     private final @Nullable OffloadedShards offloaded;
@@ -104,9 +104,9 @@ final class UnitParameters {
             trained = IntStream.range(0, shards.size())
                     .filter(i -> shards.get(i).requires_grad())
                     .toArray();
-            ofModule = new ModuleGradients(
+            moduleGradients = new ModuleGradients(
                     names, modules, shards, trained, reduceType == null ? type : TensorTypes.scalarType(reduceType));
-            ParameterNotes.setUnreduced(shards, ofModule);
+            ParameterNotes.setUnreduced(shards, moduleGradients);
             offloaded =
                     offload == null ? null : OffloadedShards.takeOver(offload, names, shards, gradients.memory(), own);
         }
@@ -231,8 +231,8 @@ final class UnitParameters {
     }
 
     /** The gradients of the module's tensors. */
-    ModuleGradients ofModule() {
-        return ofModule;
+    ModuleGradients moduleGradients() {
+        return moduleGradients;
     }
 
     /** Drops the gradients of those shards whose identities are given. Offloaded gradients stay. */
@@ -247,7 +247,7 @@ final class UnitParameters {
      * and frees memory that has no gradient.
      */
     void freeDroppedGradients() {
-        Set<Long> dropped = ofModule.takeDropped();
+        Set<Long> dropped = moduleGradients.takeDropped();
         if (offloaded == null) {
             if (!dropped.isEmpty()) {
                 gradients.drop(dropped);

@@ -91,7 +91,7 @@ final class UnitReduction implements BucketReduction {
                 NoGradGuard _ = new NoGradGuard()) {
             @Nullable Tensor[] gradients = new Tensor[trained.length];
             for (int i = 0; i < gradients.length; i++) {
-                gradients[i] = parameters.ofModule().take(trained[i], TensorTypes.scalarType(type));
+                gradients[i] = parameters.moduleGradients().take(trained[i], TensorTypes.scalarType(type));
             }
             Tensor flat = TensorMemory.tensor(all, device, TensorTypes.scalarType(type), layout.allElements());
             layout.forEachPiece((parameter, inParameter, inParts, elements) -> {

@@ -175,26 +175,22 @@ final class ModelStages implements StageComputation {
         boolean isFull = action.kind() == ActionKind.FULL_BACKWARD;
         MicroBatchKey key = MicroBatchKey.of(action);
         LivePass pass = Objects.requireNonNull(isFull ? live.remove(key) : live.get(key));
-        tied.exchange(action.stage());
         Tensor gradient;
         try (LibtorchScope _ = new LibtorchScope();
                 DeferredGradients.Scope _ =
                         open(pass.deferred())) { // segments that are computed again run in the scope
             List<Tensor> gradients = outputGradient == null ? List.of() : List.of(outputGradient);
-            backwardRunner.accept(
-                    () -> {
-                        if (pass.output().requires_grad()) { // false for a first stage whose parameters are frozen
-                            AutogradBridge.instance().backward(List.of(pass.output()), gradients);
-                        }
-                    },
-                    pass.deferred() == null && isLast(action.stage()));
-            if (isFull && pass.deferred() != null) {
-                pass.deferred().compute(); // a schedule may mix whole and split passes
-            }
+            runBackward(action.stage(), pass.deferred() == null && isLast(action.stage()), () -> {
+                if (pass.output().requires_grad()) { // false for a first stage whose parameters are frozen
+                    AutogradBridge.instance().backward(List.of(pass.output()), gradients);
+                }
+                if (isFull && pass.deferred() != null) {
+                    pass.deferred().compute(); // a schedule may mix whole and split passes
+                }
+            });
             Tensor input = pass.input();
             gradient = input == null ? null : TensorMemory.own(input.grad().contiguous());
         } finally {
-            tied.exchange(action.stage());
             if (outputGradient != null) {
                 outputGradient.close();
             }
@@ -222,14 +218,26 @@ final class ModelStages implements StageComputation {
     @Override
     public void weightBackward(PipelineAction action) {
         LivePass pass = Objects.requireNonNull(live.remove(MicroBatchKey.of(action)));
-        tied.exchange(action.stage());
         try {
-            Objects.requireNonNull(pass.deferred()).compute();
+            runBackward(action.stage(), false, Objects.requireNonNull(pass.deferred())::compute);
         } finally {
-            tied.exchange(action.stage());
             free(pass);
         }
         count(action);
+    }
+
+    /** Runs code that adds to the gradients of a stage, which meanwhile has the gradients of its tied parameters. */
+    private void runBackward(int stage, boolean isLast, Runnable code) {
+        backwardRunner.accept(
+                () -> {
+                    tied.exchange(stage);
+                    try {
+                        code.run();
+                    } finally {
+                        tied.exchange(stage);
+                    }
+                },
+                isLast);
     }
 
     private boolean isLast(int stage) {

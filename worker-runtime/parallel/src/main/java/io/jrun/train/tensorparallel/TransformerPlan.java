@@ -1,5 +1,6 @@
 package io.jrun.train.tensorparallel;
 
+import java.util.Collections;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.Set;
@@ -21,7 +22,7 @@ public final class TransformerPlan {
         Map<String, ParallelStyle> plan = ofLayers(heads);
         plan.put("head.logits", ParallelStyle.VOCABULARY);
         plan.put("loss", ParallelStyle.VOCABULARY);
-        return plan;
+        return Collections.unmodifiableMap(plan);
     }
 
     /**
@@ -32,7 +33,7 @@ public final class TransformerPlan {
     public static Map<String, ParallelStyle> withWholeLogits(long heads) {
         Map<String, ParallelStyle> plan = ofLayers(heads);
         plan.put("head.logits", ParallelStyle.GATHERED_COLUMN);
-        return plan;
+        return Collections.unmodifiableMap(plan);
     }
 
     /** A sentence on the names of this plan, for an error; empty if {@code names} are those of another plan. */
