@@ -11,7 +11,7 @@ import org.bytedeco.pytorch.TensorOptional;
 
 /**
  * What the end of a {@link LibtorchScope} does to an object of libtorch. The class of the object decides. libtorch takes
- * the default of a parameter for a freed object, so only objects whose later use is an error may be freed.
+ * the default of a parameter for a freed object, so the end frees only what holds memory of tensors, and guards.
  */
 enum ScopeEnd {
     /**

@@ -1,7 +1,6 @@
 package io.jrun.train.tensorparallel;
 
-import java.util.Collections;
-import java.util.LinkedHashMap;
+import java.util.HashMap;
 import java.util.Map;
 import java.util.Set;
 
@@ -22,7 +21,7 @@ public final class TransformerPlan {
         Map<String, ParallelStyle> plan = ofLayers(heads);
         plan.put("head.logits", ParallelStyle.VOCABULARY);
         plan.put("loss", ParallelStyle.VOCABULARY);
-        return Collections.unmodifiableMap(plan);
+        return Map.copyOf(plan);
     }
 
     /**
@@ -33,7 +32,7 @@ public final class TransformerPlan {
     public static Map<String, ParallelStyle> withWholeLogits(long heads) {
         Map<String, ParallelStyle> plan = ofLayers(heads);
         plan.put("head.logits", ParallelStyle.GATHERED_COLUMN);
-        return Collections.unmodifiableMap(plan);
+        return Map.copyOf(plan);
     }
 
     /** A sentence on the names of this plan, for an error; empty if {@code names} are those of another plan. */
@@ -46,15 +45,14 @@ public final class TransformerPlan {
     }
 
     private static Map<String, ParallelStyle> ofLayers(long heads) {
-        Map<String, ParallelStyle> plan = new LinkedHashMap<>();
-        plan.put("embedding.tokens", ParallelStyle.VOCABULARY);
-        plan.put("embedding.positions", ParallelStyle.SEQUENCE);
-        plan.put("block*.norm*", ParallelStyle.SEQUENCE);
-        plan.put("block*.attention.qkv", ParallelStyle.jointHeads(heads));
-        plan.put("block*.attention.out", ParallelStyle.ROW);
-        plan.put("block*.feedForward.up", ParallelStyle.COLUMN);
-        plan.put("block*.feedForward.down", ParallelStyle.ROW);
-        plan.put("head.norm", ParallelStyle.SEQUENCE);
-        return plan;
+        return new HashMap<>(Map.of(
+                "embedding.tokens", ParallelStyle.VOCABULARY,
+                "embedding.positions", ParallelStyle.SEQUENCE,
+                "block*.norm*", ParallelStyle.SEQUENCE,
+                "head.norm", ParallelStyle.SEQUENCE,
+                "block*.attention.qkv", ParallelStyle.jointHeads(heads),
+                "block*.attention.out", ParallelStyle.ROW,
+                "block*.feedForward.up", ParallelStyle.COLUMN,
+                "block*.feedForward.down", ParallelStyle.ROW));
     }
 }
