@@ -5,6 +5,7 @@ import io.jrun.comm.Distributed;
 import io.jrun.comm.World;
 import io.jrun.comm.file.TemporaryFolder;
 import io.jrun.train.checkpoint.sharded.CheckpointManager;
+import io.jrun.train.checkpoint.sharded.PeerSnapshots;
 import io.jrun.train.checkpoint.sharded.Retention;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -35,7 +36,9 @@ public final class CheckpointTimes {
         READ,
         COPY_BACK,
         LOAD,
-        STALL
+        STALL,
+        SNAPSHOT_BEGIN,
+        SNAPSHOT_END
     }
 
     private interface Measured {
@@ -62,7 +65,7 @@ public final class CheckpointTimes {
             CheckReport report = new CheckReport(world, words.contains("--json"));
             report.check("time-save-1b", () -> {
                 GpuCheck.requireCudaBuild();
-                return measure(Device.cuda(0), mib << 20, Path.of(System.getProperty("java.io.tmpdir")));
+                return measure(world, Device.cuda(0), mib << 20, Path.of(System.getProperty("java.io.tmpdir")));
             });
             hasFailed = report.hasFailed();
         }
@@ -72,11 +75,12 @@ public final class CheckpointTimes {
     }
 
     /** Measures a state of this size on a device, with files in a folder. Returns the numbers as text. */
-    static String measure(Device device, long bytes, Path place) throws IOException {
+    static String measure(World world, Device device, long bytes, Path place) throws IOException {
         try (TemporaryFolder folder = TemporaryFolder.make(place, "gpu-check");
                 CheckpointState state = new CheckpointState(device, bytes);
                 CheckpointState loaded = new CheckpointState(device, bytes);
                 PlainCopies plain = new PlainCopies(device, state.bytes());
+                PeerSnapshots snapshots = new PeerSnapshots(1);
                 CheckpointManager manager = CheckpointManager.alone(
                         folder.path().resolve("checkpoints").toString(), new Retention(1, 0))) {
             state.fill();
@@ -84,6 +88,7 @@ public final class CheckpointTimes {
             Path file = folder.path().resolve("plain");
             for (int turn = 1; turn <= TURNS; turn++) {
                 times.turn(turn, file, state, loaded, plain, manager);
+                times.snapshot(world, turn, state, loaded, snapshots);
             }
             return times.text(state);
         }
@@ -114,6 +119,23 @@ public final class CheckpointTimes {
         state.requireEqual(loaded);
     }
 
+    /** Zeroing {@code loaded} is the work beside the copy. */
+    private void snapshot(
+            World world, int turn, CheckpointState state, CheckpointState loaded, PeerSnapshots snapshots) {
+        synchronize();
+        long begin = System.nanoTime();
+        snapshots.begin(world, turn, state.dictionary());
+        seconds.merge(Part.SNAPSHOT_BEGIN, (System.nanoTime() - begin) / 1e9, Math::min);
+        loaded.tensors().forEach(tensor -> tensor.zero_());
+        long end = System.nanoTime();
+        snapshots.end();
+        seconds.merge(Part.SNAPSHOT_END, (System.nanoTime() - end) / 1e9, Math::min);
+        if (snapshots.recover(world, loaded.dictionary()).isEmpty()) {
+            throw new IllegalStateException("the snapshot of turn " + turn + " is lost");
+        }
+        state.requireEqual(loaded);
+    }
+
     /** Keeps the shortest time of all turns. The first turn takes the memory. */
     private void time(Part part, Measured measured) throws IOException {
         synchronize();
@@ -140,7 +162,8 @@ public final class CheckpointTimes {
                 "%.2f GB in %d tensors, equal bits after the loads, best of %d turns, one file and one thread each;"
                         + " save %.2f GB/s; pinned copy %.1f GB/s and dd %.2f GB/s: %.2f of their speed; load from the"
                         + " page cache %.2f GB/s; read %.2f GB/s and pinned copy %.1f GB/s: %.2f of their speed; stall of"
-                        + " saveAsync %.0f ms, pinned copy %.0f ms: ratio %.2f",
+                        + " saveAsync %.0f ms, pinned copy %.0f ms: ratio %.2f; a snapshot for peers: begin %.0f ms, end"
+                        + " %.0f ms",
                 gigabytes,
                 state.tensors().size(),
                 TURNS,
@@ -154,7 +177,9 @@ public final class CheckpointTimes {
                 readAndCopy / load,
                 of(Part.STALL) * 1e3,
                 of(Part.PINNED_COPY) * 1e3,
-                of(Part.STALL) / of(Part.PINNED_COPY));
+                of(Part.STALL) / of(Part.PINNED_COPY),
+                of(Part.SNAPSHOT_BEGIN) * 1e3,
+                of(Part.SNAPSHOT_END) * 1e3);
     }
 
     private double of(Part part) {

@@ -3,6 +3,7 @@ package io.jrun.bench.gpu;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.jrun.comm.Device;
+import io.jrun.comm.local.LocalWorld;
 import io.jrun.train.Libtorch;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -16,8 +17,10 @@ class CheckpointTimesTest {
     @Test
     void theStateIsEqualAfterEachLoadAndNoFileIsLeft(@TempDir Path folder) throws IOException {
         Libtorch.load();
-        String text = CheckpointTimes.measure(Device.CPU, 8 << 20, folder);
-        assertThat(text).contains("equal bits after the loads", "stall of saveAsync");
+        LocalWorld.run(
+                1,
+                world -> assertThat(CheckpointTimes.measure(world, Device.CPU, 8 << 20, folder))
+                        .contains("equal bits after the loads", "stall of saveAsync", "a snapshot for peers"));
         try (Stream<Path> left = Files.list(folder)) {
             assertThat(left).isEmpty();
         }

@@ -4,8 +4,6 @@ import io.jrun.comm.Device;
 import io.jrun.train.tensor.TensorMemory;
 import java.util.ArrayList;
 import java.util.List;
-import org.bytedeco.javacpp.Pointer;
-import org.bytedeco.javacpp.PointerPointer;
 import org.bytedeco.pytorch.BoolOptional;
 import org.bytedeco.pytorch.DeviceGuardImplInterface;
 import org.bytedeco.pytorch.MemoryFormatOptional;
@@ -95,11 +93,11 @@ public final class DeviceCopies implements AutoCloseable {
                     for (Tensor host : pinned) {
                         copies.add(host.to(place, host.scalar_type(), true, false, new MemoryFormatOptional()));
                     }
-                    slot.record(side);
+                    slot.copied.record(side);
                 } finally {
                     Stream _ = functions.exchangeStream(using);
                 }
-                slot.block(using);
+                slot.copied.block(using);
                 copies.forEach(copy -> copy.record_stream(using)); // The memory is of the other stream.
                 return copies;
             }
@@ -116,26 +114,15 @@ public final class DeviceCopies implements AutoCloseable {
 
     /** Pinned memory for the tensors of one batch, and the event behind its copy. */
     private static final class Slot {
-        private final DeviceGuardImplInterface functions;
-        private final byte index;
-        private final PointerPointer<Pointer> event = new PointerPointer<>(1);
+        private final DeviceEvent copied;
         private final List<Tensor> memory = new ArrayList<>();
 
         Slot(DeviceGuardImplInterface functions, byte index) {
-            this.functions = functions;
-            this.index = index;
-            event.put(0, null);
-            event.retainReference();
-        }
-
-        private boolean isRecorded() {
-            return event.get(0) != null;
+            copied = new DeviceEvent(functions, index);
         }
 
         void awaitCopy() {
-            if (isRecorded()) {
-                functions.synchronizeEvent(event.get(0));
-            }
+            copied.await();
         }
 
         List<Tensor> fill(List<Tensor> batch) {
@@ -161,20 +148,8 @@ public final class DeviceCopies implements AutoCloseable {
             }
         }
 
-        void record(Stream stream) {
-            functions.record(event, stream, index, torch.EventFlag.PYTORCH_DEFAULT);
-        }
-
-        void block(Stream stream) {
-            functions.block(event.get(0), stream);
-        }
-
         void close() {
-            awaitCopy();
-            if (isRecorded()) {
-                functions.destroyEvent(event.get(0), index);
-            }
-            event.close();
+            copied.close();
             memory.forEach(Tensor::close);
         }
     }

@@ -2,7 +2,7 @@ package io.jrun.train.checkpoint.sharded;
 
 import io.jrun.comm.Device;
 import io.jrun.train.checkpoint.PinnedMemory;
-import io.jrun.train.tensor.DeviceWaits;
+import io.jrun.train.device.HostCopies;
 import io.jrun.train.tensor.TensorMemory;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.SegmentAllocator;
@@ -39,8 +39,8 @@ final class HeldSnapshot {
         return form;
     }
 
-    /** Copies the tensors of a state of this form. */
-    void copy(StateDict state) {
+    /** Begins to copy the tensors of a state of this form. {@link HostCopies#begin} says what the caller must not do. */
+    void beginCopy(StateDict state, HostCopies copies) {
         try (PointerScope _ = new PointerScope();
                 NoGradGuard _ = new NoGradGuard()) {
             List<Tensor> from = new ArrayList<>();
@@ -54,7 +54,7 @@ final class HeldSnapshot {
                 i++;
             }
             from.stream().map(TensorMemory::device).distinct().forEach(this::pinFor);
-            DeviceWaits.copyToHost(from, to);
+            copies.begin(from, to);
         }
     }
 

@@ -7,6 +7,7 @@ import io.jrun.comm.ReduceOp;
 import io.jrun.comm.World;
 import io.jrun.train.Libtorch;
 import io.jrun.train.checkpoint.CheckpointException;
+import io.jrun.train.device.HostCopies;
 import io.jrun.train.json.JsonWriter;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
@@ -27,6 +28,8 @@ import org.jspecify.annotations.Nullable;
  */
 public final class PeerSnapshots implements AutoCloseable {
     private final int copies;
+    private final HostCopies toHost = new HostCopies();
+    private @Nullable Begun begun;
     private SnapshotGeneration newest = new SnapshotGeneration();
     private SnapshotGeneration older = new SnapshotGeneration();
 
@@ -35,6 +38,9 @@ public final class PeerSnapshots implements AutoCloseable {
         Libtorch.load();
         this.copies = copies;
     }
+
+    /** A snapshot between {@link #begin} and {@link #end}. */
+    private record Begun(World world, long step, SnapshotPlacement placement) {}
 
     /** The result of a recovery besides the tensors. */
     public record Recovered(long step, Map<String, String> texts) {}
@@ -46,6 +52,24 @@ public final class PeerSnapshots implements AutoCloseable {
      * @throws IllegalArgumentException if there are fewer ranks than copies
      */
     public void take(World world, long step, StateDict state) {
+        begin(world, step, state);
+        end();
+    }
+
+    /**
+     * Begins a snapshot, which {@link #end} ends. A GPU copies the state beside the work that the program queues
+     * between the two calls, such as the next forward and backward pass. The state must not change between the two
+     * calls: call {@link #end} before the next update of the optimizer, and before the next forward pass if the state
+     * has buffers that a forward pass changes. The tensors may be freed. Collective.
+     *
+     * @throws IllegalArgumentException if there are fewer ranks than copies
+     * @throws IllegalStateException if a snapshot was begun and not ended
+     */
+    public void begin(World world, long step, StateDict state) {
+        if (begun != null) {
+            throw new IllegalStateException("the snapshot of step " + begun.step() + " was begun and not ended."
+                    + " Call end() before the next snapshot.");
+        }
         ProcessGroup group = world.group();
         SnapshotGeneration next = older;
         // After this exchange all ranks have completed the snapshot before, and nobody needs the older one.
@@ -55,11 +79,35 @@ public final class PeerSnapshots implements AutoCloseable {
         // After this exchange no rank counts on the older snapshot, whose memory is written now.
         List<String> forms = group.objects().allGather(SnapshotForm.of(state).toJson(), Codec.STRING);
         next.prepare(group, placement, holders, forms);
-        next.copy(group, placement, state);
+        begun = new Begun(world, step, placement);
+        next.beginCopy(group.groupRank(), state, toHost);
+    }
+
+    /**
+     * Waits for the copy of {@link #begin}, and exchanges copies with the peers. The snapshot counts from now on.
+     * Collective. A loss before the end of the call leaves the snapshot before.
+     *
+     * @throws IllegalStateException if no snapshot was begun
+     */
+    public void end() {
+        Begun ended = begun;
+        if (ended == null) {
+            throw new IllegalStateException("no snapshot was begun. Call begin() first, or take() in place of both.");
+        }
+        drop();
+        ProcessGroup group = ended.world().group();
+        SnapshotGeneration next = older;
+        next.exchange(group, ended.placement());
         group.barrier(); // all copies of all ranks are complete: only now the snapshot before may be overwritten
-        next.end(step, world.size());
+        next.end(ended.step(), ended.world().size());
         older = newest;
         newest = next;
+    }
+
+    /** Waits for the copy of a snapshot that was begun. The snapshot does not count. */
+    private void drop() {
+        begun = null;
+        toHost.await();
     }
 
     /** Whether this rank and its peers hold the newest snapshot in memory that they share. */
@@ -75,6 +123,7 @@ public final class PeerSnapshots implements AutoCloseable {
      *     taken; then load a checkpoint
      */
     public Optional<Recovered> recover(World world, StateDict state) {
+        drop(); // a rank was lost between begin() and end()
         SnapshotOffers offers = SnapshotOffers.of(world.group().objects().allGather(offer(), Codec.STRING));
         Optional<SnapshotOffers.Choice> chosen = offers.newestComplete();
         if (chosen.isEmpty()) {
@@ -150,6 +199,7 @@ public final class PeerSnapshots implements AutoCloseable {
     /** Frees the memory. */
     @Override
     public void close() {
+        toHost.close();
         newest.close();
         older.close();
     }

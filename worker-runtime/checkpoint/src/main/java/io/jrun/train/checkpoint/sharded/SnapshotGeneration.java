@@ -4,6 +4,7 @@ import io.jrun.comm.DataType;
 import io.jrun.comm.GroupOptions;
 import io.jrun.comm.ProcessGroup;
 import io.jrun.comm.Transfer;
+import io.jrun.train.device.HostCopies;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
@@ -109,14 +110,18 @@ final class SnapshotGeneration implements AutoCloseable {
         }
     }
 
-    /** Copies the state of this rank, and exchanges copies with the peers. Collective. */
-    void copy(ProcessGroup group, SnapshotPlacement placement, StateDict state) {
-        int self = group.groupRank();
-        HeldSnapshot own = Objects.requireNonNull(held.get(self));
-        own.copy(state);
+    /** Begins to copy the state of a rank. */
+    void beginCopy(int self, StateDict state, HostCopies copies) {
+        Objects.requireNonNull(held.get(self)).beginCopy(state, copies);
+    }
+
+    /** Exchanges whole copies with the peers, unless the peers hold them together. Collective. */
+    void exchange(ProcessGroup group, SnapshotPlacement placement) {
         if (isCommon) {
             return;
         }
+        int self = group.groupRank();
+        HeldSnapshot own = Objects.requireNonNull(held.get(self));
         List<Transfer> transfers = new ArrayList<>();
         for (int holder : placement.holders(self)) {
             if (holder != self) {

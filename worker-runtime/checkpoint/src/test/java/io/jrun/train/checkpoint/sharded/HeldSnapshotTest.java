@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.jrun.comm.Device;
 import io.jrun.comm.cuda.Cuda;
 import io.jrun.train.Libtorch;
+import io.jrun.train.device.HostCopies;
 import io.jrun.train.nccl.SimulatedCuda;
 import java.lang.foreign.Arena;
 import java.nio.file.Path;
@@ -32,9 +33,11 @@ class HeldSnapshotTest {
         Libtorch.setThreads(1);
         StateDict state = new StateDict().putAll("", Map.of("w", torch.randn(new long[] {5, 7})));
         Cuda cuda = Cuda.open();
-        try (Arena arena = Arena.ofConfined()) {
+        try (Arena arena = Arena.ofConfined();
+                HostCopies copies = new HostCopies()) {
             HeldSnapshot snapshot = new HeldSnapshot(SnapshotForm.of(state), arena);
-            snapshot.copy(state);
+            snapshot.beginCopy(state, copies);
+            copies.await();
             assertThat(cuda.isReachable(snapshot.memory()))
                     .as("the state is on the CPU")
                     .isFalse();

@@ -118,6 +118,27 @@ class PeerSnapshotsTest {
         assertRecovered(memories, 4, 4);
     }
 
+    /** A snapshot counts from its end: a rank that is lost before the end is recovered from the snapshot before. */
+    @Test
+    void aSnapshotThatWasBegunCountsFromItsEnd() {
+        List<PeerSnapshots> memories = train(4, 3);
+        LocalWorld.run(4, world -> {
+            PeerSnapshots own = memories.get(world.rank());
+            assertThatThrownBy(own::end).hasMessageContaining("no snapshot was begun");
+            own.begin(world, 4, state(world, 4));
+            assertThatThrownBy(() -> own.begin(world, 5, state(world, 5)))
+                    .hasMessageContaining("the snapshot of step 4 was begun and not ended");
+        });
+        assertRecovered(memories, 4, 3);
+        LocalWorld.run(4, world -> {
+            PeerSnapshots own = memories.get(world.rank());
+            own.begin(world, 4, state(world, 4));
+            own.end();
+        });
+        forget(memories, Set.of(0));
+        assertRecovered(memories, 4, 4);
+    }
+
     /** Two groups of two ranks: each group on a node, each group over two nodes, and without shared memory. */
     @ParameterizedTest
     @CsvSource({"'4', SHM, true", "'2,2', AUTO, false", "'4', TCP, false"})
