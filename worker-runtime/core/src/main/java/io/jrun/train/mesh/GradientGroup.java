@@ -90,8 +90,8 @@ public record GradientGroup(String user, ProcessGroup ranks) {
     }
 
     /**
-     * Checks that the ranks include all ranks that hold other parts of the parameters or of their gradients: for decisions
-     * that these ranks must make together. Sends nothing.
+     * Checks that the ranks include all ranks that hold other parameters, or other parts of the parameters or of their
+     * gradients: for decisions that these ranks must make together. Sends nothing.
      *
      * @throws IllegalArgumentException if a rank is missing; the message names the axis and both groups
      */
@@ -100,21 +100,16 @@ public record GradientGroup(String user, ProcessGroup ranks) {
         Set<Integer> deciding = new HashSet<>(members(ranks));
         Set<ProcessGroup> checked = new HashSet<>();
         parameters.forEach(parameter -> {
-            for (MeshAxis axis : parameter.divided()) {
-                if (!checked.add(axis.group())) {
-                    continue;
-                }
-                others(axis)
-                        .filter(rank -> !deciding.contains(rank))
-                        .findFirst()
-                        .ifPresent(other -> {
-                            throw new IllegalArgumentException(
-                                    "parameter '" + parameter.name() + "' is divided along the axis '" + axis.name()
-                                            + "' (ranks " + members(axis.group()) + "), but " + user
-                                            + " decides for the ranks " + members(ranks) + ", without rank " + other
-                                            + ". Pass a group with all ranks of the axis, such as world.group().");
-                        });
-            }
+            partly(parameter)
+                    .filter(each -> checked.add(each.axis().group()))
+                    .forEach(each -> others(each.axis())
+                            .filter(rank -> !deciding.contains(rank))
+                            .findFirst()
+                            .ifPresent(other -> {
+                                throw new IllegalArgumentException(place(parameter, each) + ", but " + user
+                                        + " decides for the ranks " + members(ranks) + ", without rank " + other
+                                        + ". Pass a group with all ranks of the axis, such as world.group().");
+                            }));
             gradientRanks(parameter)
                     .filter(checked::add)
                     .filter(sharing -> !deciding.containsAll(members(sharing)))
@@ -141,16 +136,11 @@ public record GradientGroup(String user, ProcessGroup ranks) {
         }
         Parameters.requireCurrent(parameters);
         for (ShardedTensor parameter : parameters) {
-            parameter.divided().stream()
-                    .filter(axis -> axis.size() > 1)
-                    .findFirst()
-                    .ifPresent(axis -> {
-                        throw new IllegalArgumentException(
-                                "parameter '" + parameter.name() + "' is divided along the axis '"
-                                        + axis.name() + "' (ranks " + members(axis.group()) + "), but " + user
-                                        + " has no group and decides for this rank alone. Pass a group with all ranks of the axis,"
-                                        + " such as world.group().");
-                    });
+            partly(parameter).findFirst().ifPresent(each -> {
+                throw new IllegalArgumentException(place(parameter, each) + ", but " + user
+                        + " has no group and decides for this rank alone. Pass a group with all ranks of the axis, such as"
+                        + " world.group().");
+            });
             gradientRanks(parameter).filter(sharing -> sharing.size() > 1).ifPresent(sharing -> {
                 throw new IllegalArgumentException("the gradient of parameter '" + parameter.name()
                         + "' is divided among the ranks " + members(sharing) + ", but " + user
@@ -158,6 +148,23 @@ public record GradientGroup(String user, ProcessGroup ranks) {
                         + " such as world.group().");
             });
         }
+    }
+
+    /** The placements by which no rank of the axis has the whole parameter, or some ranks have nothing of it. */
+    private static Stream<AxisPlacement> partly(ShardedTensor parameter) {
+        return parameter.placements().stream()
+                .filter(each -> each.axis().size() > 1
+                        && (each.divides()
+                                || (each.placement() instanceof OnRanks some
+                                        && some.coordinates().size()
+                                                < each.axis().size())));
+    }
+
+    private static String place(ShardedTensor parameter, AxisPlacement placement) {
+        MeshAxis axis = placement.axis();
+        return "parameter '" + parameter.name() + "' is "
+                + (placement.divides() ? "divided along the axis '" : "on some ranks only of the axis '") + axis.name()
+                + "' (ranks " + members(axis.group()) + ")";
     }
 
     /** The ranks that have parts of the gradient of a parameter that each of these ranks has as a whole: ZeRO. */

@@ -7,16 +7,25 @@ import org.bytedeco.javacpp.Pointer;
 import org.bytedeco.javacpp.PointerScope;
 import org.bytedeco.pytorch.LongArrayRef;
 import org.bytedeco.pytorch.LongArrayRefOptional;
+import org.bytedeco.pytorch.T_TensorT_TensorTensor_T_T;
+import org.bytedeco.pytorch.T_TensorTensor_T;
+import org.bytedeco.pytorch.T_TensorTensor_TOptional;
+import org.bytedeco.pytorch.TensorArrayRef;
+import org.bytedeco.pytorch.TensorArrayRefOptional;
 import org.bytedeco.pytorch.TensorOptional;
+import org.bytedeco.pytorch.TensorVector;
+import org.bytedeco.pytorch.TensorVectorOptional;
 
 /**
  * A {@code PointerScope} around code of a model. Its end frees the memory of the tensors that were created in it, and
  * ends the guards, such as {@code NoGradGuard}. A later use of such a tensor is an error, except as an argument that a
- * module of libtorch can do without, such as a mask of its attention: it then computes without. Options, scalars, numbers and
- * modules that were created in the scope live on in fields, and the garbage collector frees them.
+ * module of libtorch can do without, such as a mask of its attention or the state of a GRU: it then computes without.
+ * Options, scalars, numbers and modules that were created in the scope live on in fields, and the garbage collector frees
+ * them.
  *
- * <p>A {@code TensorOptional} gives its memory back too. libtorch would read a freed one as none, without an error, so
- * the end puts an {@link UnreadableTensor} into it. {@link TensorMemory#own(TensorOptional)} gives one that lives on. A
+ * <p>A {@code TensorOptional} and the state of an LSTM, a {@code T_TensorTensor_T}, give their memory back too. libtorch
+ * would read a freed one as none, without an error, so the end puts an {@link UnreadableTensor} into it.
+ * {@link TensorMemory#own(TensorOptional)} and {@link TensorMemory#own(T_TensorTensor_T)} give one that lives on. A
  * {@code LongArrayRef} is a view of numbers that other objects hold. After the end it has one number that libtorch
  * refuses. The thread that opens the scope closes it.
  */
@@ -68,14 +77,42 @@ public final class LibtorchScope extends PointerScope {
         }
         switch (ended) {
             case TensorOptional optional when optional.has_value() -> UnreadableTensor.end(optional.get());
+            case T_TensorTensor_T both -> replaceBoth(both);
+            case T_TensorTensor_TOptional optional when optional.has_value() -> replaceBoth(optional.get());
+            case T_TensorT_TensorTensor_T_T result -> {
+                UnreadableTensor.end(result.get0());
+                replaceBoth(result.get1());
+            }
+            case TensorVectorOptional optional when optional.has_value() -> replaceAll(optional.get());
+            case TensorArrayRefOptional optional
+            when optional.has_value() ->
+                Pointer.memcpy(optional.get(), RefusedTensors.VIEW, RefusedTensors.VIEW.sizeof());
             case LongArrayRefOptional numbers when numbers.has_value() -> refuse(numbers.get());
             case LongArrayRef numbers when !numbers.empty() -> refuse(numbers);
             default -> {} // none, or no numbers
         }
     }
 
+    private static void replaceBoth(T_TensorTensor_T both) {
+        UnreadableTensor.end(both.get0());
+        UnreadableTensor.end(both.get1());
+    }
+
+    private static void replaceAll(TensorVector tensors) {
+        for (long i = 0; i < tensors.size(); i++) {
+            UnreadableTensor.end(tensors.get(i));
+        }
+    }
+
     private static void refuse(LongArrayRef numbers) {
         Pointer.memcpy(numbers, RefusedNumbers.VIEW, numbers.sizeof());
+    }
+
+    /** Made at the first use, when libtorch is loaded. The tensors of a view are freed by others. */
+    private static final class RefusedTensors {
+        static final TensorVector MEMORY = new TensorVector(UnreadableTensor.ended()).retainReference();
+
+        static final TensorArrayRef VIEW = new TensorArrayRef(MEMORY).retainReference();
     }
 
     /** Made at the first use, when libtorch is loaded. */

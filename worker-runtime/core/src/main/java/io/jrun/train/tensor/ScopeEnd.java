@@ -1,5 +1,6 @@
 package io.jrun.train.tensor;
 
+import java.util.Set;
 import java.util.regex.Pattern;
 import org.bytedeco.javacpp.FunctionPointer;
 import org.bytedeco.javacpp.Pointer;
@@ -7,7 +8,12 @@ import org.bytedeco.pytorch.LongArrayRef;
 import org.bytedeco.pytorch.LongArrayRefOptional;
 import org.bytedeco.pytorch.Module;
 import org.bytedeco.pytorch.Optimizer;
+import org.bytedeco.pytorch.T_TensorT_TensorTensor_T_T;
+import org.bytedeco.pytorch.T_TensorTensor_T;
+import org.bytedeco.pytorch.T_TensorTensor_TOptional;
+import org.bytedeco.pytorch.TensorArrayRefOptional;
 import org.bytedeco.pytorch.TensorOptional;
+import org.bytedeco.pytorch.TensorVectorOptional;
 
 /**
  * What the end of a {@link LibtorchScope} does to an object of libtorch. The class of the object decides. libtorch takes
@@ -29,6 +35,20 @@ enum ScopeEnd {
             + "|InputArchive|OutputArchive|.*(parameter|buffer)_(list|iterator)|InputMetadata|VariableInfo|ForwardGrad"
             + "|OperandInfo|MNIST|NCCLPreMulSumSupplement");
     private static final Pattern NO_HOLDERS = Pattern.compile("TensorOptions|TensorGeometry|TensorIdGetter");
+    /**
+     * What holds or shows tensors or sizes, and is an argument that libtorch can do without. A tuple of two tensors is the
+     * state of an LSTM, and the longer tuple its result, through which a program reads the state.
+     */
+    private static final Set<Class<?>> DEFAULTED = Set.of(
+            TensorOptional.class,
+            TensorVectorOptional.class,
+            TensorArrayRefOptional.class,
+            T_TensorTensor_T.class,
+            T_TensorTensor_TOptional.class,
+            T_TensorT_TensorTensor_T_T.class,
+            LongArrayRef.class,
+            LongArrayRefOptional.class);
+
     private static final Pattern GUARDS = Pattern.compile(
             ".*Guard|InferenceMode|Auto(Grad|FwGrad|NonVariableType)Mode|AutoDispatch.*|DisablePythonDispatcher"
                     + "|RecordFunction");
@@ -53,10 +73,10 @@ enum ScopeEnd {
                 || FunctionPointer.class.isAssignableFrom(type)) {
             return KEPT;
         }
-        if (type == TensorOptional.class || type == LongArrayRef.class || type == LongArrayRefOptional.class) {
+        if (DEFAULTED.contains(type)) {
             return REPLACED;
         }
-        if (type.getSimpleName().endsWith("Optional")) {
+        if (type.getSimpleName().endsWith("Optional") && !matches(HOLDERS, type.getSimpleName())) {
             return KEPT; // libtorch would read a freed one as none
         }
         for (Class<?> base = type; base != null && base != Pointer.class; base = base.getSuperclass()) {

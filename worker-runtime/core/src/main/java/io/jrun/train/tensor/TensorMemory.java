@@ -7,6 +7,7 @@ import java.util.List;
 import org.bytedeco.javacpp.Pointer;
 import org.bytedeco.javacpp.PointerScope;
 import org.bytedeco.pytorch.NoGradGuard;
+import org.bytedeco.pytorch.T_TensorTensor_T;
 import org.bytedeco.pytorch.Tensor;
 import org.bytedeco.pytorch.TensorOptional;
 import org.bytedeco.pytorch.TensorOptions;
@@ -201,6 +202,13 @@ public final class TensorMemory {
      */
     public static TensorOptional own(TensorOptional borrowed) {
         TensorOptional owned = borrowed.has_value() ? new TensorOptional(borrowed.get()) : new TensorOptional();
+        owned.retainReference();
+        return owned;
+    }
+
+    /** A separate pair of the same tensors, such as the state of an LSTM. Lives as {@link #own(TensorOptional)}. */
+    public static T_TensorTensor_T own(T_TensorTensor_T borrowed) {
+        T_TensorTensor_T owned = new T_TensorTensor_T(borrowed.get0(), borrowed.get1());
         owned.retainReference();
         return owned;
     }

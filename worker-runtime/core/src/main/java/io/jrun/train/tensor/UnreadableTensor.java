@@ -13,9 +13,10 @@ import org.bytedeco.pytorch.global.torch;
 /** Tensors that have a type and a shape, and no values. */
 public final class UnreadableTensor {
     private static final String ENDED_PASS =
-            "a model uses a TensorOptional of an earlier pass. The ends of a block, of the"
-                    + " loss and of a step free the memory of the TensorOptionals that were created in them. A TensorOptional in a"
-                    + " field lives on if the field has TensorMemory.own(optional); close that one after its last use.";
+            "a model uses a TensorOptional, or the state of an LSTM, of an earlier pass. The ends of a block, of the"
+                    + " loss and of a step free the memory of those that were created in them. One in a field lives on if"
+                    + " the field has TensorMemory.own(optional) or TensorMemory.own(state); close that one after its last"
+                    + " use. Detach the tensors of a state first.";
 
     /** Tensors of one kind can share one that has no memory. {@code device} is -1 for the CPU. */
     private record Kind(int device, torch.ScalarType type) {
@@ -40,7 +41,7 @@ public final class UnreadableTensor {
     }
 
     /**
-     * Frees the memory of a tensor that a {@code TensorOptional} holds, unless others hold it too: puts an unreadable one
+     * Frees the memory of a tensor that another object holds, such as a {@code TensorOptional}, unless others hold it too: puts an unreadable one
      * of the same device, type and shape in its place. Undefined, sparse and quantized tensors stay.
      */
     static void end(Tensor held) {
@@ -58,6 +59,11 @@ public final class UnreadableTensor {
         try (Tensor shaped = scalar.expand(TensorMemory.sizes(held))) {
             held.put(shaped);
         }
+    }
+
+    /** One that says that its pass has ended. The result lives as long as the program. */
+    static Tensor ended() {
+        return TensorMemory.own(of(Device.CPU, torch.ScalarType.Float, ENDED_PASS));
     }
 
     private static Tensor of(TensorOptions options, String why) {

@@ -18,9 +18,12 @@ import org.bytedeco.javacpp.FunctionPointer;
 import org.bytedeco.javacpp.LongPointer;
 import org.bytedeco.javacpp.Pointer;
 import org.bytedeco.javacpp.PointerScope;
+import org.bytedeco.pytorch.BoolOptional;
 import org.bytedeco.pytorch.CELUOptions;
 import org.bytedeco.pytorch.CrossEntropyLossOptions;
 import org.bytedeco.pytorch.DoubleOptional;
+import org.bytedeco.pytorch.LSTMImpl;
+import org.bytedeco.pytorch.LSTMOptions;
 import org.bytedeco.pytorch.LinearImpl;
 import org.bytedeco.pytorch.LongArrayRef;
 import org.bytedeco.pytorch.LongArrayRefOptional;
@@ -29,10 +32,15 @@ import org.bytedeco.pytorch.NoGradGuard;
 import org.bytedeco.pytorch.Optimizer;
 import org.bytedeco.pytorch.Scalar;
 import org.bytedeco.pytorch.ScalarTypeOptional;
+import org.bytedeco.pytorch.T_TensorTensor_T;
+import org.bytedeco.pytorch.T_TensorTensor_TOptional;
 import org.bytedeco.pytorch.Tensor;
+import org.bytedeco.pytorch.TensorArrayRef;
+import org.bytedeco.pytorch.TensorArrayRefOptional;
 import org.bytedeco.pytorch.TensorOptional;
 import org.bytedeco.pytorch.TensorOptions;
 import org.bytedeco.pytorch.TensorVector;
+import org.bytedeco.pytorch.TensorVectorOptional;
 import org.bytedeco.pytorch.global.torch;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -62,7 +70,9 @@ class LibtorchScopeTest {
     void theEndFreesTensorsAndTheirContainers() {
         assertThat(made(() -> torch.ones(2)).isNull()).isTrue();
         assertThat(made(() -> new TensorVector(torch.ones(2))).isNull()).isTrue();
-        assertThat(made(() -> torch.ones(2).max(0)).isNull()).as("a tuple").isTrue();
+        assertThat(made(() -> torch.linalg_svd(torch.ones(2, 2))).isNull())
+                .as("a tuple")
+                .isTrue();
     }
 
     @Test
@@ -155,6 +165,51 @@ class LibtorchScopeTest {
                 .doesNotThrowAnyException();
     }
 
+    /** An LSTM would begin without a state. */
+    @Test
+    void anEndedStateOfAnLstmIsAnErrorAndAnOwnedOneLivesOn() {
+        LSTMImpl lstm = new LSTMImpl(new LSTMOptions(4, 4));
+        Tensor x = torch.ones(1, 1, 4);
+        List<Double> kept = new ArrayList<>();
+        T_TensorTensor_T state = null;
+        for (int step = 0; step < 3; step++) {
+            try (LibtorchScope _ = new LibtorchScope()) {
+                var result = state == null ? lstm.forward(x) : lstm.forward(x, state);
+                kept.add(result.get0().sum().item_double());
+                state = TensorMemory.own(result.get1());
+            }
+        }
+        List<Double> inOneScope = new ArrayList<>();
+        T_TensorTensor_T next = null;
+        for (int step = 0; step < 3; step++) {
+            var result = next == null ? lstm.forward(x) : lstm.forward(x, next);
+            inOneScope.add(result.get0().sum().item_double());
+            next = result.get1();
+        }
+        assertThat(kept).isEqualTo(inOneScope).doesNotHaveDuplicates();
+        T_TensorTensor_T ended = made(() -> new T_TensorTensor_T(torch.ones(1, 1, 4), torch.ones(1, 1, 4)));
+        refused(() -> lstm.forward(x, ended).get0());
+        T_TensorTensor_T ofResult = made(() -> lstm.forward(x).get1());
+        refused(() -> lstm.forward(x, ofResult).get0());
+        var optional = made(() -> new T_TensorTensor_TOptional(new T_TensorTensor_T(torch.ones(4), torch.ones(4))));
+        refused(() -> optional.get().get1().add(x));
+        var many = made(() -> new TensorVectorOptional(new TensorVector(torch.ones(2), torch.ones(3))));
+        assertThat(TensorMemory.sizes(many.get().get(1))).containsExactly(3);
+        refused(() -> many.get().get(1).sum());
+    }
+
+    /** The tensors of a view are of another object, which the end frees. */
+    @Test
+    void anEndedViewOfTensorsIsAnError() {
+        Tensor w = torch.ones(2).set_requires_grad(true);
+        Tensor loss = w.sum();
+        TensorArrayRefOptional inputs =
+                made(() -> new TensorArrayRefOptional(new TensorArrayRef(new TensorVector(w, w))));
+        assertThatThrownBy(() -> loss.backward(new Tensor(), new BoolOptional(), false, inputs))
+                .isInstanceOf(RuntimeException.class);
+        assertThat(w.grad().defined()).isFalse();
+    }
+
     @Test
     void aDetachedObjectIsNotEnded() {
         TensorOptional optional;
@@ -187,8 +242,8 @@ class LibtorchScopeTest {
     }
 
     /**
-     * The classes of the presets that give a tensor are freed, and all guards. Modules and optimizers are kept. Of options
-     * and optional values libtorch has defaults.
+     * The classes of the presets that give a tensor are freed or replaced, and all guards are freed. Modules and optimizers
+     * are kept. Of options libtorch has defaults.
      */
     @Test
     void theEndFreesEveryClassThatHoldsATensorAndEveryGuard() throws Exception {
@@ -199,8 +254,7 @@ class LibtorchScopeTest {
                     || Optimizer.class.isAssignableFrom(type)
                     || FunctionPointer.class.isAssignableFrom(type)
                     || type.getSimpleName().endsWith("Options")
-                    || type.getSimpleName().endsWith("ParamState")
-                    || (type.getSimpleName().endsWith("Optional") && type != TensorOptional.class);
+                    || type.getSimpleName().endsWith("ParamState");
             ScopeEnd end = ScopeEnd.of(type);
             if (isExpected) {
                 assertThat(end).as(type.getName()).isEqualTo(ScopeEnd.KEPT);

@@ -143,7 +143,7 @@ final class FsdpPass {
             boolean isExpected = at < expected().size() && expected().get(at).equals(unit);
             prefetch(expected(), (isExpected ? at : expected().indexOf(unit)) + 1, 1);
             if (GradMode.is_enabled()) {
-                unit.noteForward(openPasses.merge(unit, 1, Integer::sum) == 1);
+                openPasses.merge(unit, 1, Integer::sum);
             }
         });
     }
@@ -161,15 +161,19 @@ final class FsdpPass {
         });
     }
 
-    /** The backward pass reaches the output of a unit. */
-    void beforeBackward(FsdpUnit unit) {
+    /**
+     * The backward pass reaches the output of a unit.
+     *
+     * @param computed {@link FsdpUnit#gatheredVersions} in the forward pass
+     */
+    void beforeBackward(FsdpUnit unit, long[] computed) {
         if (!isBackward) {
             throw outsideOfStep("unit '" + unit.name() + "'");
         }
         guarded(() -> {
             readAhead.begin(unit);
             unit.gather();
-            unit.requireValuesOfForward();
+            unit.requireValuesOf(computed);
             int at = order.subList(0, reached).lastIndexOf(unit);
             reached = Math.max(0, at < 0 ? order.lastIndexOf(unit) : at);
             prefetch(order, reached - 1, -1);

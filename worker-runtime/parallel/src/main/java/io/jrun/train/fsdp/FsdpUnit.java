@@ -34,8 +34,6 @@ final class FsdpUnit {
     private final @Nullable PaddedMemory rowsForNeighbours;
     /** {@link UnitParameters#versions} when the gather of the present whole values began. */
     private long[] gathered = {};
-    /** {@link #gathered} in the first of the forward passes whose backward passes have not ended. */
-    private long[] computed = {};
 
     /**
      * Shards parameters.
@@ -195,19 +193,17 @@ final class FsdpUnit {
         requireSame(parameters.versions());
     }
 
-    /**
-     * A backward pass may follow this forward pass.
-     *
-     * @param isFirst whether no other forward pass waits for its backward pass
-     */
-    void noteForward(boolean isFirst) {
-        if (isFirst) {
-            computed = gathered;
-        }
+    /** {@link UnitParameters#versions} of the present whole values, to compare a backward pass with its forward pass. */
+    long[] gatheredVersions() {
+        return gathered;
     }
 
-    /** Checks the values before a backward pass computes with them: they are current, and those of the forward pass. */
-    void requireValuesOfForward() {
+    /**
+     * Checks the values before a backward pass computes with them.
+     *
+     * @param computed {@link #gatheredVersions} in the forward pass
+     */
+    void requireValuesOf(long[] computed) {
         requireCurrent();
         requireSame(computed);
     }

@@ -154,10 +154,12 @@ public final class FullyShardedDataParallel {
     }
 
     private UnaryOperator<Tensor> withGather(FsdpUnit unit, UnaryOperator<Tensor> forward) {
-        UnitBoundary output = new UnitBoundary("the output of unit " + unit.name(), () -> pass.beforeBackward(unit));
         UnitBoundary input = new UnitBoundary("the input of unit " + unit.name(), () -> pass.afterBackward(unit));
         return x -> {
             pass.beforeForward(unit);
+            long[] computed = unit.gatheredVersions();
+            UnitBoundary output =
+                    new UnitBoundary("the output of unit " + unit.name(), () -> pass.beforeBackward(unit, computed));
             Tensor result = output.at(forward.apply(input.at(options.precision().toUnitType(x))));
             pass.afterForward(unit);
             return options.precision().toOutputType(result);

@@ -163,10 +163,11 @@ public final class PipelineParallel implements AutoCloseable {
         tensors.forEach((name, tensor) -> {
             List<Integer> ranks = List.copyOf(Objects.requireNonNull(holders.get(name)));
             ShardedTensor parameter = ShardedTensor.of(name, tensor);
-            all.put(
-                    name,
-                    (ranks.contains(pipeline.groupRank()) ? replicas.kept(parameter) : parameter)
-                            .onRanks(new OnRanks(ranks), axis));
+            if (ranks.contains(pipeline.groupRank())) {
+                parameter = replicas.kept(parameter);
+                tied.keep(tensor, parameter.local());
+            }
+            all.put(name, parameter.onRanks(new OnRanks(ranks), axis));
         });
         return Collections.unmodifiableMap(all);
     }

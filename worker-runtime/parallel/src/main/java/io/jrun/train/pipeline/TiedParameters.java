@@ -2,6 +2,8 @@ package io.jrun.train.pipeline;
 
 import io.jrun.comm.ProcessGroup;
 import io.jrun.comm.ReduceOp;
+import io.jrun.train.mesh.ParameterNotes;
+import io.jrun.train.mesh.UnreducedGradients;
 import io.jrun.train.module.PipelineLayer;
 import io.jrun.train.pipeline.schedule.PipelineSchedule;
 import io.jrun.train.tensor.TensorCollectives;
@@ -12,6 +14,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import java.util.Set;
 import java.util.TreeMap;
 import java.util.TreeSet;
 import org.bytedeco.javacpp.PointerScope;
@@ -25,12 +28,14 @@ import org.jspecify.annotations.Nullable;
  * depend on the schedule, and not on whether the stages are on one rank. Megatron does the same in its all-reduce of
  * the gradients of embeddings.
  */
-final class TiedParameters implements AutoCloseable {
+final class TiedParameters implements UnreducedGradients, AutoCloseable {
     /** One parameter, as this rank sees it. */
     private static final class Tied {
         private final Tensor parameter;
         private final List<Integer> stagesHere;
         private final @Nullable ProcessGroup holders;
+        /** Identity of the tensor that the optimizer has; 0 before {@link #keep}. */
+        private long kept;
         /** Gradients of the stages that do not own {@code .grad}. */
         private final Map<Integer, Tensor> setAside = new HashMap<>();
 
@@ -124,6 +129,28 @@ final class TiedParameters implements AutoCloseable {
     boolean contains(Tensor parameter) {
         return tied.stream()
                 .anyMatch(each -> each.parameter.unsafeGetTensorImpl().equals(parameter.unsafeGetTensorImpl()));
+    }
+
+    /** Says which tensor of a parameter the optimizer has. {@link #drop} drops by that tensor. */
+    void keep(Tensor parameter, Tensor kept) {
+        for (Tied each : tied) {
+            if (each.stagesHere.size() > 1
+                    && TensorMemory.identity(each.parameter) == TensorMemory.identity(parameter)) {
+                each.kept = TensorMemory.identity(kept);
+                ParameterNotes.setUnreduced(List.of(kept), this);
+            }
+        }
+    }
+
+    /** Between two passes the gradient of the first stage is {@code .grad}, which others drop. */
+    @Override
+    public void drop(Set<Long> parameters) {
+        for (Tied each : tied) {
+            if (parameters.contains(each.kept)) {
+                each.setAside.values().forEach(Tensor::close);
+                each.setAside.clear();
+            }
+        }
     }
 
     /** Adds the gradients of all stages up. All ranks of the pipeline call it after the last backward pass. */

@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException
 import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.jrun.comm.World;
 import io.jrun.comm.local.LocalWorld;
 import io.jrun.train.Libtorch;
 import io.jrun.train.ShardedTraining;
@@ -34,6 +35,7 @@ import org.bytedeco.pytorch.global.torch;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** The operations that are allowed outside of steps. */
@@ -236,6 +238,39 @@ class FsdpStepTest {
                     }
                 }))
                 .hasStackTraceContaining("the parameters have changed since the step gathered unit 'block2'");
+    }
+
+    /** Block 0 gets an input that needs no gradient, so no code runs behind its backward pass. */
+    @ParameterizedTest
+    @CsvSource({"true, false", "false, false", "true, true", "false, true"})
+    void trainingPassesBehindUpdatesOfOneStepAreThoseOfSeveralSteps(boolean inOneStep, boolean withOpenPass) {
+        LocalWorld.run(
+                2,
+                world -> assertThat(trained(world, inOneStep, withOpenPass))
+                        .isEqualTo(trained(world, false, false))
+                        .isNotEmpty());
+    }
+
+    private static Map<String, Double> trained(World world, boolean inOneStep, boolean withOpenPass) {
+        var fsdp = new FullyShardedDataParallel(new MeshAxis("shard", world.group()), FsdpOptions.DEFAULT);
+        UnevenNet net = blocksOnly(fsdp);
+        try (FlatOptimizer optimizer = optimizer(fsdp)) {
+            Step step = fsdp.step();
+            for (int i = 0; i < 3; i++) {
+                if (withOpenPass) {
+                    Tensor _ = net.loss(ShardedTraining.seed(world, 7, 0), 3);
+                }
+                optimizer.zeroGradients();
+                step.backward(net.loss(ShardedTraining.seed(world, i, 0), 3));
+                optimizer.step();
+                if (!inOneStep) {
+                    step.close();
+                    step = fsdp.step();
+                }
+            }
+            step.close();
+        }
+        return fsdp.wholeParameters((_, whole) -> whole.abs().sum().item_double());
     }
 
     @ParameterizedTest

@@ -8,12 +8,23 @@ import static org.assertj.core.api.Assertions.within;
 import io.jrun.comm.World;
 import io.jrun.comm.local.LocalWorld;
 import io.jrun.train.Libtorch;
+import io.jrun.train.fsdp.FsdpOptions;
+import io.jrun.train.fsdp.FullyShardedDataParallel;
+import io.jrun.train.fsdp.ShardedStages;
+import io.jrun.train.mesh.DeviceMesh;
 import io.jrun.train.mesh.MeshAxis;
 import io.jrun.train.mesh.Parameters;
 import io.jrun.train.module.PipelineLayer;
+import io.jrun.train.optim.FlatOptimizer;
+import io.jrun.train.optim.FusedSgd;
+import io.jrun.train.optim.Gradients;
+import io.jrun.train.optim.LearningRateSchedule;
+import io.jrun.train.optim.ParameterGroup;
 import io.jrun.train.pipeline.schedule.PipelineSchedule;
 import io.jrun.train.pipeline.schedule.ScheduleException;
 import io.jrun.train.pipeline.schedule.ScheduleKind;
+import io.jrun.train.precision.LossScaler;
+import io.jrun.train.precision.ScalePolicy;
 import java.util.Collections;
 import java.util.List;
 import java.util.Map;
@@ -24,6 +35,7 @@ import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 class PipelineParallelTest {
     @BeforeAll
@@ -71,6 +83,63 @@ class PipelineParallelTest {
                             .as(name)
                             .isLessThan(1e-6f);
                 });
+            }
+        });
+    }
+
+    /** A rank with both uses of the tied embedding keeps the gradients of each. */
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void zeroGradientsDropsWhatAccumulateHasAdded(boolean isSharded) {
+        LocalWorld.run(isSharded ? 4 : 2, world -> {
+            double alone = normOfStep(world, isSharded, false);
+            assertThat(normOfStep(world, isSharded, true)).isEqualTo(alone).isPositive();
+        });
+    }
+
+    private static double normOfStep(World world, boolean isSharded, boolean dropsABatch) {
+        try (PointerScope _ = new PointerScope();
+                DeviceMesh mesh = DeviceMesh.of(world, "pp", 2, "shard", world.size() / 2)) {
+            PipelineOptions plain = PipelineOptions.of(ScheduleKind.ZERO_BUBBLE_V, 2, 2, 4);
+            var fsdp = new FullyShardedDataParallel(mesh.axis("shard"), FsdpOptions.DEFAULT);
+            try (PipelineParallel model = new PipelineParallel(
+                            new StagedGpt(true, false).layers(),
+                            StagedGpt::loss,
+                            mesh.axis("pp"),
+                            isSharded ? plain.withReplicas(new ShardedStages(fsdp)) : plain);
+                    FlatOptimizer optimizer = new FlatOptimizer(
+                            model.parameters(),
+                            FusedSgd.PLAIN,
+                            ParameterGroup.all(0),
+                            LearningRateSchedule.constant(0.1));
+                    var _ = isSharded ? fsdp.step() : null) {
+                if (dropsABatch) {
+                    List<Tensor> dropped = Collections.nCopies(4, StagedGpt.batch(2, 2));
+                    double _ = model.accumulate(dropped, dropped);
+                    optimizer.zeroGradients();
+                }
+                List<Tensor> batch = Collections.nCopies(4, StagedGpt.batch(1, 2));
+                double _ = model.step(batch, batch);
+                return Gradients.norm(model.parameters().values()).value();
+            }
+        }
+    }
+
+    /** A rank that skips a step alone would leave the others with another scale. */
+    @Test
+    void aLossScalerWithoutTheRanksOfThePipelineIsRefused() {
+        LocalWorld.run(2, world -> {
+            try (PipelineParallel model = model(world, PipelineOptions.of(ScheduleKind.GPIPE, 2, 1, 2))) {
+                LossScaler alone = new LossScaler(new ScalePolicy(1024, 2, 0.5, 2000), null);
+                assertThatThrownBy(() -> alone.unscale(model.parameters().values()))
+                        .hasMessageContaining(
+                                "is on some ranks only of the axis 'pp' (ranks [0, 1]), but LossScaler has"
+                                        + " no group");
+                LossScaler own = new LossScaler(
+                        new ScalePolicy(1024, 2, 0.5, 2000), world.group().newGroup(List.of(world.rank())));
+                assertThatThrownBy(() -> own.unscale(model.parameters().values()))
+                        .hasMessageContaining(
+                                "on some ranks only of the axis 'pp' (ranks [0, 1]), but LossScaler decides");
             }
         });
     }
