@@ -19,8 +19,8 @@ final class FinetuneModelOptions implements ModelOptions {
                                  one-per-node.
           --lora=RANK            freeze the model and train adapters of this rank
           --lora-alpha=X         the adapters' outputs are multiplied by X / RANK  Default: twice the rank.
-          --lora-targets=A,B     names of the projections  Default: q_proj,v_proj for a Llama, c_attn for a GPT-2,
-                                 query,value for a BERT.
+          --lora-targets=A,B     names of the projections, or all-linear for all but the output layer  Default:
+                                 q_proj,v_proj for a Llama, c_attn for a GPT-2, query,value for a BERT.
           --adapters=DIR         adapters of --lora, or of PEFT, to train on
           --merge                add the adapters to the weights, and save the model in place of the adapters;
                                  without --data the program merges and ends

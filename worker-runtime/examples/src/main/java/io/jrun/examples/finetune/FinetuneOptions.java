@@ -15,7 +15,7 @@ import java.util.OptionalInt;
  * @param model folder or file of weights
  * @param readers the ranks that read the files
  * @param loraRank rank of new adapters; 0 for none
- * @param loraTargets names of the projections; empty for those of the model
+ * @param loraTargets names of the projections, or the word all-linear; empty for those of the model
  * @param adapters folder of adapters to go on from
  * @param isMerged whether the adapters are added to the weights of the saved model
  * @param maskToken the token that stands for a hidden token; empty for that of the tokenizer

@@ -59,7 +59,7 @@ class FinetuneMeshTest {
     @ValueSource(strings = {"gpt2", "llama", "bert"})
     void theSavedModelIsThatOfOneRank(String type) throws IOException {
         Path base = base(type);
-        for (String lora : List.of("", "--lora=2")) {
+        for (String lora : List.of("", "--lora=2 --lora-targets=all-linear")) {
             double[] before = logits(base, "");
             double[] expected = train(base, "1", lora);
             assertThat(difference(expected, before))

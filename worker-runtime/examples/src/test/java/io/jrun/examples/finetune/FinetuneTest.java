@@ -42,7 +42,7 @@ class FinetuneTest {
     private Path folder;
 
     @ParameterizedTest
-    @ValueSource(strings = {"", "--lora=4"})
+    @ValueSource(strings = {"", "--lora=4", "--lora=4 --lora-targets=all-linear"})
     void trainingLowersTheLossAndTheSavedWeightsHaveIt(String lora) throws IOException {
         Path model = model();
         Path data = Files.writeString(folder.resolve("text.txt"), TEXT);
@@ -50,8 +50,8 @@ class FinetuneTest {
         double before = loss(load(model));
         List<String> args = List.of(
                 "--model=" + model, "--data=" + data, "--out=" + out, "--steps=30", "--lr=0.02", "--tokenizer=bytes");
-        String[] all =
-                (lora.isEmpty() ? args.stream() : Stream.concat(args.stream(), Stream.of(lora))).toArray(String[]::new);
+        String[] all = Stream.concat(args.stream(), Stream.of(lora.split(" ")).filter(word -> !word.isEmpty()))
+                .toArray(String[]::new);
         LocalWorld.run(2, world -> run(all, world));
         if (lora.isEmpty()) {
             assertThat(loss(load(out))).isLessThan(before / 2);

@@ -149,6 +149,11 @@ public final class Bert extends LanguageModel {
         return List.of("query", "value");
     }
 
+    @Override
+    public String outputLayer() {
+        return PREDICTIONS + "decoder";
+    }
+
     /** Files from TensorFlow call weight and bias of a norm gamma and beta. Heads of other tasks are not needed. */
     @Override
     public NameMapping mapping() {

@@ -137,6 +137,11 @@ public final class Gpt2 extends LanguageModel {
         return List.of("c_attn");
     }
 
+    @Override
+    public String outputLayer() {
+        return PARTS.head();
+    }
+
     /** Files of OpenAI's sizes lack the prefix. Masks are buffers of older versions. */
     @Override
     public NameMapping mapping() {

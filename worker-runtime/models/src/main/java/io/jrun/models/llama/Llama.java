@@ -157,6 +157,11 @@ public final class Llama extends LanguageModel {
     }
 
     @Override
+    public String outputLayer() {
+        return PARTS.head();
+    }
+
+    @Override
     public NameMapping mapping() {
         Map<String, String> rules = new LinkedHashMap<>();
         rules.put("^(tok_embeddings|embed_tokens)\\.", "model.embed_tokens.");

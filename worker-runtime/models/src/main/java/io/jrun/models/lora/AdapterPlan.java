@@ -44,8 +44,6 @@ record AdapterPlan(
     private static final String EXCLUDED = "exclude_modules";
     private static final String LAYERS = "layers_to_transform";
     private static final String INITIAL = "init_lora_weights";
-    private static final String ALL_LINEAR = "all-linear";
-    private static final String OUTPUT_LAYER = "lm_head";
 
     /** First values of adapters that leave the weights of the model as they are. */
     private static final Set<String> PLAIN_INITIAL = Set.of("gaussian", "eva", "orthogonal");
@@ -69,9 +67,10 @@ record AdapterPlan(
     /**
      * Reads {@code adapter_config.json} of PEFT.
      *
+     * @param outputLayer the name of the layer that {@code all-linear} leaves out
      * @throws IllegalArgumentException in one line, if the file asks for adapters that jrun lacks
      */
-    static AdapterPlan read(Path file) throws IOException {
+    static AdapterPlan read(Path file, String outputLayer) throws IOException {
         JsonObject json = JsonObject.read(file);
         String type = json.text("peft_type").orElse("none");
         if (!type.equals("LORA")) {
@@ -90,7 +89,7 @@ record AdapterPlan(
             JsonObject pattern = json.object("alpha_pattern");
             pattern.keys().forEach(key -> alphas.put(key, pattern.number(key)));
         }
-        Predicate<String> targets = targets(json, file);
+        Predicate<String> targets = targets(json, file, outputLayer);
         Predicate<String> excluded = json.has(EXCLUDED) ? names(json, EXCLUDED) : _ -> false;
         return new AdapterPlan(
                 name -> targets.test(name) && !excluded.test(name),
@@ -147,10 +146,12 @@ record AdapterPlan(
         return rank;
     }
 
-    private static Predicate<String> targets(JsonObject json, Path file) {
+    private static Predicate<String> targets(JsonObject json, Path file, String outputLayer) {
         if (json.isText(TARGETS)) {
             String text = json.text(TARGETS).orElse("");
-            return text.equals(ALL_LINEAR) ? name -> !name.equals(OUTPUT_LAYER) : names(json, TARGETS);
+            return text.equalsIgnoreCase(LoraOptions.ALL_LINEAR)
+                    ? name -> !name.equals(outputLayer)
+                    : names(json, TARGETS);
         }
         List<String> names = json.texts(TARGETS);
         if (names.isEmpty()) {

@@ -64,7 +64,9 @@ public final class Lora {
      * @throws IllegalArgumentException if no projection has one of the names; the message lists the names of the
      *     projections
      */
-    public static Lora attach(LanguageModel model, LoraOptions options) {
+    public static Lora attach(LanguageModel model, LoraOptions given) {
+        LoraOptions options =
+                given.targets().equals(List.of(LoraOptions.ALL_LINEAR)) ? given.withTargets(allLinear(model)) : given;
         Map<String, Projection> projections = model.descendants(Projection.class);
         List<String> unknown = new ArrayList<>(options.targets());
         unknown.removeIf(target ->
@@ -83,6 +85,16 @@ public final class Lora {
         Lora lora = new Lora(model, () -> options.toJson(model.isCausal(), isTransposed), List.of());
         lora.addAdapters(plan, options.seed());
         return lora;
+    }
+
+    /** PEFT too saves the names: another program need not know which layer is the output layer. */
+    private static List<String> allLinear(LanguageModel model) {
+        return model.descendants(Projection.class).keySet().stream()
+                .filter(name -> !name.equals(model.outputLayer()))
+                .map(Lora::lastWord)
+                .distinct()
+                .sorted()
+                .toList();
     }
 
     private static IllegalArgumentException lacksProjections(LanguageModel model, String wanted) {
@@ -122,7 +134,7 @@ public final class Lora {
     public static Lora open(LanguageModel model, Path folder) {
         Lora lora;
         try {
-            AdapterPlan plan = AdapterPlan.read(folder.resolve(CONFIG));
+            AdapterPlan plan = AdapterPlan.read(folder.resolve(CONFIG), model.outputLayer());
             if (model.descendants(Projection.class).keySet().stream().noneMatch(plan.selects())) {
                 throw lacksProjections(model, "by target_modules");
             }

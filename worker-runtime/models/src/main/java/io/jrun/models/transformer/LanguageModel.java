@@ -101,6 +101,9 @@ public abstract class LanguageModel extends TrainableModel implements Pretrained
     /** The last words of the names of the projections that get adapters by default. The defaults are PEFT's. */
     public abstract List<String> adapterTargets();
 
+    /** The name of the output layer. The model has a projection of this name if the layer has a matrix of its own. */
+    public abstract String outputLayer();
+
     /**
      * The plan by which tensor parallel ranks share the layers, for {@code TensorParallel.parallelize}. The plan of a
      * causal model fits sequence parallelism too.

@@ -7,6 +7,7 @@ import io.jrun.comm.local.LocalWorld;
 import io.jrun.models.ModelFolder;
 import io.jrun.models.TinyModels;
 import io.jrun.models.transformer.LanguageModel;
+import io.jrun.models.transformer.Projection;
 import io.jrun.train.checkpoint.CheckpointException;
 import io.jrun.train.checkpoint.Safetensors;
 import io.jrun.train.ddp.DistributedDataParallel;
@@ -240,6 +241,36 @@ class LoraTest {
         assertThat(lora.parameters()).hasSameSizeAs(own.parameters());
         assertThat(lora.notes())
                 .containsExactly(file + " has fields that jrun's LoRA does not know and does not use: use_new");
+    }
+
+    /** The models have output layers with matrices of their own. */
+    @ParameterizedTest
+    @CsvSource({"llama, 14", "gpt2, 8", "bert, 13"})
+    void allLinearAreAllProjectionsButTheOutputLayer(String name, int count) throws IOException {
+        LanguageModel model = TinyModels.describe(folder, name, "\"tie_word_embeddings\": false");
+        model.initialize(1);
+        Tensor before = TinyModels.logits(model);
+        Lora lora = Lora.attach(model, options(List.of("all-linear")));
+        assertThat(TinyModels.logits(model).equal(before)).isTrue();
+        Map<String, Projection> others = model.descendants(Projection.class);
+        assertThat(others.remove(model.outputLayer())).as("the output layer").isNotNull();
+        assertThat(others)
+                .hasSize(count)
+                .allSatisfy((projection, map) ->
+                        assertThat(map.adapter()).as(projection).isPresent());
+        assertThat(lora.parameters()).hasSize(2 * count);
+
+        lora.save(folder.resolve("adapter"));
+        Path file = folder.resolve("adapter/adapter_config.json");
+        assertThat(file).content().contains("\"target_modules\": [").doesNotContain("all-linear");
+        assertThat(Lora.open(ModelFolder.build(folder), folder.resolve("adapter"))
+                        .parameters())
+                .hasSize(2 * count);
+        Files.writeString(file, """
+                {"peft_type": "LORA", "r": 3, "target_modules": "All-Linear"}""");
+        assertThat(Lora.open(ModelFolder.build(folder), folder.resolve("adapter"))
+                        .parameters())
+                .hasSize(2 * count);
     }
 
     /** The adapters of a model of Meta's files fit the Hugging Face folder that the model is saved as. */
