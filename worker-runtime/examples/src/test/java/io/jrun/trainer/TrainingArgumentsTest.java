@@ -81,7 +81,14 @@ class TrainingArgumentsTest {
             delimiter = '|',
             value = {
                 "--stpes=3 | unknown option '--stpes=3'. Did you mean '--steps'?",
-                "--frobnicate | unknown option '--frobnicate'. See --help.",
+                "--frobnicate | unknown option '--frobnicate'. See --help. Options of jrun itself, such as --dry-run,"
+                        + " belong before the program.",
+                "--dry-run | unknown option '--dry-run'. See --help. Options of jrun itself, such as"
+                        + " --dry-run, belong before the program.",
+                "--timeout=9 | unknown option '--timeout=9'. See --help. Options of jrun itself, such as"
+                        + " --dry-run, belong before the program.",
+                "-n 4 | unknown option '-n'. See --help. Options of jrun itself, such as"
+                        + " --dry-run, belong before the program.",
                 "--steps | --steps needs a value",
                 "--tensorboard= | --tensorboard needs a value",
                 "--ema=1 | --ema is '1.0', expected a number above 0 and below 1",

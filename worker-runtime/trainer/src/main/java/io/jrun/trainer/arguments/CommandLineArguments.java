@@ -172,6 +172,6 @@ public final class CommandLineArguments {
         return "unknown option '" + given + "'. "
                 + SimilarName.of(name, all)
                         .map(near -> "Did you mean '" + near + "'?")
-                        .orElse("See --help.");
+                        .orElse("See --help. Options of jrun itself, such as --dry-run, belong before the program.");
     }
 }
