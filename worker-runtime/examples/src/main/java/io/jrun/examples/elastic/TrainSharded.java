@@ -77,12 +77,8 @@ public final class TrainSharded {
         World world = round.world();
         SpiralNet net = new SpiralNet(1);
         FullyShardedDataParallel parallel = FullyShard.apply(net, new MeshAxis("shard", round.group()));
-        try (FlatOptimizer optimizer = new FlatOptimizer(
-                parallel.parameters(),
-                FusedAdamW.DEFAULT,
-                ParameterGroup.all(0),
-                LearningRateSchedule.constant(LEARNING_RATE),
-                parallel.gradientMemory())) {
+        try (FlatOptimizer optimizer = parallel.optimizer(
+                FusedAdamW.DEFAULT, ParameterGroup.all(0), LearningRateSchedule.constant(LEARNING_RATE))) {
             ShardedState parts = new ShardedState(parallel.parameters());
             long step = recover(world, parts, parallel, optimizer);
             ElasticSampler sampler = new ElasticSampler(Spirals.SAMPLES, options.batch(), 1);

@@ -9,8 +9,8 @@ import io.jrun.train.checkpoint.sharded.TrainState;
 import io.jrun.train.fsdp.FullyShard;
 import io.jrun.train.mesh.DeviceMesh;
 import io.jrun.train.model.InitialValues;
+import io.jrun.train.model.LayeredModel;
 import io.jrun.train.model.ModelSetup;
-import io.jrun.train.optim.FlatOptimizer;
 import io.jrun.train.optim.FusedAdamW;
 import io.jrun.train.optim.Gradients;
 import io.jrun.train.optim.ParameterGroup;
@@ -24,21 +24,20 @@ public final class MeshLoop {
     /** Trains on all ranks. */
     public static void main(String[] args) {
         try (World world = Distributed.init()) {
-            train(world, Integer.parseInt(args[0]), Long.parseLong(args[1]), args[2]);
+            var model = new OwnModel(new ModelSetup(64, 16, Device.CPU, 1)).build();
+            train(model, world, Integer.parseInt(args[0]), Long.parseLong(args[1]), args[2]);
         }
     }
 
     /** Trains, from the newest checkpoint on. */
-    public static void train(World world, int tp, long steps, String folder) {
-        var model = new OwnModel(new ModelSetup(64, 16, Device.CPU, 1)).build();
+    public static void train(LayeredModel model, World world, int tp, long steps, String folder) {
         var mesh = DeviceMesh.of(world, "shard", world.size() / tp, "tp", tp);
         TensorParallel.apply(model, mesh.axis("tp"), model.tensorParallelPlan());
         new InitialValues(1, model.blockCount()).fill(model);
         var sharded = FullyShard.apply(model, mesh.axis("shard"));
         long share = 4L * tp / world.size(); // texts of a step on this rank
         try (mesh;
-                var optimizer = new FlatOptimizer(
-                        sharded.parameters(), FusedAdamW.DEFAULT, ParameterGroup.all(0.1), _ -> 1e-3);
+                var optimizer = sharded.optimizer(FusedAdamW.DEFAULT, ParameterGroup.all(0.1), _ -> 1e-3);
                 var checkpoints = CheckpointManager.open(folder, world.group(), world.runId(), Retention.DEFAULT)) {
             var state = new TrainState(sharded.parameters(), optimizer);
             for (long step = state.resume(checkpoints); step < steps; step++) {

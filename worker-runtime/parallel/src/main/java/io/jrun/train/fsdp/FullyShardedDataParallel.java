@@ -6,7 +6,11 @@ import io.jrun.train.mesh.GradientGroup;
 import io.jrun.train.mesh.MeshAxis;
 import io.jrun.train.mesh.ShardedTensor;
 import io.jrun.train.module.ModelBlock;
+import io.jrun.train.optim.FlatOptimizer;
+import io.jrun.train.optim.LearningRateSchedule;
 import io.jrun.train.optim.PaddedGradients;
+import io.jrun.train.optim.ParameterGroup;
+import io.jrun.train.optim.UpdateRule;
 import io.jrun.train.step.NoSync;
 import io.jrun.train.step.Step;
 import io.jrun.train.tensor.TensorMemory;
@@ -30,7 +34,7 @@ import org.jspecify.annotations.Nullable;
  *
  * <pre>{@code
  * var fsdp = FullyShard.apply(net, mesh.axis("shard"));
- * var optimizer = new FlatOptimizer(fsdp.parameters(), ..., fsdp.gradientMemory());
+ * var optimizer = fsdp.optimizer(FusedAdamW.DEFAULT, ParameterGroup.all(0.1), _ -> 1e-3);
  * try (Step step = fsdp.step()) {
  *     step.backward(net.loss(batch));
  *     double norm = Gradients.clip(fsdp.parameters().values(), 1.0).value();
@@ -287,6 +291,17 @@ public final class FullyShardedDataParallel {
     public Map<String, ShardedTensor> parameters() {
         requireModel();
         return shards.parameters();
+    }
+
+    /**
+     * An optimizer of all {@link #parameters}, which reads the gradients in {@link #gradientMemory}: its {@code
+     * zeroGradients()} frees them. The caller closes the optimizer.
+     *
+     * @throws IllegalArgumentException see {@link FlatOptimizer}
+     * @throws IllegalStateException if {@link FullyShard} was not applied to the model, or if the states lie in files
+     */
+    public FlatOptimizer optimizer(UpdateRule rule, List<ParameterGroup> groups, LearningRateSchedule schedule) {
+        return new FlatOptimizer(parameters(), rule, groups, schedule, gradientMemory());
     }
 
     /**

@@ -116,7 +116,7 @@ class ShardGradientsTest {
     @Test
     void theFlatOptimizerFreesGradientsBeforeTheNextForwardPass() {
         assertFreeInForwardPasses(
-                (sharded, _) -> sharded.flat(sharded.fsdp.parameters(), sharded.fsdp.gradientMemory()));
+                (sharded, _) -> sharded.fsdp.optimizer(FusedAdamW.DEFAULT, ParameterGroup.all(0.1), SCHEDULE));
     }
 
     @Test
