@@ -43,8 +43,10 @@ final class LayerStyler {
     /** A linear layer that all ranks hold. */
     private final LinearOperation replicated;
 
-    /** Number of tokens of the layers of the style VOCABULARY; 0 before the first. */
-    private long vocabulary;
+    /** Number of tokens of the embeddings of the style VOCABULARY; 0 before the first. */
+    private long embeddedTokens;
+    /** Number of outputs of the linear layer of the style VOCABULARY, such as classes; 0 without one. */
+    private long headOutputs;
     /** The linear layer of the style VOCABULARY; null without one. */
     private @Nullable String headName;
     /** A loss without a style in a model without a loss of the style VOCABULARY; null without one. */
@@ -83,10 +85,15 @@ final class LayerStyler {
             when module instanceof LinearLayer layer ->
                 requireForAll(name, layer.outputs(), layer.outputs() + " outputs leave a rank without outputs");
             case Row _ when module instanceof LinearLayer layer -> requireDivides(name, layer.inputs(), "inputs");
-            case Vocabulary _ when module instanceof TokenEmbedding embedding -> useVocabulary(name, embedding.count());
+            case Vocabulary _
+            when module instanceof TokenEmbedding embedding -> {
+                requireVocabulary(name, embedding.count(), embeddedTokens);
+                embeddedTokens = embedding.count();
+            }
             case Vocabulary _
             when module instanceof LinearLayer layer -> {
-                useVocabulary(name, layer.outputs());
+                requireVocabulary(name, layer.outputs(), headOutputs);
+                headOutputs = layer.outputs();
                 headName = name;
             }
             case Vocabulary _ when module instanceof TokenLoss -> lossName = name;
@@ -107,7 +114,7 @@ final class LayerStyler {
      */
     void checkTogether(Map<String, Module> layers, Set<String> styled, @Nullable String ownLoss) {
         ownLossOf = ownLoss;
-        if (lossName != null && vocabulary == 0) {
+        if (lossName != null && logits() == 0) {
             throw new IllegalArgumentException(
                     "layer '" + lossName + "' is a loss of the style VOCABULARY, but the plan has no"
                             + " layer of logits of this style. Give the layer of logits the style VOCABULARY, or the"
@@ -139,13 +146,28 @@ final class LayerStyler {
         }
     }
 
-    private void useVocabulary(String name, long count) {
+    /** Embeddings have equal numbers of tokens, and so have layers of logits: the one loss knows one number. */
+    private void requireVocabulary(String name, long count, long ofOthers) {
         require(
-                vocabulary == 0 || vocabulary == count,
+                ofOthers == 0 || ofOthers == count,
                 name,
-                count + " tokens, but another layer of the style VOCABULARY has " + vocabulary);
+                count + " tokens, but another such layer of the style VOCABULARY has " + ofOthers);
         requireForAll(name, count, "a vocabulary of " + count + " tokens leaves a rank without tokens");
-        vocabulary = count;
+    }
+
+    /** The number of logits for the loss. Without a layer of their own they have the matrix of the embedding. */
+    private long logits() {
+        return headName == null ? embeddedTokens : headOutputs;
+    }
+
+    /** Throws if logits with the matrix of an embedding do not fit the loss. */
+    private void requireLogits(String embedding) {
+        requireNoWholeLoss(embedding);
+        if (lossName != null && logits() != embeddedTokens) {
+            throw new IllegalArgumentException("the embedding '" + embedding + "' gives the logits of " + embeddedTokens
+                    + " tokens, but the loss '" + lossName + "' of the style VOCABULARY takes the " + headOutputs
+                    + " outputs of '" + headName + "'. Give one of the two layers another style.");
+        }
     }
 
     /** All layers of the model have their styles. A layer of the style COLUMN may compute. */
@@ -212,14 +234,14 @@ final class LayerStyler {
         } else if (module instanceof TokenEmbedding embedding) {
             shard(name + ".weight", embedding.weight(), new Shard(0));
             embedding.setOperation(new VocabularyEmbedding(
-                    tokens(),
+                    part(embeddedTokens),
                     functions,
                     column,
                     isSequenceParallel,
                     new SameInputs(axis),
-                    () -> requireNoWholeLoss(name)));
+                    () -> requireLogits(name)));
         } else if (module instanceof TokenLoss loss) {
-            loss.setPerToken(new VocabularyCrossEntropy(collectives, tokens()));
+            loss.setPerToken(new VocabularyCrossEntropy(collectives, part(logits())));
         }
     }
 
@@ -240,8 +262,8 @@ final class LayerStyler {
         }
     }
 
-    private ShardRange tokens() {
-        return ShardRange.of(vocabulary, axis.size(), axis.coordinate());
+    private ShardRange part(long tokens) {
+        return ShardRange.of(tokens, axis.size(), axis.coordinate());
     }
 
     private void shard(String name, Tensor parameter, Shard placement) {

@@ -17,8 +17,8 @@ public sealed interface ParallelStyle {
 
     /**
      * An embedding of tokens, or the linear layer that makes the logits: each rank has some of the tokens. The numbers
-     * of tokens may differ by the rule of {@code torch.chunk}, so no padding is needed. For a {@code TokenLoss}: the
-     * logits are parts. A loss of one's own needs {@link #GATHERED_COLUMN}.
+     * of tokens may differ by the rule of {@code torch.chunk}, so no padding is needed. The logits may be those of
+     * classes, of another number than the tokens. For a {@code TokenLoss}: the logits are parts. A loss of one's own needs {@link #GATHERED_COLUMN}.
      */
     ParallelStyle VOCABULARY = new Vocabulary();
 

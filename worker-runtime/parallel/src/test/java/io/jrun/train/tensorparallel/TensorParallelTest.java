@@ -341,6 +341,31 @@ class TensorParallelTest {
         });
     }
 
+    /** The classes of a text are others than its tokens. */
+    @Test
+    void theLossTakesTheLogitsOfTheLinearLayerAlone() {
+        LocalWorld.run(2, world -> {
+            CompositeModule model = new CompositeModule();
+            TokenEmbedding tokens = model.add("tokens", new TokenEmbedding(5, 4));
+            model.add("head", new LinearLayer(4, 6, false));
+            model.add("loss", new TokenLoss());
+            Map<String, ParallelStyle> plan = Map.of(
+                    "tokens", ParallelStyle.VOCABULARY,
+                    "head", ParallelStyle.VOCABULARY,
+                    "loss", ParallelStyle.VOCABULARY);
+            TensorParallel.apply(model, axis(world.group()), plan);
+            assertThatThrownBy(() -> tokens.logits(torch.ones(3, 4)))
+                    .hasMessage("the embedding 'tokens' gives the logits of 5 tokens, but the loss 'loss' of the style"
+                            + " VOCABULARY takes the 6 outputs of 'head'. Give one of the two layers another style.");
+            CompositeModule twoHeads = new CompositeModule();
+            twoHeads.add("head", new LinearLayer(4, 6, false));
+            twoHeads.add("head2", new LinearLayer(4, 8, false));
+            assertThatThrownBy(() -> TensorParallel.apply(
+                            twoHeads, axis(world.group()), Map.of("head*", ParallelStyle.VOCABULARY)))
+                    .hasMessageContaining("tokens, but another such layer of the style VOCABULARY has");
+        });
+    }
+
     /** The logits of a second head that each rank has completely. */
     @Test
     void aSecondLossWithoutAStyleIsAccepted() {
