@@ -33,17 +33,17 @@ class ImageModelTest {
     @Test
     void imagesAreTrainedOnAsTokensAre() {
         Path one = folder.resolve("one");
-        RecordedTraining alone = RecordedTraining.run("1", new ImageModel.Program(), "--checkpoint=" + one);
+        RecordedTraining alone = RecordedTraining.run("1", ImageModel.program(), "--checkpoint=" + one);
         Map<String, double[]> expected = CheckpointContents.of(one, 5);
         for (String mesh : CasesOfSeed.draw(MESHES, 2)) {
             Path saved = folder.resolve(mesh.replaceAll("\\W+", "-"));
-            RecordedTraining found = RecordedTraining.run(mesh, new ImageModel.Program(), "--checkpoint=" + saved);
+            RecordedTraining found = RecordedTraining.run(mesh, ImageModel.program(), "--checkpoint=" + saved);
             CheckpointContents.assertClose(CheckpointContents.of(saved, 5), expected, 1e-12, mesh);
             assertThat(found.heldOut(0).getFirst()).isCloseTo(alone.heldOut(0).getFirst(), Offset.offset(1e-6));
         }
         RecordedTraining learned = RecordedTraining.run(
                 "1",
-                new ImageModel.Program(),
+                ImageModel.program(),
                 "--steps=150",
                 "--global-batch=16",
                 "--micro-batch=16",

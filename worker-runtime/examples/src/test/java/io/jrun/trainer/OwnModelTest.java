@@ -3,7 +3,6 @@ package io.jrun.trainer;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import io.jrun.comm.Device;
 import io.jrun.comm.local.LocalWorld;
 import io.jrun.comm.local.LocalWorldOptions;
 import io.jrun.examples.CasesOfSeed;
@@ -13,13 +12,10 @@ import io.jrun.train.Libtorch;
 import io.jrun.train.expert.ExpertNetwork;
 import io.jrun.train.expert.ExpertOptions;
 import io.jrun.train.expert.MixtureOfExperts;
-import io.jrun.train.layer.CompositeModule;
-import io.jrun.train.layer.FeedForward;
 import io.jrun.train.layer.LinearLayer;
-import io.jrun.train.layer.Norm;
-import io.jrun.train.layer.SelfAttention;
 import io.jrun.train.layer.TextEmbedding;
 import io.jrun.train.layer.TextHead;
+import io.jrun.train.layer.TransformerBlock;
 import io.jrun.train.model.LayeredModel;
 import io.jrun.train.model.ModelSetup;
 import io.jrun.train.tensorparallel.ParallelStyle;
@@ -100,8 +96,8 @@ class OwnModelTest {
                     "embedding",
                     () -> new TextEmbedding(setup.vocabulary(), setup.context(), WIDTH, setup.device()),
                     TextEmbedding::forward);
-            block(OwnBlock::new, OwnBlock::forward);
-            block(OwnBlock::new, OwnBlock::forward);
+            block(() -> new TransformerBlock(WIDTH, HEADS, 24, setup.device()), TransformerBlock::forward);
+            block(() -> new TransformerBlock(WIDTH, HEADS, 24, setup.device()), TransformerBlock::forward);
             last("head", () -> new TextHead(WIDTH, setup.vocabulary(), setup.device()), TextHead::forward);
         }
 
@@ -111,19 +107,6 @@ class OwnModelTest {
                     outputs.flatten(0, 1), targets.flatten(), new TensorOptional(), 1, -100L, 0.1);
             Tensor normalizers = outputs.logsumexp(-1).square().mean();
             return super.outputLoss(outputs, targets).add(smoothed).add(normalizers.mul(new Scalar(0.01)));
-        }
-    }
-
-    private static final class OwnBlock extends CompositeModule {
-        private final Norm norm1 = add("norm1", Norm.layer(OwnLossModel.WIDTH, 1e-5));
-        private final SelfAttention attention =
-                add("attention", new SelfAttention(OwnLossModel.WIDTH, OwnLossModel.HEADS, Device.CPU));
-        private final Norm norm2 = add("norm2", Norm.layer(OwnLossModel.WIDTH, 1e-5));
-        private final FeedForward feedForward = add("feedForward", new FeedForward(OwnLossModel.WIDTH, 24, Device.CPU));
-
-        Tensor forward(Tensor x) {
-            Tensor y = x.add(attention.forward(norm1.forward(x)));
-            return y.add(feedForward.forward(norm2.forward(y)));
         }
     }
 
@@ -228,7 +211,9 @@ class OwnModelTest {
                         "emb",
                         () -> new TextEmbedding(setup.vocabulary(), 16, 12, setup.device()),
                         TextEmbedding::forward);
-                block(OwnBlock::new, OwnBlock::forward);
+                block(
+                        () -> new TransformerBlock(12, OwnLossModel.HEADS, 24, setup.device()),
+                        TransformerBlock::forward);
                 last("head", () -> new TextHead(12, setup.vocabulary(), setup.device()), TextHead::forward);
             }
         };

@@ -51,6 +51,19 @@ class TextClassifierTest {
         CheckpointContents.assertSame(CheckpointContents.of(folder.resolve("resumed"), 5), whole, "resumed");
     }
 
+    @Test
+    void theModelLearns() {
+        RecordedTraining learned = RecordedTraining.run(
+                "1",
+                TextClassifier.program(),
+                "--steps=150",
+                "--global-batch=16",
+                "--micro-batch=16",
+                "--parameters=f32");
+        assertThat(learned.heldOut(0).getFirst()).isLessThan(0.2);
+        assertThat(learned.printed()).contains("on 1800 samples, 1 rank x 16 samples, 150 steps");
+    }
+
     private Map<String, double[]> train(String name, String mesh) {
         RecordedTraining _ =
                 RecordedTraining.run(mesh, TextClassifier.program(), "--checkpoint=" + folder.resolve(name));

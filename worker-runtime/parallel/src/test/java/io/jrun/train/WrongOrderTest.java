@@ -20,13 +20,11 @@ import io.jrun.train.expert.ExpertParallel;
 import io.jrun.train.fsdp.FsdpOptions;
 import io.jrun.train.fsdp.FullyShard;
 import io.jrun.train.fsdp.FullyShardedDataParallel;
-import io.jrun.train.layer.CompositeModule;
 import io.jrun.train.layer.FeedForward;
 import io.jrun.train.layer.LinearLayer;
-import io.jrun.train.layer.Norm;
-import io.jrun.train.layer.SelfAttention;
 import io.jrun.train.layer.TextEmbedding;
 import io.jrun.train.layer.TextHead;
+import io.jrun.train.layer.TransformerBlock;
 import io.jrun.train.mesh.MeshAxis;
 import io.jrun.train.mesh.Parameters;
 import io.jrun.train.mesh.ShardedTensor;
@@ -85,26 +83,14 @@ class WrongOrderTest {
             super(new ModelSetup(16, 8, Device.CPU, 1));
             transformer(2);
             first("embedding", () -> new TextEmbedding(16, 8, 4, Device.CPU), TextEmbedding::forward);
-            block(Block::new, Block::forward);
-            block(Block::new, Block::forward);
+            block(() -> new TransformerBlock(4, 2, 8, Device.CPU), TransformerBlock::forward);
+            block(() -> new TransformerBlock(4, 2, 8, Device.CPU), TransformerBlock::forward);
             last("head", () -> new TextHead(4, 16, Device.CPU), TextHead::forward);
         }
 
         Tensor loss() {
             Tensor tokens = torch.ones(new long[] {2, 8}).to(torch.ScalarType.Long);
             return loss(tokens, tokens);
-        }
-    }
-
-    private static final class Block extends CompositeModule {
-        private final Norm norm1 = add("norm1", Norm.layer(4, 1e-5));
-        private final SelfAttention attention = add("attention", new SelfAttention(4, 2, Device.CPU));
-        private final Norm norm2 = add("norm2", Norm.layer(4, 1e-5));
-        private final FeedForward feedForward = add("feedForward", new FeedForward(4, 8, Device.CPU));
-
-        Tensor forward(Tensor x) {
-            Tensor y = x.add(attention.forward(norm1.forward(x)));
-            return y.add(feedForward.forward(norm2.forward(y)));
         }
     }
 

@@ -15,11 +15,31 @@ import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
 import java.util.OptionalInt;
+import java.util.function.Function;
 import org.bytedeco.pytorch.Tensor;
 
 /** Defines the model of a training, its data, its callbacks and its file. All ranks get equal setups. */
 @FunctionalInterface
 public interface ModelFactory {
+    /**
+     * A model with samples of the program. The options of {@code --data} have no effect on them.
+     *
+     * @param model makes a new object for each setup; {@code ModelSetup.vocabulary()} is that of the data
+     */
+    static ModelFactory of(Function<ModelSetup, ModelDefinition> model, TrainingData<?> data) {
+        return new ModelFactory() {
+            @Override
+            public ModelDefinition of(ModelSetup setup) {
+                return model.apply(setup);
+            }
+
+            @Override
+            public TrainingData<?> open(DataOptions options, int context, World world) {
+                return data;
+            }
+        };
+    }
+
     /**
      * The model for a setup. Each call makes a new object.
      *

@@ -6,6 +6,8 @@ import io.jrun.comm.World;
 import io.jrun.train.checkpoint.sharded.CheckpointManager;
 import io.jrun.train.checkpoint.sharded.Retention;
 import io.jrun.train.checkpoint.sharded.TrainState;
+import io.jrun.train.data.DistributedSampler;
+import io.jrun.train.data.SamplerOptions;
 import io.jrun.train.fsdp.FullyShard;
 import io.jrun.train.layer.CompositeModule;
 import io.jrun.train.layer.LinearLayer;
@@ -13,14 +15,12 @@ import io.jrun.train.mesh.DeviceMesh;
 import io.jrun.train.model.InitialValues;
 import io.jrun.train.model.LayeredModel;
 import io.jrun.train.model.ModelSetup;
-import io.jrun.train.optim.FlatOptimizer;
 import io.jrun.train.optim.FusedAdamW;
 import io.jrun.train.optim.Gradients;
 import io.jrun.train.optim.ParameterGroup;
 import io.jrun.train.tensorparallel.ParallelStyle;
 import io.jrun.train.tensorparallel.TensorParallel;
 import java.util.Map;
-import java.util.stream.LongStream;
 import org.bytedeco.pytorch.Tensor;
 import org.bytedeco.pytorch.global.torch;
 
@@ -67,13 +67,11 @@ public final class Train {
             TensorParallel.apply(model, mesh.axis("tp"), model.tensorParallelPlan());
             new InitialValues(1, model.blockCount()).fill(model);
             var sharded = FullyShard.apply(model, mesh.axis("shard"));
-            try (var optimizer = new FlatOptimizer(
-                            sharded.parameters(), FusedAdamW.DEFAULT, ParameterGroup.all(0), _ -> 0.003);
+            try (var optimizer = sharded.optimizer(FusedAdamW.DEFAULT, ParameterGroup.all(0), _ -> 0.003);
                     var checkpoints = CheckpointManager.open(
                             "checkpoints", world.group(), world.runId(), Retention.DEFAULT)) {
                 var state = new TrainState(sharded.parameters(), optimizer);
-                long ranks = mesh.axis("shard").size();
-                long shard = mesh.coordinate("shard");
+                var sampler = DistributedSampler.of(1024, mesh.group("shard"), SamplerOptions.TRAINING);
                 long first = state.resume(checkpoints) + 1;
                 if (world.rank() == 0 && first > 1) {
                     System.out.printf("goes on after step %d of the folder checkpoints%n", first - 1);
@@ -81,10 +79,8 @@ public final class Train {
                 for (long step = first; step <= 100; step++) {
                     try (var scope = sharded.step()) { // frees the step's native memory
                         optimizer.zeroGradients();
-                        double[] angles = LongStream.range(0, 1024)
-                                .filter(i -> i % ranks == shard) // this rank's share
-                                .mapToDouble(i -> Math.PI * (i - 512) / 512)
-                                .toArray();
+                        sampler.setEpoch(step); // a resumed job has the same order
+                        double[] angles = sampler.indices().mapToDouble(i -> Math.PI * (i - 512) / 512).toArray();
                         Tensor x = Tensor.create(angles, angles.length, 1).to(torch.ScalarType.Float);
                         Tensor loss = model.loss(x, x.sin());
                         scope.backward(loss); // the gradients are now the mean over all ranks

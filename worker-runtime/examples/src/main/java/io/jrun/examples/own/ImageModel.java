@@ -1,18 +1,15 @@
 package io.jrun.examples.own;
 
-import io.jrun.comm.World;
 import io.jrun.train.data.Batch;
-import io.jrun.train.data.Dataset;
 import io.jrun.train.layer.CompositeModule;
 import io.jrun.train.model.LayeredModel;
-import io.jrun.train.model.ModelDefinition;
 import io.jrun.train.model.ModelSetup;
 import io.jrun.trainer.ModelFactory;
 import io.jrun.trainer.Trainer;
-import io.jrun.trainer.data.DataOptions;
 import io.jrun.trainer.data.TrainingData;
 import java.util.List;
 import java.util.SplittableRandom;
+import java.util.stream.LongStream;
 import org.bytedeco.javacpp.LongPointer;
 import org.bytedeco.pytorch.Conv2dImpl;
 import org.bytedeco.pytorch.Conv2dOptions;
@@ -42,7 +39,7 @@ public final class ImageModel extends LayeredModel {
 
     /** Trains the model on all ranks. */
     public static void main(String[] args) {
-        Trainer.main("image-model.jar", args, new Program());
+        Trainer.main("image-model.jar", args, program());
     }
 
     private static Conv2dImpl convolution(long from) {
@@ -60,16 +57,21 @@ public final class ImageModel extends LayeredModel {
     }
 
     /** The model and its samples. */
-    public record Program() implements ModelFactory {
-        @Override
-        public ModelDefinition of(ModelSetup setup) {
-            return new ImageModel(setup);
-        }
+    public static ModelFactory program() {
+        List<Drawing> drawings = LongStream.range(0, 2200).mapToObj(Drawing::of).toList();
+        return ModelFactory.of(
+                ImageModel::new,
+                TrainingData.of(drawings.subList(0, 2000), drawings.subList(2000, 2200), 3, ImageModel::batch));
+    }
 
-        @Override
-        public TrainingData<?> open(DataOptions options, int context, World world) {
-            return new Lines(2000, 200);
+    private static Batch batch(List<Drawing> samples) {
+        float[] pixels = new float[samples.size() * SIZE * SIZE];
+        long[] lines = new long[samples.size()];
+        for (int i = 0; i < lines.length; i++) {
+            System.arraycopy(samples.get(i).pixels, 0, pixels, i * SIZE * SIZE, SIZE * SIZE);
+            lines[i] = samples.get(i).line;
         }
+        return new Batch(Tensor.create(pixels, lines.length, 1, SIZE, SIZE), Tensor.create(lines, lines.length));
     }
 
     /** An image and its class: 0 horizontal, 1 vertical, 2 diagonal. */
@@ -97,53 +99,6 @@ public final class ImageModel extends LayeredModel {
                 pixels[row * SIZE + column] = 1;
             }
             return new Drawing(pixels, line);
-        }
-    }
-
-    private record Lines(long trained, long held) implements TrainingData<Drawing> {
-        @Override
-        public Dataset<Drawing> training() {
-            return drawings(0, trained);
-        }
-
-        @Override
-        public Dataset<Drawing> heldOut() {
-            return drawings(trained, held);
-        }
-
-        private static Dataset<Drawing> drawings(long from, long count) {
-            return new Dataset<>() {
-                @Override
-                public long size() {
-                    return count;
-                }
-
-                @Override
-                public Drawing get(long index) {
-                    return Drawing.of(from + index);
-                }
-            };
-        }
-
-        @Override
-        public Batch batch(List<Drawing> samples, long step) {
-            float[] pixels = new float[samples.size() * SIZE * SIZE];
-            long[] lines = new long[samples.size()];
-            for (int i = 0; i < lines.length; i++) {
-                System.arraycopy(samples.get(i).pixels, 0, pixels, i * SIZE * SIZE, SIZE * SIZE);
-                lines[i] = samples.get(i).line;
-            }
-            return new Batch(Tensor.create(pixels, lines.length, 1, SIZE, SIZE), Tensor.create(lines, lines.length));
-        }
-
-        @Override
-        public int vocabulary() {
-            return 3;
-        }
-
-        @Override
-        public String identity() {
-            return trained + " drawings";
         }
     }
 }

@@ -14,7 +14,7 @@ import java.util.SplittableRandom;
 import java.util.stream.LongStream;
 import org.bytedeco.pytorch.Tensor;
 
-/** A transformer that says whether the first token of a text occurs again. The trainer gives it all options. */
+/** A transformer that says which of two sources has written a text. The trainer gives it all options. */
 public final class TextClassifier extends LayeredModel {
     private static final int LENGTH = 16;
 
@@ -43,14 +43,13 @@ public final class TextClassifier extends LayeredModel {
     }
 
     private static long[] text(long number) {
-        long[] text = new SplittableRandom(number).longs(LENGTH + 1, 0, 20).toArray();
-        text[LENGTH] = LongStream.of(text).skip(1).limit(LENGTH - 1).anyMatch(token -> token == text[0]) ? 1 : 0;
+        long[] text = new SplittableRandom(number).longs(LENGTH + 1, number % 2 * 5, 15 + number % 2 * 5).toArray();
+        text[LENGTH] = number % 2;
         return text;
     }
 
     private static Batch batch(List<long[]> texts) {
-        long[] all = texts.stream().flatMapToLong(LongStream::of).toArray();
-        Tensor rows = Tensor.create(all, texts.size(), LENGTH + 1);
+        Tensor rows = Tensor.create(texts.stream().flatMapToLong(LongStream::of).toArray(), texts.size(), LENGTH + 1);
         return new Batch(rows.narrow(1, 0, LENGTH), rows.select(1, LENGTH));
     }
 

@@ -5,14 +5,29 @@ import io.jrun.train.data.Dataset;
 import io.jrun.train.token.Tokenizer;
 import java.util.List;
 import java.util.Optional;
+import java.util.function.Function;
 
 /**
  * The samples of a training: windows of tokens, conversations, images, rows of a table. All ranks have equal data.
- * Threads of the loader read the samples; the training thread calls the other methods.
+ * Threads of the loader read the samples; the training thread calls the other methods. {@link #of} is for samples in
+ * memory; samples that are read from files need a class of their own.
  *
  * @param <S> a sample in host memory
  */
 public interface TrainingData<S> extends AutoCloseable {
+    /**
+     * Samples in host memory.
+     *
+     * @param training the samples to train on
+     * @param heldOut the samples to evaluate on; empty for no evaluation
+     * @param vocabulary the size of the model's output, such as the number of classes
+     * @param batch see {@link #batch}
+     * @throws IllegalArgumentException if there is no sample to train on, or if {@code vocabulary} is below 1
+     */
+    static <S> TrainingData<S> of(List<S> training, List<S> heldOut, int vocabulary, Function<List<S>, Batch> batch) {
+        return new ListedSamples<>(training, heldOut, vocabulary, batch);
+    }
+
     /** The samples to train on. */
     Dataset<S> training();
 
