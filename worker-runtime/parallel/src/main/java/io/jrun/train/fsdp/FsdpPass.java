@@ -228,18 +228,19 @@ final class FsdpPass {
         writes.finish(0);
     }
 
-    /** Autograd adds to gradients of the module's tensors from now on. */
-    private void awaitGradients() {
-        freeDroppedGradients();
+    /** A backward pass computes gradients of the module's tensors from now on. */
+    private void removePlaceholders() {
         units().forEach(unit -> unit.parameters().moduleGradients().removePlaceholders());
     }
 
-    /** The pass has ended. */
-    private void detachGradients() {
+    /** The backward pass has ended. */
+    private void setPlaceholders() {
         units().forEach(unit -> unit.parameters().moduleGradients().setPlaceholders());
     }
 
+    /** Checks all units before the first change. */
     private void freeDroppedGradients() {
+        units().forEach(unit -> unit.parameters().requireDroppedTogether());
         units().forEach(unit -> unit.parameters().freeDroppedGradients());
     }
 
@@ -249,7 +250,8 @@ final class FsdpPass {
         guarded(() -> {
             isBackward = true;
             holdsGradients = true;
-            awaitGradients();
+            freeDroppedGradients();
+            removePlaceholders();
             isSyncing = isLast;
             staysWhole = !isLast && options.reshardAfterForward() == FsdpOptions.KEEP;
             try {
@@ -273,7 +275,7 @@ final class FsdpPass {
     void finishStages() {
         guarded(() -> {
             reduceAll();
-            detachGradients();
+            setPlaceholders();
             units.forEach(FsdpUnit::reshard);
             endOrder();
             hasTrained = true;
@@ -291,7 +293,8 @@ final class FsdpPass {
             isBackward = true;
             holdsGradients = true;
             requireCurrentRoot();
-            awaitGradients();
+            freeDroppedGradients();
+            removePlaceholders();
             reached = order.size();
             prefetch(order, order.size() - 1, -1);
             try {
@@ -305,7 +308,7 @@ final class FsdpPass {
                 // Units whose input needs no gradient have no end of their own. Each rank reduces the same units.
                 reduceAll();
             }
-            detachGradients();
+            setPlaceholders();
             units.forEach(FsdpUnit::reshard);
             endOrder();
             hasTrained = true;

@@ -91,20 +91,27 @@ final class ModuleGradients implements UnreducedGradients {
         }
     }
 
-    /** The rows whose gradients the program has dropped since the last call, by {@code zero_grad(true)} of the module. */
+    /**
+     * The numbers of the parameters whose gradients the program has dropped since the last {@link #takeDropped}, by
+     * {@code zero_grad(true)} of the module.
+     */
+    int[] dropped() {
+        return hasPlaceholders
+                ? Arrays.stream(trained)
+                        .filter(i -> !modules.get(i).mutable_grad().defined())
+                        .toArray()
+                : new int[0];
+    }
+
+    /** The rows of the {@link #dropped} gradients, which get placeholders. */
     Set<Long> takeDropped() {
-        Set<Long> dropped = new HashSet<>();
-        if (hasPlaceholders) {
-            for (int i : trained) {
-                Tensor gradient = modules.get(i).mutable_grad();
-                if (!gradient.defined()) {
-                    gradient.put(placeholders.get(i));
-                    dropSum(i);
-                    dropped.add(rows[i]);
-                }
-            }
+        Set<Long> taken = new HashSet<>();
+        for (int i : dropped()) {
+            modules.get(i).mutable_grad().put(placeholders.get(i));
+            dropSum(i);
+            taken.add(rows[i]);
         }
-        return dropped;
+        return taken;
     }
 
     @Override

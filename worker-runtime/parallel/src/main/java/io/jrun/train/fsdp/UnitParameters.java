@@ -243,8 +243,25 @@ final class UnitParameters {
     }
 
     /**
+     * Checks that the program has dropped all gradients of this unit or none, if the offload keeps them. Changes nothing.
+     *
+     * @throws IllegalStateException if the program has dropped some of them
+     */
+    void requireDroppedTogether() {
+        if (offloaded == null || !offloaded.hasGradients()) {
+            return;
+        }
+        int dropped = moduleGradients.dropped().length;
+        if (dropped > 0 && dropped < trained.length) {
+            throw new IllegalStateException("the gradients of some of the parameters " + names + " were dropped."
+                    + " The offload keeps the gradients of a unit together. Drop all of them, by"
+                    + " optimizer.zeroGradients() or model.zero_grad(true).");
+        }
+    }
+
+    /**
      * Drops the gradients of the shards whose module tensors have lost theirs, by {@code zero_grad(true)} of the module,
-     * and frees memory that has no gradient.
+     * and frees memory that has no gradient. Follows {@link #requireDroppedTogether}.
      */
     void freeDroppedGradients() {
         Set<Long> dropped = moduleGradients.takeDropped();
@@ -254,11 +271,6 @@ final class UnitParameters {
             }
             gradients.freeUnused();
         } else if (!dropped.isEmpty() && offloaded.hasGradients()) {
-            if (dropped.size() < trained.length) {
-                throw new IllegalStateException("the gradients of some of the parameters " + names + " were dropped."
-                        + " The offload keeps the gradients of a unit together. Drop all of them, by"
-                        + " optimizer.zeroGradients() or model.zero_grad(true).");
-            }
             offloaded.dropGradients();
         }
     }

@@ -25,7 +25,9 @@ import io.jrun.train.tensor.TensorMemory;
 import java.lang.foreign.ValueLayout;
 import java.nio.file.Path;
 import java.util.LinkedHashMap;
+import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.TreeMap;
 import java.util.function.Supplier;
 import org.bytedeco.pytorch.LinearImpl;
@@ -236,6 +238,42 @@ class DroppedGradientsTest {
 
     private static float[] values(Tensor tensor) {
         return TensorMemory.segment(tensor.detach().contiguous()).toArray(ValueLayout.JAVA_FLOAT);
+    }
+
+    /** An error about one unit leaves all units as they were, so the next step gives the same error. */
+    @Test
+    void refusesToDropAPartOfAnOffloadedUnitBeforeAnyChange() {
+        LocalWorld.run(2, world -> {
+            OffloadedOptimizer optimizer = new OffloadedOptimizer(
+                    folder.resolve("part" + world.rank()),
+                    world.group(),
+                    FusedSgd.PLAIN,
+                    ParameterGroup.all(0),
+                    SCHEDULE);
+            FullyShardedDataParallel fsdp =
+                    new FullyShardedDataParallel(new MeshAxis("shard", world.group()), FsdpOptions.DEFAULT, optimizer);
+            UnevenNet net = new UnevenNet(block -> FullyShard.apply(block, fsdp));
+            FullyShard.apply(net, fsdp);
+            try (optimizer) {
+                try (Step step = fsdp.step()) {
+                    step.backward(net.loss(1, 3));
+                }
+                Map<String, Tensor> parameters = ModuleTensors.parameters(net);
+                for (String name : List.of("block0.weight", "block0.bias", "block1.weight")) {
+                    Objects.requireNonNull(parameters.get(name)).mutable_grad().reset();
+                }
+                for (int i = 0; i < 2; i++) {
+                    assertThatThrownBy(fsdp::step)
+                            .hasMessageContaining(
+                                    "the gradients of some of the parameters [block1.weight, block1.bias]");
+                    assertThat(optimizer.hasGradients(0)).isTrue();
+                }
+                net.zero_grad(true);
+                try (Step _ = fsdp.step()) {
+                    assertThat(optimizer.hasGradients(0)).isFalse();
+                }
+            }
+        });
     }
 
     /** The libtorch optimizer would leave out parameters without a gradient, and train nothing. */
