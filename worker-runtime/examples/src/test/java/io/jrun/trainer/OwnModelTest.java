@@ -33,6 +33,7 @@ import java.util.stream.DoubleStream;
 import java.util.stream.Stream;
 import org.bytedeco.pytorch.BatchNorm1dImpl;
 import org.bytedeco.pytorch.BatchNormOptions;
+import org.bytedeco.pytorch.DropoutImpl;
 import org.bytedeco.pytorch.EmbeddingImpl;
 import org.bytedeco.pytorch.LinearImpl;
 import org.bytedeco.pytorch.Scalar;
@@ -200,6 +201,33 @@ class OwnModelTest {
                 .allMatch(mean -> Double.compare(mean, mean.floatValue()) != 0);
         assertThat(train("narrow", model, "1 --parameters=bf16 --optimizer=fused"))
                 .containsKey("model.block0.running_var");
+    }
+
+    /** Masks follow the step, and buffers that differ between the ranks are those of one rank. */
+    @ParameterizedTest
+    @ValueSource(strings = {"1 --micro-batch=4", "2 --dp=2"})
+    void aResumedModelWithDropoutOrBatchNormHasTheBitsOfAnUninterruptedOne(String mesh) {
+        boolean hasDropout = mesh.startsWith("1"); // ranks that are threads share libtorch's generator
+        ModelFactory model = setup -> new LayeredModel(setup) {
+            {
+                first("embedding", () -> new EmbeddingImpl(setup.vocabulary(), 8), EmbeddingImpl::forward);
+                for (int i = 0; i < 3; i++) {
+                    if (hasDropout) {
+                        block(() -> new DropoutImpl(0.5), DropoutImpl::forward);
+                    } else {
+                        block(
+                                () -> new BatchNorm1dImpl(new BatchNormOptions(8)),
+                                (norm, x) -> norm.forward(x.transpose(1, 2)).transpose(1, 2));
+                    }
+                }
+                last("head", () -> new LinearImpl(8, setup.vocabulary()), LinearImpl::forward);
+            }
+        };
+        Map<String, double[]> whole = train("whole", model, mesh);
+        assertThat(train("stopped", model, mesh + " --checkpoint-every=3").keySet())
+                .isEqualTo(whole.keySet());
+        train("stopped", model, mesh + " --resume=3")
+                .forEach((name, values) -> assertThat(values).as(name).isEqualTo(whole.get(name)));
     }
 
     @Test

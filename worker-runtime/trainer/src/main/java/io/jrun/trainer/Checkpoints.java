@@ -273,9 +273,10 @@ final class Checkpoints implements AutoCloseable {
         }
     }
 
-    /** Writes the parameters alone, if --out asks. Collective. */
-    void writeOut() {
+    /** Writes the parameters after {@code step} alone, if --out asks. Collective. */
+    void writeOut(long step) {
         options.checkpoints().out().ifPresent(file -> {
+            trainer.checkReplicas(step);
             Map<String, Tensor> whole = trainer.model().wholeParameters(world.rank() == 0);
             if (world.rank() == 0) {
                 options.model().factory().save(trainer.model().module(), whole, file);

@@ -69,7 +69,7 @@ final class DdpModel implements TrainedModel {
             optimizer = TrainingOptimizer.of(recipe.update(), Parameters.of(module), model.gradientMemory());
             model.registerHook(checks.before(withUpdate(hook, recipe.update())));
         }
-        state = new ShardedState(Parameters.withBuffers(module));
+        state = new ShardedState(Parameters.withBuffers(module, ParallelOptions.dataAxis(mesh)));
         hasAll = powerSgd == null
                 && float8 == null
                 && placement == GradientPlacement.REPLICATED

@@ -257,7 +257,12 @@ public record ParallelOptions(
 
     /** The ranks that train on different samples. */
     static ProcessGroup dataGroup(DeviceMesh mesh) {
-        return axis(mesh, COPY_AXIS, EXPERT_AXIS, SHARD_AXIS).group();
+        return dataAxis(mesh).group();
+    }
+
+    /** The ranks of {@link #dataGroup} as an axis. */
+    static MeshAxis dataAxis(DeviceMesh mesh) {
+        return axis(mesh, COPY_AXIS, EXPERT_AXIS, SHARD_AXIS);
     }
 
     /** The ranks over which the mean of the loss and of the gradients is taken. */

@@ -186,7 +186,7 @@ public record TrainingArguments(
           --out=PATH             write the trained model there at the end; a file of safetensors, if the
                                  program has no other form
           --check-replicas=N     compare the ranks' copies of the parameters every N steps, and before each
-                                 checkpoint; 0 for never  Default: 100.
+                                 checkpoint and --out; 0 for never  Default: 100.
           --help                 print this text
         """;
 

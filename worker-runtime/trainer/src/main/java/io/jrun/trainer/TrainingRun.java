@@ -201,7 +201,7 @@ final class TrainingRun<S> {
             loss[0] = evaluate(step);
             if (losses.add(step, loss[0]) && options.evaluation().keepsBest()) {
                 trainer.requireFinite(step);
-                checkpoints.writeOut();
+                checkpoints.writeOut(step);
             }
         });
         progress.print(String.format(Locale.ROOT, "step %d held-out loss %.4f, %s", step, loss[0], losses.lowest()));
@@ -249,7 +249,7 @@ final class TrainingRun<S> {
         trainer.useAverage();
         boolean keepsBest = options.evaluation().keepsBest();
         if (!keepsBest) {
-            checkpoints.writeOut();
+            checkpoints.writeOut(lastStep);
         }
         if (evaluates) {
             double loss = evaluate(lastStep);
@@ -257,7 +257,7 @@ final class TrainingRun<S> {
             boolean isBest = !trainer.heldOutLosses().hasEvaluated(lastStep)
                     && trainer.heldOutLosses().add(lastStep, loss);
             if (keepsBest && isBest) {
-                checkpoints.writeOut();
+                checkpoints.writeOut(lastStep);
             } else if (keepsBest) {
                 progress.print("--out has the parameters with the held-out loss "
                         + trainer.heldOutLosses().lowest());

@@ -47,6 +47,9 @@ final class TrainingSteps implements AutoCloseable {
     /** Null without {@code --cuda-graph}. */
     private final @Nullable CapturedPasses captured;
 
+    /** Decides the random numbers of libtorch, such as masks of dropout layers, which differ between the data ranks. */
+    private final long seeds;
+
     private final World world;
     private final @Nullable ReplicaCheck replicas;
     private long checkedStep;
@@ -67,10 +70,10 @@ final class TrainingSteps implements AutoCloseable {
         model = TrainedModel.of(options, mesh, checks, captured == null ? null : captured.graph());
         // Ranks that are threads share libtorch's generator: none may seed it while another takes first values from it.
         world.group().barrier();
-        // The masks of libtorch's dropout layers differ between the data ranks.
-        torch.manual_seed(new SplittableRandom(((long) options.seed() << Integer.SIZE)
+        seeds = new SplittableRandom(((long) options.seed() << Integer.SIZE)
                         + ParallelOptions.dataGroup(mesh).groupRank())
-                .nextLong());
+                .nextLong();
+        torch.manual_seed(seeds);
         if (model instanceof MeshModel || !device.isCpu()) {
             checks.watchAfterPasses(model.parameters());
         }
@@ -119,6 +122,10 @@ final class TrainingSteps implements AutoCloseable {
     void step(long number, Supplier<StepBatch> batches) {
         StepMetrics metrics = report.metrics();
         metrics.begin(number);
+        if (captured == null) { // a graph has the generator's state of its capture
+            // A job that resumes draws the numbers of the steps that it makes.
+            torch.manual_seed(new SplittableRandom(seeds + number).nextLong());
+        }
         try (StepGraph.OpenStream _ = stream();
                 Step scope = model.step()) { // frees the native memory of this step at its end
             lastLoss = 0;

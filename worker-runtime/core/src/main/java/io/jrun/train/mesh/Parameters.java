@@ -17,9 +17,22 @@ public final class Parameters {
         return of(ModuleTensors.parameters(module));
     }
 
-    /** The parameters, then the buffers. */
+    /** The parameters, then the buffers, for a model of which no other rank has a copy. */
     public static Map<String, ShardedTensor> withBuffers(Module module) {
         return of(ModuleTensors.all(module));
+    }
+
+    /**
+     * The parameters, then the buffers of the first rank. Buffers of copies, such as those of batch norm, differ between
+     * two steps: a checkpoint must not have buffers of several ranks.
+     *
+     * @param replicas the ranks that have copies of the model
+     */
+    public static Map<String, ShardedTensor> withBuffers(Module module, MeshAxis replicas) {
+        Map<String, ShardedTensor> all = of(module);
+        of(ModuleTensors.buffers(module))
+                .forEach((name, buffer) -> all.put(name, buffer.onRanks(new OnRanks(List.of(0)), replicas)));
+        return all;
     }
 
     /** Tensors of modules by name. */

@@ -221,6 +221,18 @@ public final class TensorMemory {
         return placement.address(tensor);
     }
 
+    /**
+     * Checks a gradient that ranks exchange.
+     *
+     * @throws IllegalArgumentException if the gradient is sparse; the message names the parameter
+     */
+    public static void requireDense(String parameter, Tensor gradient) {
+        if (gradient.layout().intern() != torch.Layout.Strided) {
+            throw new IllegalArgumentException("the gradient of parameter '" + parameter + "' is sparse. Ranks exchange"
+                    + " dense gradients only. Make the embedding without sparse(true).");
+        }
+    }
+
     /** A number that is equal for two Java objects if they stand for one tensor of libtorch. */
     public static long identity(Tensor tensor) {
         return tensor.unsafeGetTensorImpl().address();

@@ -43,7 +43,9 @@ public final class TextClassifier extends LayeredModel {
     }
 
     private static long[] text(long number) {
-        long[] text = new SplittableRandom(number).longs(LENGTH + 1, number % 2 * 5, 15 + number % 2 * 5).toArray();
+        long[] text = new SplittableRandom(number)
+                .longs(LENGTH + 1, number % 2 * 5, 15 + number % 2 * 5)
+                .toArray();
         text[LENGTH] = number % 2;
         return text;
     }

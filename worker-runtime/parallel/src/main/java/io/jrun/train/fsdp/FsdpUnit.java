@@ -245,6 +245,7 @@ final class FsdpUnit {
     }
 
     private void free() {
+        parameters.requireWholeUnchanged(name);
         parameters.detachWhole();
         parameters.whole().free();
     }

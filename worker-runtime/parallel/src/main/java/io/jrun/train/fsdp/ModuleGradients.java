@@ -20,6 +20,7 @@ import org.jspecify.annotations.Nullable;
  * gradient is one whose gradient the program has dropped, by {@code zero_grad(true)}. Confined to the training thread.
  */
 final class ModuleGradients implements UnreducedGradients {
+    private final List<String> names;
     private final List<Tensor> modules;
     private final int[] trained;
     /** The identities of the rows, by number of the parameter. */
@@ -43,6 +44,7 @@ final class ModuleGradients implements UnreducedGradients {
      */
     ModuleGradients(
             List<String> names, List<Tensor> modules, List<Tensor> shards, int[] trained, torch.ScalarType reduceType) {
+        this.names = List.copyOf(names);
         this.modules = List.copyOf(modules);
         this.trained = trained.clone();
         rows = shards.stream().mapToLong(TensorMemory::identity).toArray();
@@ -150,6 +152,7 @@ final class ModuleGradients implements UnreducedGradients {
             for (int i : trained) {
                 Tensor gradient = modules.get(i).mutable_grad();
                 if (isReal(gradient)) {
+                    TensorMemory.requireDense(names.get(i), gradient);
                     Tensor sum = sums[i];
                     if (sum == null) {
                         sums[i] = TensorMemory.own(gradient.to(sumType).contiguous());
@@ -179,6 +182,7 @@ final class ModuleGradients implements UnreducedGradients {
         Tensor gradient = modules.get(parameter).mutable_grad();
         @Nullable Tensor taken = null;
         if (isReal(gradient)) {
+            TensorMemory.requireDense(names.get(parameter), gradient);
             taken = gradient.to(type).contiguous().view(-1);
             gradient.reset();
         }
@@ -201,7 +205,12 @@ final class ModuleGradients implements UnreducedGradients {
 
     /** Compares storages, because {@code zero_grad(false)} detaches a gradient before it fails. */
     private boolean isPlaceholder(Tensor gradient) {
-        return gradient.defined() && storage(gradient) == placeholderStorage;
+        return gradient.defined() && isStrided(gradient) && storage(gradient) == placeholderStorage;
+    }
+
+    /** Other gradients have no storage. */
+    private static boolean isStrided(Tensor gradient) {
+        return gradient.layout().intern() == torch.Layout.Strided;
     }
 
     private static long storage(Tensor tensor) {

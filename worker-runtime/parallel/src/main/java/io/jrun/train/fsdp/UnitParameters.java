@@ -40,6 +40,8 @@ final class UnitParameters {
 
     /** {@link #versions} when the shards were made. */
     private final long[] versions;
+    /** Of the module's tensors when they became whole; empty while they are not. */
+    private long[] wholeVersions = {};
 
     private final PaddedMemory whole;
     private final ModuleGradients moduleGradients;
@@ -207,6 +209,24 @@ final class UnitParameters {
         for (int i = 0; i < modules.size(); i++) {
             modules.get(i).set_data(wholeViews.get(i));
         }
+        wholeVersions = modules.stream().mapToLong(Tensor::_version).toArray();
+    }
+
+    /**
+     * Checks that the program has not changed the whole parameters, which are freed and not written to the rows.
+     *
+     * @throws IllegalStateException if an operation has changed one in place
+     */
+    void requireWholeUnchanged(String unit) {
+        for (int i = 0; i < wholeVersions.length; i++) {
+            if (modules.get(i)._version() != wholeVersions[i]) {
+                wholeVersions = new long[0];
+                throw new IllegalStateException("the program has changed parameter '" + names.get(i) + "' of unit '"
+                        + unit + "' in place while the unit was gathered, for example by max_norm of an embedding. The"
+                        + " change would be lost. Change parameters outside of steps by fsdp.parameters(), and leave"
+                        + " max_norm out.");
+            }
+        }
     }
 
     /** Makes a read of the module's tensors an error: the memory of the whole parameters is free. */
@@ -214,6 +234,7 @@ final class UnitParameters {
         for (int i = 0; i < modules.size(); i++) {
             modules.get(i).set_data(missing.get(i));
         }
+        wholeVersions = new long[0];
     }
 
     /** The rows that this rank keeps: a leaf for the optimizer. */

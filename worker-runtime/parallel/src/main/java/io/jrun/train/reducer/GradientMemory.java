@@ -124,7 +124,10 @@ final class GradientMemory implements BucketMemory {
         Tensor gradient = parameters.get(parameter).tensor().mutable_grad();
         if (!gradient.defined()) {
             clear(parameter);
-        } else if (TensorMemory.address(gradient) != addresses[parameter]) {
+            return;
+        }
+        TensorMemory.requireDense(parameters.get(parameter).name(), gradient);
+        if (TensorMemory.address(gradient) != addresses[parameter]) {
             try (NoGradGuard _ = new NoGradGuard()) {
                 slices[parameter].copy_(gradient);
             }

@@ -64,6 +64,7 @@ final class ShardedGradientMemory implements BucketMemory {
                 Tensor slice = whole.narrow(0, at, member.elements()).view(TensorMemory.sizes(member.tensor()));
                 Tensor gradient = member.tensor().mutable_grad();
                 if (gradient.defined()) {
+                    TensorMemory.requireDense(member.name(), gradient);
                     slice.copy_(gradient);
                     gradient.reset();
                 }

@@ -10,6 +10,8 @@ import io.jrun.comm.local.LocalWorld;
 import io.jrun.train.Libtorch;
 import io.jrun.train.ShardedTraining;
 import io.jrun.train.UnevenNet;
+import io.jrun.train.ddp.DdpOptions;
+import io.jrun.train.ddp.DistributedDataParallel;
 import io.jrun.train.mesh.MeshAxis;
 import io.jrun.train.mesh.ShardedTensor;
 import io.jrun.train.module.ModelBlock;
@@ -19,6 +21,7 @@ import io.jrun.train.optim.LearningRateSchedule;
 import io.jrun.train.optim.LibtorchOptimizer;
 import io.jrun.train.optim.ParameterGroup;
 import io.jrun.train.optim.ParameterOptimizer;
+import io.jrun.train.reducer.GradientPlacement;
 import io.jrun.train.step.Step;
 import io.jrun.train.tensor.ModuleTensors;
 import java.lang.foreign.MemorySegment;
@@ -28,6 +31,8 @@ import java.util.Map;
 import java.util.Objects;
 import org.bytedeco.javacpp.PointerScope;
 import org.bytedeco.pytorch.AutoGradMode;
+import org.bytedeco.pytorch.EmbeddingImpl;
+import org.bytedeco.pytorch.EmbeddingOptions;
 import org.bytedeco.pytorch.LinearImpl;
 import org.bytedeco.pytorch.NoGradGuard;
 import org.bytedeco.pytorch.Tensor;
@@ -36,6 +41,7 @@ import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** The operations that are allowed outside of steps. */
@@ -319,5 +325,58 @@ class FsdpStepTest {
                         .isPositive();
             }
         });
+    }
+
+    /** {@code max_norm} writes to the gathered rows, which are freed. */
+    @Test
+    void aForwardPassThatChangesAParameterIsRefused() {
+        assertThatThrownBy(() -> LocalWorld.run(2, world -> {
+                    EmbeddingOptions options = new EmbeddingOptions(8, 4);
+                    options.max_norm().put(0.5);
+                    EmbeddingImpl table = new EmbeddingImpl(options);
+                    var fsdp = FullyShard.apply(table, new MeshAxis("shard", world.group()));
+                    try (var step = fsdp.step()) {
+                        step.backward(table.forward(torch.zeros(2).to(torch.ScalarType.Long))
+                                .sum());
+                    }
+                }))
+                .hasStackTraceContaining("the program has changed parameter 'weight' of unit 'root' in place")
+                .hasStackTraceContaining("leave max_norm out");
+    }
+
+    @ParameterizedTest
+    @EnumSource
+    void aSparseGradientIsRefusedWithItsName(Wrapper wrapper) {
+        assertThatThrownBy(() -> LocalWorld.run(2, world -> {
+                    EmbeddingOptions options = new EmbeddingOptions(8, 4);
+                    options.sparse().put(true);
+                    EmbeddingImpl table = new EmbeddingImpl(options);
+                    try (Step step = wrapper.step(table, world)) {
+                        step.backward(table.forward(torch.zeros(2).to(torch.ScalarType.Long))
+                                .sum());
+                    }
+                }))
+                .hasStackTraceContaining("the gradient of parameter 'weight' is sparse");
+    }
+
+    enum Wrapper {
+        DDP,
+        ZERO,
+        FSDP;
+
+        Step step(EmbeddingImpl table, World world) {
+            return switch (this) {
+                case DDP -> new DistributedDataParallel<>(table, world.group()).step();
+                case ZERO ->
+                    new DistributedDataParallel<>(
+                                    table,
+                                    world.group(),
+                                    DdpOptions.DEFAULT.withPlacement(GradientPlacement.SHARDED_GRADIENTS))
+                            .step();
+                case FSDP ->
+                    FullyShard.apply(table, new MeshAxis("shard", world.group()))
+                            .step();
+            };
+        }
     }
 }
