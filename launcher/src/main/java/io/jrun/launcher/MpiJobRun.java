@@ -2,6 +2,7 @@ package io.jrun.launcher;
 
 import io.jrun.agent.worker.AgentOptions;
 import io.jrun.agent.worker.JvmVariables;
+import io.jrun.agent.worker.MallocVariables;
 import io.jrun.launcher.job.JobSpec;
 import io.jrun.launcher.job.Program.JavaProgram;
 import io.jrun.launcher.job.UsageException;
@@ -34,6 +35,7 @@ final class MpiJobRun {
         builder.environment().putAll(JvmVariables.restored(System.getenv()));
         builder.environment().putAll(job.workers().environment());
         builder.environment().putIfAbsent("OMP_NUM_THREADS", "1");
+        MallocVariables.addTo(builder.environment());
         Process mpirun;
         try {
             mpirun = builder.start();

@@ -30,6 +30,9 @@ public final class WorkerEnvironmentBuilder {
             env.put(OMP_NUM_THREADS, Integer.toString(threads(launch, context)));
         }
         env.putIfAbsent("TORCH_NCCL_ASYNC_ERROR_HANDLING", "1");
+        if (launch.getProgram().hasJava()) {
+            MallocVariables.addTo(env);
+        }
         device(env, worker);
         env.putAll(chosen(launch));
         utf8ForJava(env, launch);

@@ -72,6 +72,19 @@ class WorkerEnvironmentBuilderTest {
     }
 
     @Test
+    void javaKeepsFreedMemoryUnlessTheUserDecides() {
+        LaunchRound.Builder launch = Launches.two()
+                .addEnv(Variable.newBuilder().setName("MALLOC_TOP_PAD_").setValue("0"));
+        assertThat(compose(launch.setProgram(JAVA).build(), Map.of("MALLOC_TRIM_THRESHOLD_", "1")))
+                .containsEntry("MALLOC_TOP_PAD_", "0")
+                .containsEntry("MALLOC_TRIM_THRESHOLD_", "1")
+                .containsEntry("MALLOC_MMAP_THRESHOLD_", "33554432");
+        assertThat(compose(launch.setProgram(FOREIGN).build(), Map.of()))
+                .containsEntry("MALLOC_TOP_PAD_", "0")
+                .doesNotContainKeys("MALLOC_TRIM_THRESHOLD_", "MALLOC_MMAP_THRESHOLD_");
+    }
+
+    @Test
     void userVariablesWinOverInheritedOnesAndDefaultsButNotOverRanks() {
         LaunchRound launch = Launches.two()
                 .setProgram(FOREIGN)
