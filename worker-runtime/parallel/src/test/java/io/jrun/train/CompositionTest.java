@@ -163,8 +163,7 @@ class CompositionTest {
                             .unscale(Parameters.of(model).values()))
                     .hasMessageStartingWith(part + "LossScaler" + alone);
             try (var onDevice = new DeviceLossScaler(ScalePolicy.DEFAULT, null, Device.CPU)) {
-                assertThatThrownBy(() ->
-                                onDevice.unscaleParameters(Parameters.of(model).values()))
+                assertThatThrownBy(() -> onDevice.unscale(Parameters.of(model).values()))
                         .hasMessageStartingWith(part + "DeviceLossScaler" + alone);
             }
             assertThatThrownBy(() -> new NonFiniteGuard(NonFinitePolicy.SKIP, Parameters.of(model), copies))
@@ -198,6 +197,11 @@ class CompositionTest {
                 assertThatThrownBy(() -> new LossScaler(ScalePolicy.DEFAULT, alone)
                                 .unscale(Parameters.of(model).values()))
                         .hasMessageContaining("but LossScaler decides for the ranks [" + world.rank() + "]");
+                try (var onDevice = new DeviceLossScaler(ScalePolicy.DEFAULT, null, Device.CPU)) {
+                    assertThatThrownBy(
+                                    () -> onDevice.unscale(Parameters.of(model).values()))
+                            .hasMessageContaining("but DeviceLossScaler has no group and decides for this rank alone");
+                }
                 assertThat(wrapped.module()).isSameAs(model);
             }
         });

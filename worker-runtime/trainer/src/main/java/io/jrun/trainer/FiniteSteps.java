@@ -123,8 +123,7 @@ final class FiniteSteps implements AutoCloseable {
             return true;
         }
         float scale = scaler.scale();
-        boolean isFinite =
-                scaler.unscaleGradients(Parameters.gradients(parameters.get().values()));
+        boolean isFinite = scaler.unscale(parameters.get().values());
         scaler.update();
         if (!isFinite) {
             skip("step " + step + ": a gradient is not finite with the loss scale " + scale);
@@ -134,7 +133,7 @@ final class FiniteSteps implements AutoCloseable {
 
     private void decideOnDevice(long step, Supplier<Map<String, ShardedTensor>> parameters) {
         if (deviceScaler != null) {
-            skip = deviceScaler.unscale(Parameters.gradients(parameters.get().values()));
+            skip = deviceScaler.unscale(parameters.get().values());
             deviceScaler.update();
         } else if (deviceCheck != null) {
             skip = deviceCheck.endStep(step);

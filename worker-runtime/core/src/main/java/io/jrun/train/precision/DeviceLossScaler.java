@@ -30,7 +30,7 @@ import org.jspecify.annotations.Nullable;
  *
  * <pre>{@code
  * step.backward(scaler.scale(loss));
- * Tensor skip = scaler.unscale(gradients);
+ * Tensor skip = scaler.unscale(parameters);
  * optimizer.step(skip);                     // FlatOptimizer
  * scaler.update();
  * }</pre>
@@ -65,30 +65,22 @@ public final class DeviceLossScaler implements AutoCloseable {
     }
 
     /**
-     * {@link #unscale(Collection)} for the gradients of parameters.
+     * Divides the gradients of parameters by the scale in place. Collective over the group.
      *
+     * @return a float32 tensor of one element, which this object owns: 1 if a gradient of any rank is not finite
      * @throws IllegalArgumentException if another rank holds a part of a parameter, or of its gradient, and is not
      *     in the group
      */
-    public Tensor unscaleParameters(Collection<ShardedTensor> parameters) {
+    public Tensor unscale(Collection<ShardedTensor> parameters) {
         GradientGroup.requireCovers("DeviceLossScaler", group, parameters);
-        return unscale(Parameters.gradients(parameters));
-    }
-
-    /**
-     * Divides gradients by the scale in place. Collective over the group.
-     *
-     * @param gradients those of this rank
-     * @return a float32 tensor of one element, which this object owns: 1 if a gradient of any rank is not finite
-     */
-    public Tensor unscale(Collection<Tensor> gradients) {
         try (PointerScope _ = new PointerScope();
                 NoGradGuard _ = new NoGradGuard()) {
             skip.zero_();
             Tensor inverse = scale.reciprocal();
             Map<torch.ScalarType, List<Tensor>> byType = new LinkedHashMap<>();
-            gradients.forEach(
-                    gradient -> byType.computeIfAbsent(gradient.scalar_type().intern(), _ -> new ArrayList<>())
+            Parameters.gradients(parameters)
+                    .forEach(gradient -> byType.computeIfAbsent(
+                                    gradient.scalar_type().intern(), _ -> new ArrayList<>())
                             .add(gradient));
             byType.values()
                     .forEach(alike -> Kernels.UNSCALE.call(

@@ -64,24 +64,15 @@ public final class LossScaler {
     }
 
     /**
-     * {@link #unscaleGradients} for the gradients of parameters.
+     * Divides the gradients of parameters by the scale in place. Collective over the group.
      *
+     * @return whether all gradients of all ranks are finite; if not, no rank may step
      * @throws IllegalArgumentException if another rank holds a part of a parameter, or of its gradient, and is not
      *     in the group
+     * @throws IllegalStateException if the gradients have no scale since an earlier call
      */
     public boolean unscale(Collection<ShardedTensor> parameters) {
         GradientGroup.requireCovers("LossScaler", group, parameters);
-        return unscaleGradients(Parameters.gradients(parameters));
-    }
-
-    /**
-     * Divides gradients by the scale in place. Collective over the group.
-     *
-     * @param gradients those of this rank; ranks that share a model each pass their parts
-     * @return whether all gradients of all ranks are finite; if not, no rank may step
-     * @throws IllegalStateException if the gradients have no scale since an earlier call
-     */
-    public boolean unscaleGradients(Collection<Tensor> gradients) {
         if (isUnscaled) {
             throw new IllegalStateException("unscale was called before in this step: the gradients would be divided"
                     + " twice. Call update at the end of each step.");
@@ -91,7 +82,7 @@ public final class LossScaler {
         try (PointerScope _ = new PointerScope();
                 NoGradGuard _ = new NoGradGuard()) {
             Scalar inverse = new Scalar(1 / (double) state.scale());
-            for (Tensor gradient : gradients) {
+            for (Tensor gradient : Parameters.gradients(parameters)) {
                 gradient.mul_(inverse);
                 finiteHere &= DeviceWaits.flag(torch.isfinite(gradient).all());
             }

@@ -115,8 +115,7 @@ class SkippedStepTest {
             long waits = DeviceWaits.count();
             for (int step = 0; step < STEPS; step++) {
                 backward(parameters, step, scaler.scale(torch.ones(1)));
-                optimizer.step(
-                        scaler.unscaleParameters(Parameters.of(parameters).values()));
+                optimizer.step(scaler.unscale(Parameters.of(parameters).values()));
                 scaler.update();
             }
             assertThat(DeviceWaits.count() - waits).isZero();

@@ -119,11 +119,6 @@ public final class ZeroOptimizer implements ParameterOptimizer {
         reducer.zeroGradients();
     }
 
-    /** The mean gradients of this rank's parts, after a backward pass. */
-    public List<Tensor> gradients() {
-        return IntStream.range(0, buckets.size()).mapToObj(reducer::part).toList();
-    }
-
     /**
      * Adds this rank's parts of the states to a checkpoint, by the names of {@code FlatOptimizer.state()}. A checkpoint
      * has the whole states, so each optimizer of the same rule can load the checkpoint, on any number of ranks. The

@@ -401,8 +401,8 @@ class DeviceTrainingTest {
                             check.loss(loss);
                             step.backward(scaler.scale(loss));
                             optimizer.step(check.endStep(number));
-                            optimizer.step(scaler.unscaleParameters(
-                                    Parameters.of(parameters).values()));
+                            optimizer.step(
+                                    scaler.unscale(Parameters.of(parameters).values()));
                             scaler.update();
                             DeferredNumber _ =
                                     Gradients.clip(Parameters.of(parameters).values(), 1);
