@@ -20,6 +20,7 @@ import io.jrun.train.tensorparallel.ParallelStyle.Row;
 import io.jrun.train.tensorparallel.ParallelStyle.Sequence;
 import io.jrun.train.tensorparallel.ParallelStyle.Vocabulary;
 import java.util.ArrayList;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -42,6 +43,9 @@ final class LayerStyler {
     private final LinearOperation gatheredColumn;
     /** A linear layer that all ranks hold. */
     private final LinearOperation replicated;
+
+    /** The layers that have the seed of this rank. */
+    private final Set<DropoutLayer> distinct = new HashSet<>();
 
     /** Number of tokens of the embeddings of the style VOCABULARY; 0 before the first. */
     private long embeddedTokens;
@@ -185,7 +189,9 @@ final class LayerStyler {
             case Sequence _ -> applySequence(module);
             case Distinct _ -> {
                 DropoutLayer layer = (DropoutLayer) module;
-                layer.setSeed(layer.seed() + SEED_DISTANCE + axis.coordinate());
+                if (distinct.add(layer)) { // a layer may have several names
+                    layer.setSeed(layer.seed() + SEED_DISTANCE + axis.coordinate());
+                }
             }
         }
     }

@@ -1,6 +1,7 @@
 package io.jrun.train.tensorparallel;
 
 import io.jrun.train.layer.CompositeModule;
+import io.jrun.train.layer.DropoutLayer;
 import io.jrun.train.layer.TokenEmbedding;
 import io.jrun.train.mesh.MeshAxis;
 import io.jrun.train.module.AppliedLayers;
@@ -148,6 +149,7 @@ public final class TensorParallel {
     private void share(Map<String, Module> layers, Map<String, ParallelStyle> styles, Runnable lastCheck) {
         Map<String, ParallelStyle> remaining = new LinkedHashMap<>(styles);
         remaining.keySet().removeIf(name -> shared.contains(name, layer(layers, name)));
+        requireOneStyle(layers, styles);
         Map<String, Module> others = new LinkedHashMap<>(layers);
         others.keySet().retainAll(remaining.keySet());
         shared.requireDistinct(others);
@@ -156,6 +158,19 @@ public final class TensorParallel {
         remaining.forEach((name, style) -> {
             styler.apply(name, layer(layers, name), style);
             shared.add(name, layer(layers, name));
+        });
+    }
+
+    /** A dropout layer has one generator and one rule for its masks, under all its names. */
+    private static void requireOneStyle(Map<String, Module> layers, Map<String, ParallelStyle> styles) {
+        Map<Module, String> names = new HashMap<>();
+        layers.forEach((name, layer) -> {
+            String first = layer instanceof DropoutLayer ? names.putIfAbsent(layer, name) : null;
+            if (first != null && !Objects.equals(styles.get(first), styles.get(name))) {
+                throw new IllegalArgumentException("layer '" + name + "' is the same dropout layer as layer '" + first
+                        + "', but the plan does not give both names the same style. Make a DropoutLayer of its own"
+                        + " for each.");
+            }
         });
     }
 

@@ -1,6 +1,7 @@
 package io.jrun.train.tensorparallel;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.jrun.comm.ProcessGroup;
@@ -61,6 +62,34 @@ class TensorParallelLayersTest {
         assertThat(first.get(0).equal(second.get(0))).isFalse();
         assertThat(first.get(0).equal(first.get(1))).isFalse();
         assertThat(first.get(1).equal(second.get(1))).isTrue();
+    }
+
+    /** The blocks of a model may have one dropout layer. */
+    @Test
+    void aSharedDropoutLayerGetsItsSeedOnce() {
+        LocalWorld.run(2, world -> {
+            CompositeModule model = new CompositeModule();
+            DropoutLayer dropout = model.add("first", new DropoutLayer(0.5, 5));
+            model.add("second", dropout);
+            TensorParallel.apply(model, axis(world.group()), false, Map.of("*", ParallelStyle.DISTINCT));
+            assertThat(dropout.seed()).isEqualTo(5 + 2718 + world.rank());
+        });
+    }
+
+    /** The ranks would have other masks where they need equal ones. */
+    @Test
+    void aSharedDropoutLayerWithTwoStylesIsRefused() {
+        LocalWorld.run(2, world -> {
+            CompositeModule model = new CompositeModule();
+            DropoutLayer dropout = model.add("inner", new DropoutLayer(0.5, 5));
+            model.add("outer", dropout);
+            assertThatIllegalArgumentException()
+                    .isThrownBy(() -> TensorParallel.apply(
+                            model, axis(world.group()), false, Map.of("inner", ParallelStyle.DISTINCT)))
+                    .withMessage("layer 'outer' is the same dropout layer as layer 'inner', but the plan does not give"
+                            + " both names the same style. Make a DropoutLayer of its own for each.");
+            assertThat(dropout.seed()).isEqualTo(5);
+        });
     }
 
     /** A maximum of one rank alone would overflow; every rank has targets. */
