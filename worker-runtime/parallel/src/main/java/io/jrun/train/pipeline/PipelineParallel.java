@@ -13,6 +13,7 @@ import io.jrun.train.pipeline.schedule.ScheduleCheck;
 import io.jrun.train.reducer.StageReplicas;
 import io.jrun.train.tensor.TensorMemory;
 import java.lang.foreign.MemorySegment;
+import java.util.ArrayList;
 import java.util.Collections;
 import java.util.HashMap;
 import java.util.HashSet;
@@ -83,8 +84,9 @@ public final class PipelineParallel implements AutoCloseable {
         requireCut(cut);
         PipelineAgreement.require(schedule, layers, cut, pipeline);
 
+        List<PipelineLayer> named = withFirstNames(layers);
         List<List<PipelineLayer>> layersOfStages = IntStream.range(0, schedule.stages())
-                .mapToObj(stage -> cut.of(stage, this.layers))
+                .mapToObj(stage -> cut.of(stage, named))
                 .toList();
         Map<Integer, List<PipelineLayer>> mine = new HashMap<>();
         schedule.stagesOf(pipeline.groupRank()).forEach(stage -> mine.put(stage, layersOfStages.get(stage)));
@@ -128,6 +130,20 @@ public final class PipelineParallel implements AutoCloseable {
         }
     }
 
+    /** Each rank uses the name that a tied parameter has in the first of all layers, as the model of one rank does. */
+    private static List<PipelineLayer> withFirstNames(List<PipelineLayer> layers) {
+        Map<Long, String> names = new HashMap<>();
+        List<PipelineLayer> named = new ArrayList<>();
+        for (PipelineLayer layer : layers) {
+            Map<String, Tensor> parameters = new LinkedHashMap<>();
+            layer.parameters()
+                    .forEach((name, tensor) ->
+                            parameters.put(names.computeIfAbsent(TensorMemory.identity(tensor), _ -> name), tensor));
+            named.add(new PipelineLayer(layer.name(), parameters, layer.forward()));
+        }
+        return List.copyOf(named);
+    }
+
     /** The parameters of the stages of this rank, tied ones once. */
     private void collect(Map<Integer, List<PipelineLayer>> mine) {
         Set<Long> seen = new HashSet<>();
@@ -146,16 +162,14 @@ public final class PipelineParallel implements AutoCloseable {
 
     /** The parameters of the model in the order of its layers, tied ones once. */
     private Map<String, ShardedTensor> parameters(List<List<PipelineLayer>> layersOfStages) {
-        Map<Long, String> names = new LinkedHashMap<>();
         Map<String, Tensor> tensors = new LinkedHashMap<>();
         Map<String, TreeSet<Integer>> holders = new HashMap<>();
         for (int stage = 0; stage < layersOfStages.size(); stage++) {
             int rank = schedule.rankOf(stage);
             for (PipelineLayer layer : layersOfStages.get(stage)) {
                 layer.parameters().forEach((name, tensor) -> {
-                    String first = names.computeIfAbsent(TensorMemory.identity(tensor), _ -> name);
-                    tensors.put(first, tensor);
-                    holders.computeIfAbsent(first, _ -> new TreeSet<>()).add(rank);
+                    tensors.put(name, tensor);
+                    holders.computeIfAbsent(name, _ -> new TreeSet<>()).add(rank);
                 });
             }
         }
