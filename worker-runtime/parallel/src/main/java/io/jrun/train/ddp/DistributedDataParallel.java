@@ -5,6 +5,7 @@ import io.jrun.comm.ProcessGroup;
 import io.jrun.train.Libtorch;
 import io.jrun.train.mesh.GradientGroup;
 import io.jrun.train.mesh.MeshAxis;
+import io.jrun.train.mesh.ParameterNotes;
 import io.jrun.train.mesh.Parameters;
 import io.jrun.train.optim.PaddedGradients;
 import io.jrun.train.reducer.CommunicationHook;
@@ -74,7 +75,8 @@ public final class DistributedDataParallel<M extends Module> implements AutoClos
      * @throws ReductionException if the models of the ranks differ, or if a gradient cannot be reduced; the message names the
      *     tensor and both shapes
      * @throws IllegalArgumentException if the ranks of the group hold different parts of a parameter, or if the group
-     *     lacks a rank whose gradients must be averaged; the message names the parameter, the axis and both groups
+     *     lacks a rank whose gradients must be averaged; the message names the parameter, the axis and both groups. Also
+     *     if something reduces the gradient of a parameter already, such as {@code FullyShard}
      */
     public DistributedDataParallel(M module, ProcessGroup group, DdpOptions options) {
         this(module, group, options, GradientReducer::new);
@@ -90,13 +92,13 @@ public final class DistributedDataParallel<M extends Module> implements AutoClos
         options.requireIgnoredIn(all.keySet());
         Map<String, Tensor> state = without(options.ignored(), all);
         this.buffers = without(options.ignored(), ModuleTensors.buffers(module));
-        new GradientGroup(USER, group)
-                .requireReduces(Parameters.of(without(options.ignored(), ModuleTensors.parameters(module))));
+        Map<String, Tensor> parameters = without(options.ignored(), ModuleTensors.parameters(module));
+        requireUnreduced(parameters);
+        new GradientGroup(USER, group).requireReduces(Parameters.of(parameters));
         StateAgreement.verify(group, state);
         requireUsableDevice(group, state);
         this.collectives = new TensorCollectives(group);
         groups.broadcast(state.values());
-        Map<String, Tensor> parameters = without(options.ignored(), ModuleTensors.parameters(module));
         this.reducer = create(reducers, parameters);
         this.routed = routed(parameters);
         this.frozen = new LinkedHashMap<>(parameters);
@@ -122,6 +124,17 @@ public final class DistributedDataParallel<M extends Module> implements AutoClos
     private static Map<String, Tensor> without(Set<String> ignored, Map<String, Tensor> named) {
         named.keySet().removeAll(ignored);
         return named;
+    }
+
+    private static void requireUnreduced(Map<String, Tensor> parameters) {
+        parameters.forEach((name, tensor) -> {
+            if (ParameterNotes.gradients(tensor).isPresent()) {
+                throw new IllegalArgumentException("the gradient of parameter '" + name
+                        + "' is reduced by FullyShard or ZeRO already. Train a sharded model without"
+                        + " DistributedDataParallel: try (Step step = fsdp.step()) { ... }. For copies of the shards"
+                        + " make the FullyShardedDataParallel with an axis of replicas.");
+            }
+        });
     }
 
     private static void requireUsableDevice(ProcessGroup group, Map<String, Tensor> state) {

@@ -101,6 +101,19 @@ class FsdpStepTest {
         });
     }
 
+    @Test
+    void aShardedModelIsNoModelOfReplicas() {
+        LocalWorld.run(2, world -> {
+            LinearImpl linear = new LinearImpl(4, 4);
+            FullyShardedDataParallel _ = FullyShard.apply(linear, new MeshAxis("shard", world.group()));
+            assertThatThrownBy(() -> new DistributedDataParallel<>(linear, world.group()))
+                    .isInstanceOf(IllegalArgumentException.class)
+                    .hasMessageStartingWith(
+                            "the gradient of parameter 'weight' is reduced by FullyShard or ZeRO already")
+                    .hasMessageContaining("fsdp.step()");
+        });
+    }
+
     /** Memory that is free must not be read: the process would end. */
     @Test
     void parametersThatAreNotGatheredCannotBeRead() {
