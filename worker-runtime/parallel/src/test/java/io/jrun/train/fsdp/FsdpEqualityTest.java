@@ -14,17 +14,29 @@ import io.jrun.train.LinearStack;
 import io.jrun.train.ShardedTraining;
 import io.jrun.train.ShardedTraining.Trainer;
 import io.jrun.train.UnevenNet;
+import io.jrun.train.ddp.DistributedDataParallel;
 import io.jrun.train.mesh.DeviceMesh;
 import io.jrun.train.mesh.MeshAxis;
 import io.jrun.train.mesh.Parameters;
 import io.jrun.train.module.ModelBlock;
+import io.jrun.train.optim.FlatOptimizer;
+import io.jrun.train.optim.FusedSgd;
 import io.jrun.train.optim.Gradients;
+import io.jrun.train.optim.LearningRateSchedule;
+import io.jrun.train.optim.ParameterGroup;
+import io.jrun.train.optim.ParameterOptimizer;
+import io.jrun.train.step.Step;
 import io.jrun.train.tensor.ModuleTensors;
+import io.jrun.train.tensor.TensorMemory;
+import java.lang.foreign.ValueLayout;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.Consumer;
+import java.util.function.Supplier;
 import org.bytedeco.pytorch.Tensor;
+import org.bytedeco.pytorch.global.torch;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.Arguments;
@@ -181,6 +193,64 @@ class FsdpEqualityTest {
                 step.backward(net.loss(3, 3));
                 assertThat(Gradients.norm(fsdp.parameters().values()).value()).isEqualTo(2 * once);
             }
+        });
+    }
+
+    private static UnevenNet inFloat64(Consumer<ModelBlock> built) {
+        Consumer<ModelBlock> convert = block -> block.module().to(torch.ScalarType.Double, false);
+        UnevenNet net = new UnevenNet(convert.andThen(built));
+        net.to(torch.ScalarType.Double, false);
+        return net;
+    }
+
+    /** Two losses before two backward passes, an update, and a pass that adds to the gradients of that update. */
+    private static void addAndUpdate(World world, UnevenNet net, Supplier<Step> steps, ParameterOptimizer optimizer) {
+        for (int i = 0; i < 4; i++) {
+            optimizer.zeroGradients();
+            try (Step step = steps.get()) {
+                Tensor first = net.loss(ShardedTraining.seed(world, i, 0), 3);
+                Tensor second = net.loss(ShardedTraining.seed(world, i, 1), 3);
+                step.backward(first);
+                step.backward(second);
+                optimizer.step();
+            }
+            try (Step step = steps.get()) {
+                step.backward(net.loss(ShardedTraining.seed(world, i, 2), 3));
+                optimizer.step();
+            }
+        }
+    }
+
+    private static double[] doubles(Tensor tensor) {
+        return TensorMemory.segment(tensor.detach().contiguous()).toArray(ValueLayout.JAVA_DOUBLE);
+    }
+
+    /**
+     * DDP adds a pass to the mean of earlier passes and takes the mean of the sums. FSDP adds the mean of the pass. The
+     * results differ by the rounding of these additions alone: by at most 6.0e-8 in float32 and 1.2e-16 in float64.
+     */
+    @Test
+    void aPassAfterAnUpdateAddsToTheGradientsThatStayAsWithDdp() {
+        LearningRateSchedule schedule = LearningRateSchedule.constant(0.05);
+        LocalWorld.run(LocalWorldOptions.ofSize(3).withDeterministic(true), world -> {
+            UnevenNet replica = inFloat64(_ -> {});
+            try (var ddp = new DistributedDataParallel<>(replica, world.group());
+                    FlatOptimizer optimizer = new FlatOptimizer(
+                            Parameters.of(replica), FusedSgd.PLAIN, ParameterGroup.all(0), schedule)) {
+                addAndUpdate(world, replica, ddp::step, optimizer);
+            }
+            var fsdp = new FullyShardedDataParallel(new MeshAxis("shard", world.group()), FsdpOptions.DEFAULT);
+            UnevenNet net = inFloat64(block -> FullyShard.apply(block, fsdp));
+            FullyShard.apply(net, fsdp);
+            try (FlatOptimizer optimizer =
+                    new FlatOptimizer(fsdp.parameters(), FusedSgd.PLAIN, ParameterGroup.all(0), schedule)) {
+                addAndUpdate(world, net, fsdp::step, optimizer);
+            }
+            Map<String, Tensor> expected = ModuleTensors.parameters(replica);
+            fsdp.wholeParameters((_, whole) -> doubles(whole))
+                    .forEach((name, values) -> assertThat(values)
+                            .as(name)
+                            .containsExactly(doubles(Objects.requireNonNull(expected.get(name))), within(1e-15)));
         });
     }
 
