@@ -19,8 +19,6 @@ import io.jrun.train.precision.FiniteParameters;
 import io.jrun.train.step.NoSync;
 import io.jrun.train.step.Step;
 import io.jrun.train.tensor.DeferredNumber;
-import io.jrun.train.tensor.ModuleTensors;
-import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.Optional;
 import java.util.SplittableRandom;
@@ -83,7 +81,8 @@ final class TrainingSteps implements AutoCloseable {
         report = new TrainingReport(options, Experts.activeParameters(model.module(), model.parameters()), world);
         meanLoss = new MeanLoss(group);
         numbers = device.isCpu() || model instanceof MeshModel ? null : new DeviceNumbers(group, device);
-        replicas = hasReplicas(options) ? ReplicaCheck.of(mesh, withoutBuffers(model)) : null;
+        // Without the buffers, such as those of batch norm: they follow the samples of each rank.
+        replicas = hasReplicas(options) ? ReplicaCheck.of(mesh, model.parameters()) : null;
     }
 
     /**
@@ -95,14 +94,6 @@ final class TrainingSteps implements AutoCloseable {
                 && options.recipe().exchange().localSgdRanks() == 0
                 && options.recipe().exchange().unevenEnd().isEmpty()
                 && options.parallel().offload().isEmpty();
-    }
-
-    /** Buffers, such as those of batch norm, follow the samples of each rank until the next forward pass. */
-    private static Map<String, ShardedTensor> withoutBuffers(TrainedModel model) {
-        Map<String, ShardedTensor> parameters =
-                new LinkedHashMap<>(model.state().parameters());
-        parameters.keySet().removeAll(ModuleTensors.buffers(model.module()).keySet());
-        return parameters;
     }
 
     TrainedModel model() {
