@@ -70,11 +70,6 @@ record FinetuneOptions(
         }
     }
 
-    /** Whether the model gets adapters. */
-    boolean hasAdapters() {
-        return loraRank > 0 || adapters.isPresent();
-    }
-
     /** The folder with the configuration and the tokenizer of the model. */
     Path folder() {
         return Files.isDirectory(model) ? model : model.toAbsolutePath().resolveSibling("");
