@@ -27,10 +27,9 @@ public final class TextClassifier extends LayeredModel {
         last("head", () -> new TextHead(64, setup.vocabulary(), setup.device()), (head, x) -> head.forward(x.mean(1)));
     }
 
-    /** The mean over all positions needs whole texts. */
     @Override
     public boolean sharesSequences() {
-        return false;
+        return false; // the mean over all positions needs whole texts
     }
 
     /** The model and its samples: 16 of 20 tokens, then the class. */
@@ -43,9 +42,9 @@ public final class TextClassifier extends LayeredModel {
     }
 
     private static long[] text(long number) {
-        long[] text = new SplittableRandom(number)
-                .longs(LENGTH + 1, number % 2 * 5, 15 + number % 2 * 5)
-                .toArray();
+        SplittableRandom random = new SplittableRandom(number);
+        long[] text =
+                random.longs(LENGTH + 1, number % 2 * 5, 15 + number % 2 * 5).toArray();
         text[LENGTH] = number % 2;
         return text;
     }
@@ -55,7 +54,6 @@ public final class TextClassifier extends LayeredModel {
         return new Batch(rows.narrow(1, 0, LENGTH), rows.select(1, LENGTH));
     }
 
-    /** Trains the model on all ranks. */
     public static void main(String[] args) {
         Trainer.main("TextClassifier.java", args, program());
     }
