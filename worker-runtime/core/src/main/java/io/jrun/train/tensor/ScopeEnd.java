@@ -36,8 +36,8 @@ enum ScopeEnd {
             + "|OperandInfo|MNIST|NCCLPreMulSumSupplement");
     private static final Pattern NO_HOLDERS = Pattern.compile("TensorOptions|TensorGeometry|TensorIdGetter");
     /**
-     * What holds or shows tensors or sizes, and is an argument that libtorch can do without. A tuple of two tensors is the
-     * state of an LSTM, and the longer tuple its result, through which a program reads the state.
+     * Classes of arguments that hold or show tensors or sizes. libtorch has a default for each such argument. A tuple of
+     * two tensors is the state of an LSTM. The longer tuple is the result of an LSTM and contains the state.
      */
     private static final Set<Class<?>> DEFAULTED = Set.of(
             TensorOptional.class,

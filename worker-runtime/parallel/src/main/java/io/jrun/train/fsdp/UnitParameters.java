@@ -40,7 +40,7 @@ final class UnitParameters {
 
     /** {@link #versions} when the shards were made. */
     private final long[] versions;
-    /** Of the module's tensors when they became whole; empty while they are not. */
+    /** The versions of the module's tensors after the last gather. Empty while the unit is not whole. */
     private long[] wholeVersions = {};
 
     private final PaddedMemory whole;
