@@ -382,6 +382,153 @@ class DevicePlaneTest {
     }
 
     @Test
+    void aLateReceiveFailsTheGroupAndItsHostMemoryIsNotUsedAgain() throws Exception {
+        String printed = run(ReceivesLate.class, Map.of("SIMCUDA_DEVICES", "2", "SIMCUDA_COPY_MICROS", "300000"));
+        String late = "COLLECTIVE_TIMEOUT recv #0(u8, 10000, from 1) on group of ranks 0-1 timed out after 1 s: rank 0";
+        assertThat(printed)
+                .contains("rank 0: " + late, "Check the device with nvidia-smi.")
+                .containsPattern("rank 0: sent 1048576: .*timed out after 1 s: rank 0")
+                .containsPattern("rank 0: sent 10000: .*timed out after 1 s: rank 0")
+                .containsPattern("rank 1: received 1048576: .*timed out after 1 s: rank 0")
+                .containsPattern("rank 1: received 10000: .*timed out after 1 s: rank 0")
+                .doesNotContain("is wrong", "is right");
+        List<String> lines =
+                calls().stream().map(SimulatedCuda.LoggedCall::text).toList();
+        String received = lines.stream()
+                .filter(line -> line.startsWith("cudaMemcpyAsync 10000 bytes") && line.contains(" kind 1 "))
+                .map(line -> line.replaceAll(".* from (\\S+) .*", "$1"))
+                .findFirst()
+                .orElseThrow();
+        assertThat(lines)
+                .anyMatch(line -> line.startsWith("cudaMemcpyAsync 10000 bytes") && line.contains(" kind 2 "))
+                .noneMatch(line -> line.contains("bytes to " + received + " "));
+    }
+
+    /** The device of rank 0 is busy beyond the deadline of a receive. Then rank 0 sends, and the device goes on. */
+    public static final class ReceivesLate {
+        private static final long SMALL = 10_000;
+        private static final long LARGE = 1 << 20;
+
+        private ReceivesLate() {}
+
+        /** Entry point. */
+        public static void main(String[] args) {
+            LocalWorld.run(2, world -> {
+                Device device = Device.cuda(world.localRank());
+                try (ProcessGroup group = world.group()
+                                .split(0, world.rank(), world.group().options().withBackend(OWN));
+                        Arena arena = Arena.ofShared();
+                        DeviceMemory target = new DeviceMemory(device, SMALL);
+                        DeviceMemory small = new DeviceMemory(device, SMALL);
+                        DeviceMemory large = new DeviceMemory(device, LARGE)) {
+                    if (world.rank() == 0) {
+                        receiveLate(group, target.buffer(DataType.U8), small, large);
+                    } else {
+                        MemorySegment host = arena.allocate(SMALL).fill((byte) 1);
+                        group.messages().send(Buffer.ofHost(host, DataType.U8, SMALL), 0, 0);
+                        receive(group, arena.allocate(LARGE));
+                        receive(group, arena.allocate(SMALL));
+                    }
+                }
+            });
+        }
+
+        private static void receiveLate(ProcessGroup group, Buffer target, DeviceMemory small, DeviceMemory large) {
+            SimulatedCuda.hold(DeviceStream.defaultOf(target.device()));
+            Work late = group.withTimeout(Duration.ofSeconds(1)).messages().recvAsync(target, 1, 0);
+            System.out.println("rank 0: " + outcome(late));
+            Work first = group.messages().sendAsync(large.buffer(DataType.U8), 1, 0);
+            Work second = group.messages().sendAsync(small.buffer(DataType.U8), 1, 0);
+            SimulatedCuda.release();
+            System.out.println("rank 0: sent " + LARGE + ": " + outcome(first));
+            System.out.println("rank 0: sent " + SMALL + ": " + outcome(second));
+            SimulatedCuda.synchronize(target.device());
+        }
+
+        private static String outcome(Work work) {
+            try {
+                work.await();
+                return "done";
+            } catch (CommException failure) {
+                return failure.code() + " " + failure.getMessage();
+            }
+        }
+
+        /** Receives a message. New device memory has 0xA5 in each byte. The message that is late has ones. */
+        private static void receive(ProcessGroup group, MemorySegment host) {
+            Buffer buffer = Buffer.ofHost(host, DataType.U8, host.byteSize());
+            String outcome = outcome(group.messages().recvAsync(buffer, 0, 0));
+            if (outcome.equals("done")) {
+                boolean isRight = host.asSlice(1).mismatch(host.asSlice(0, host.byteSize() - 1)) < 0
+                        && host.get(ValueLayout.JAVA_BYTE, 0) == (byte) 0xA5;
+                outcome = isRight ? "is right" : "is wrong";
+            }
+            System.out.println("rank 1: received " + host.byteSize() + ": " + outcome);
+        }
+    }
+
+    @Test
+    void aGroupClosesWithinItsGraceAlthoughADeviceIsHeld() throws Exception {
+        String printed = run(ClosesHeld.class, Map.of("SIMCUDA_DEVICES", "2"));
+        assertThat(printed)
+                .contains("rank 0 has closed within 6 s", "rank 1 has closed within 6 s")
+                .contains("rank 0: COLLECTIVE_TIMEOUT send #1", "rank 0 is right");
+    }
+
+    /** Closes groups with a message that waits for a held device. Then uses a new group. */
+    public static final class ClosesHeld {
+        private ClosesHeld() {}
+
+        /** Entry point. */
+        public static void main(String[] args) {
+            LocalWorld.run(2, world -> {
+                Device device = Device.cuda(world.localRank());
+                int peer = 1 - world.rank();
+                try (DeviceMemory memory = new DeviceMemory(device, COUNT);
+                        Arena arena = Arena.ofShared()) {
+                    Buffer buffer = memory.buffer(DataType.U8);
+                    ProcessGroup group = own(world);
+                    group.allReduce(buffer, ReduceOp.SUM);
+                    Work sent = group.messages().sendAsync(buffer, peer, 0);
+                    group.messages().recv(buffer, peer, 0);
+                    sent.await();
+                    SimulatedCuda.synchronize(device);
+                    group.barrier();
+                    if (world.rank() == 0) {
+                        SimulatedCuda.hold(DeviceStream.defaultOf(device));
+                        Work late = group.withTimeout(Duration.ofMillis(200))
+                                .messages()
+                                .sendAsync(buffer, peer, 1);
+                        System.out.println("rank 0: " + ReceivesLate.outcome(late));
+                    }
+                    long begin = System.nanoTime();
+                    group.close();
+                    boolean isInTime = System.nanoTime() - begin < 6_000_000_000L;
+                    System.out.println(
+                            "rank " + world.rank() + (isInTime ? " has closed within 6 s" : " has closed late"));
+                    world.group().barrier();
+                    SimulatedCuda.release();
+                    // The memory that the late copy still used is not used for this message.
+                    try (ProcessGroup next = own(world)) {
+                        MemorySegment host = arena.allocate(COUNT).fill((byte) world.rank());
+                        memory.copyFrom(host);
+                        Work again = next.messages().sendAsync(buffer, peer, 0);
+                        MemorySegment found = arena.allocate(COUNT);
+                        next.messages().recv(Buffer.ofHost(found, DataType.U8, COUNT), peer, 0);
+                        again.await();
+                        assertThat(found.mismatch(host.fill((byte) peer))).isEqualTo(-1);
+                        System.out.println("rank " + world.rank() + " is right");
+                    }
+                }
+            });
+        }
+
+        private static ProcessGroup own(World world) {
+            return world.group().split(0, world.rank(), world.group().options().withBackend(OWN));
+        }
+    }
+
+    @Test
     void hostMemoryNeverUsesNcclAndDeviceMemoryDoesWhereRanksHaveGpusOfTheirOwn() throws Exception {
         String printed = run(Chooses.class, Map.of("SIMCUDA_DEVICES", "2"));
         assertThat(printed).contains("rank 0 is right", "rank 1 is right").doesNotContain("jrun:");

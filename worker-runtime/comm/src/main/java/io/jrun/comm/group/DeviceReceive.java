@@ -1,5 +1,6 @@
 package io.jrun.comm.group;
 
+import io.jrun.comm.CommException;
 import io.jrun.comm.DeviceStream;
 import io.jrun.comm.ReceiveFuture;
 import io.jrun.comm.Received;
@@ -9,6 +10,8 @@ import io.jrun.comm.staging.DeviceMessages;
 import java.time.Duration;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
+import java.util.function.UnaryOperator;
 
 /** A receive into device memory: a receive into host memory, then a copy to the device. Thread-safe. */
 final class DeviceReceive implements ReceiveFuture {
@@ -17,16 +20,24 @@ final class DeviceReceive implements ReceiveFuture {
     private final PendingWork onStream = new PendingWork();
     private final PendingWork done = new PendingWork();
 
-    /** @param request the receive with its deadline */
-    DeviceReceive(ReceiveFuture posted, DeviceMessages.Incoming incoming, Call request) {
+    /**
+     * @param request the receive with its deadline
+     * @param failGroup fails the group after a failed copy, and returns the cause that all ranks report
+     */
+    DeviceReceive(
+            ReceiveFuture posted,
+            DeviceMessages.Incoming incoming,
+            Call request,
+            UnaryOperator<CommException> failGroup) {
         this.posted = posted;
         this.incoming = incoming;
-        var _ = posted.future().thenRun(() -> incoming.copyToDevice(request)).whenComplete((_, failure) -> {
+        var _ = posted.future().whenComplete((_, failure) -> {
             if (failure == null) {
-                onStream.complete();
+                copy(request, failGroup);
             } else {
                 incoming.release();
-                fail(failure);
+                Throwable cause = failure.getCause();
+                fail(failure instanceof CompletionException && cause != null ? cause : failure);
             }
         });
         var _ = incoming.done().whenComplete((_, failure) -> {
@@ -34,15 +45,24 @@ final class DeviceReceive implements ReceiveFuture {
             if (failure == null) {
                 done.complete();
             } else {
-                fail(failure);
+                fail(failure instanceof CommException late ? failGroup.apply(late) : failure);
             }
         });
     }
 
+    private void copy(Call request, UnaryOperator<CommException> failGroup) {
+        try {
+            incoming.copyToDevice(request);
+            onStream.complete();
+        } catch (CommException failure) {
+            incoming.release();
+            fail(failGroup.apply(failure));
+        }
+    }
+
     private void fail(Throwable failure) {
-        Throwable cause = failure.getCause() == null ? failure : failure.getCause();
-        onStream.fail(cause);
-        done.fail(cause);
+        onStream.fail(failure);
+        done.fail(failure);
     }
 
     @Override
@@ -70,6 +90,9 @@ final class DeviceReceive implements ReceiveFuture {
     @Override
     public void awaitOn(DeviceStream stream) {
         onStream.await();
+        if (done.isDone()) {
+            done.await(); // Throws the failure of the copy.
+        }
         incoming.awaitOn(stream);
     }
 

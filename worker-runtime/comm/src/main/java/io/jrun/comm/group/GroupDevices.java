@@ -9,6 +9,7 @@ import io.jrun.comm.GroupOptions;
 import io.jrun.comm.ReduceOp;
 import io.jrun.comm.backend.Backend;
 import io.jrun.comm.backend.Call;
+import io.jrun.comm.backend.Deadline;
 import io.jrun.comm.backend.DeviceOperation;
 import io.jrun.comm.backend.GroupContext;
 import io.jrun.comm.backend.OpKind;
@@ -311,8 +312,8 @@ final class GroupDevices {
         }
     }
 
-    /** Closes both planes. All operations have ended or failed. */
-    void close() {
+    /** Closes all planes. Waits for copies until {@code grace}. All operations have ended or failed. */
+    void close(Deadline grace) {
         Backend made;
         DevicePlane madeOwn;
         DeviceMessages madeMessages;
@@ -326,10 +327,10 @@ final class GroupDevices {
             made.close();
         }
         if (madeMessages != null) {
-            madeMessages.close();
+            madeMessages.close(grace);
         }
         if (madeOwn != null) {
-            madeOwn.close();
+            madeOwn.close(grace);
         }
     }
 }

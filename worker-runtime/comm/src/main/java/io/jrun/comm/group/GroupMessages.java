@@ -107,7 +107,8 @@ final class GroupMessages implements Messages {
                 runtime.devices().messages().receive(request.output().asSlice(0, request.bytes()), device);
         try {
             PostedReceive posted = post(request.withBuffers(incoming.memory(), incoming.memory()), tag);
-            return new DeviceReceive(posted, incoming, request.numbered(posted.sequence(), posted.deadline()));
+            return new DeviceReceive(
+                    posted, incoming, request.numbered(posted.sequence(), posted.deadline()), runtime::fail);
         } catch (RuntimeException refused) {
             incoming.release();
             throw refused;

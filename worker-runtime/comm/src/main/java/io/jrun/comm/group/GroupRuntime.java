@@ -452,7 +452,7 @@ final class GroupRuntime {
             }
         }
         registry.remove(this);
-        release();
+        release(Deadline.after(GroupRegistry.CLOSE_GRACE));
     }
 
     /** Closes all queues and adds them to one of the lists. Returns false if the queues are closed already. */
@@ -480,13 +480,14 @@ final class GroupRuntime {
         return queues.stream().allMatch(queue -> queue.awaitEnd(deadline));
     }
 
-    private void release() {
+    /** @param copies when to wait no longer for copies of device memory */
+    private void release(Deadline copies) {
         Backend current;
         synchronized (lifecycle) {
             released = true;
             current = backend;
         }
-        devices.close(); // The planes of devices use the data plane of the host.
+        devices.close(copies); // The planes of devices use the data plane of the host.
         synchronized (lifecycle) {
             backend = null;
         }
@@ -496,7 +497,7 @@ final class GroupRuntime {
         recorder.closed(recorded);
         GroupRuntime child = urgent;
         if (child != null) {
-            child.release();
+            child.release(copies);
         }
     }
 }

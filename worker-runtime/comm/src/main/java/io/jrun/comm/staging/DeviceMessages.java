@@ -22,9 +22,10 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Messages of one group in memory of GPUs. A message travels as a message of pinned host memory, so that the receiver
- * may have device memory or host memory. Pinned memory is kept for later messages until the close. Thread-safe.
+ * may have device memory or host memory. Pinned memory is kept for later messages until the close. A message that has
+ * failed leaves its memory to its copy. Thread-safe.
  */
-public final class DeviceMessages implements AutoCloseable {
+public final class DeviceMessages {
     private static final long PAUSE_NANOS = TimeUnit.MICROSECONDS.toNanos(20);
 
     /** The longest time until a waiting sender sees that the group has failed. */
@@ -126,11 +127,25 @@ public final class DeviceMessages implements AutoCloseable {
             return buffer.memory(target.byteSize());
         }
 
-        /** The message is in host memory: queues the copy to the device. */
+        /**
+         * The message is in host memory: queues the copy to the device.
+         *
+         * @throws CommException SYSTEM if CUDA does not queue the copy
+         */
         public void copyToDevice(Call call) {
+            try {
+                queueCopy();
+            } catch (IllegalStateException failure) {
+                throw failed(call.describe(), failure);
+            }
+            watch.add(this, call);
+        }
+
+        private void queueCopy() {
             Streams queues = streams(device);
             cuda.use(device.index());
             synchronized (DeviceMessages.this) {
+                buffer.copying();
                 cuda.await(queues.toDevice(), buffer.event());
                 if (target.byteSize() > 0) {
                     cuda.copy(target, memory(), target.byteSize(), Cuda.HOST_TO_DEVICE, queues.toDevice());
@@ -138,7 +153,6 @@ public final class DeviceMessages implements AutoCloseable {
                 cuda.record(buffer.event(), queues.toDevice());
                 words.write(queues.toDevice(), buffer.word(), 1);
             }
-            watch.add(this, call);
         }
 
         /** Lets {@code stream} wait until the message is in device memory. Called after {@link #copyToDevice}. */
@@ -156,6 +170,11 @@ public final class DeviceMessages implements AutoCloseable {
         }
 
         @Override
+        public Device device() {
+            return device;
+        }
+
+        @Override
         public boolean hasReturned() {
             return buffer.isWritten();
         }
@@ -169,7 +188,7 @@ public final class DeviceMessages implements AutoCloseable {
             }
         }
 
-        /** The message is in device memory, or nothing was received. */
+        /** The message is in device memory, or has failed. */
         public void release() {
             synchronized (DeviceMessages.this) {
                 isReleased = true;
@@ -196,8 +215,8 @@ public final class DeviceMessages implements AutoCloseable {
         long bytes = source.byteSize();
         awaitRoom(bytes, deadline);
         PinnedBuffer buffer = take(device, bytes);
-        sendingBytes += bytes;
         Streams queues = streams(device);
+        buffer.copying();
         cuda.record(buffer.event(), Cuda.DEFAULT_STREAM);
         cuda.await(queues.toHost(), buffer.event());
         if (bytes > 0) {
@@ -205,6 +224,7 @@ public final class DeviceMessages implements AutoCloseable {
         }
         cuda.record(buffer.event(), queues.toHost());
         words.write(queues.toHost(), buffer.word(), 1);
+        sendingBytes += bytes;
         return new Outgoing(device, buffer, bytes);
     }
 
@@ -266,7 +286,9 @@ public final class DeviceMessages implements AutoCloseable {
         List<PinnedBuffer> free = unused.computeIfAbsent(device, _ -> new ArrayList<>());
         PinnedBuffer smallest = null;
         for (PinnedBuffer buffer : free) {
-            if (buffer.bytes() >= bytes && (smallest == null || buffer.bytes() < smallest.bytes())) {
+            if (!buffer.isBusy()
+                    && buffer.bytes() >= bytes
+                    && (smallest == null || buffer.bytes() < smallest.bytes())) {
                 smallest = buffer;
             }
         }
@@ -285,9 +307,8 @@ public final class DeviceMessages implements AutoCloseable {
         unused.computeIfAbsent(device, _ -> new ArrayList<>()).add(buffer);
     }
 
-    /** Frees the memory. All messages have ended or failed. */
-    @Override
-    public void close() {
+    /** Waits for copies until {@code grace}. Memory that a copy still uses is left to the copy. */
+    public void close(Deadline grace) {
         Map<Device, List<PinnedBuffer>> buffers;
         Map<Device, Streams> queues;
         synchronized (this) {
@@ -295,15 +316,28 @@ public final class DeviceMessages implements AutoCloseable {
             buffers = Map.copyOf(all);
             queues = Map.copyOf(streams);
         }
-        watch.close(Deadline.after(DevicePlane.CLOSE_GRACE));
-        buffers.forEach((device, each) -> {
-            cuda.use(device.index());
-            each.forEach(PinnedBuffer::free);
-        });
+        watch.close(grace);
+        buffers.values().forEach(each -> each.forEach(buffer -> awaitCopy(buffer, grace)));
+        synchronized (this) {
+            buffers.forEach((device, each) -> {
+                cuda.use(device.index());
+                each.forEach(PinnedBuffer::close);
+            });
+        }
         queues.forEach((device, each) -> {
             cuda.use(device.index());
             cuda.destroyStream(each.toHost());
             cuda.destroyStream(each.toDevice());
         });
+    }
+
+    private void awaitCopy(PinnedBuffer buffer, Deadline grace) {
+        while (isBusy(buffer) && !grace.passed()) {
+            LockSupport.parkNanos(PAUSE_NANOS);
+        }
+    }
+
+    private synchronized boolean isBusy(PinnedBuffer buffer) {
+        return buffer.isBusy();
     }
 }

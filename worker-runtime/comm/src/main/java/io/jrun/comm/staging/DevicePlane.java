@@ -31,12 +31,9 @@ import java.util.function.Supplier;
  * chunk, the next chunk travels to the host and the previous one to the device. {@link #begin} is called by one thread
  * at a time, in the order of the operations. Other methods are thread-safe.
  */
-public final class DevicePlane implements AutoCloseable {
+public final class DevicePlane {
     /** The bytes of a slot. A copy of this size takes about 0.2 ms over PCIe 4, long against its fixed cost. */
     private static final long SLOT_BYTES = Long.getLong("jrun.device.slotBytes", 4L << 20);
-
-    /** The time for which a closing group waits for its copies. */
-    static final Duration CLOSE_GRACE = Duration.ofSeconds(5);
 
     /** The time for which a failed operation waits for copies that still use memory of the program. */
     private static final Duration FAILURE_GRACE = Duration.ofSeconds(1);
@@ -245,17 +242,15 @@ public final class DevicePlane implements AutoCloseable {
         return List.copyOf(rings.values());
     }
 
-    /** Waits at most five seconds for copies, and frees the memory. Memory that a copy still uses stays allocated. */
-    @Override
-    public void close() {
+    /** Waits for copies until {@code grace}. Memory that a copy still uses is left to the copy. */
+    public void close(Deadline grace) {
         synchronized (this) {
             isClosed = true;
         }
-        Deadline grace = Deadline.after(CLOSE_GRACE);
         watch.close(grace);
         for (PinnedRing ring : rings()) {
             if (ring.awaitEmpty(grace)) {
-                ring.free();
+                ring.close();
             }
         }
     }

@@ -9,21 +9,27 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.lang.invoke.VarHandle;
 
-/** Pinned host memory of one message, with a word that a stream writes after a copy. Used by one message at a time. */
+/**
+ * Pinned host memory of one message, with a word that a stream writes after a copy. Used by one message at a time.
+ * Guarded by {@link DeviceMessages}, except {@link #isWritten}.
+ */
 final class PinnedBuffer {
     private static final long LINE = 64;
     private static final VarHandle WORD = ValueLayout.JAVA_INT.varHandle();
 
     private final Cuda cuda;
+    private final MemorySegment all;
     private final MemorySegment memory;
     private final MemorySegment word;
     /** Stands for the work of the program before the message, then for the copy of the message. */
     private final MemorySegment event;
 
+    private boolean isCopied;
+
     /** @param bytes size of the largest message */
     PinnedBuffer(Cuda cuda, long bytes) {
         this.cuda = cuda;
-        MemorySegment all = cuda.pinned(LINE + bytes);
+        this.all = PinnedPool.take(cuda, LINE + bytes);
         this.word = all.asSlice(0, Integer.BYTES);
         this.memory = all.asSlice(LINE);
         this.event = cuda.event();
@@ -48,8 +54,20 @@ final class PinnedBuffer {
         return event;
     }
 
+    /** Begins the use by a message. */
     void reset() {
+        isCopied = false;
         WORD.setRelease(word, 0L, 0);
+    }
+
+    /** A copy of the message, and the word after it, are about to be queued. */
+    void copying() {
+        isCopied = true;
+    }
+
+    /** Whether a stream may still read or write the memory or the word. Another message must not use them then. */
+    boolean isBusy() {
+        return isCopied && !isWritten();
     }
 
     /** Whether the stream has written the word. */
@@ -69,8 +87,11 @@ final class PinnedBuffer {
         cuda.await(MemorySegment.ofAddress(stream.handle()), event);
     }
 
-    void free() {
+    /** Ends the use by a group. Memory that is busy stays allocated for ever. */
+    void close() {
         cuda.destroyEvent(event);
-        cuda.freePinned(word);
+        if (!isBusy()) {
+            PinnedPool.giveBack(all);
+        }
     }
 }

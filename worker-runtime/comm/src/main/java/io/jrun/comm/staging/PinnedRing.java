@@ -44,6 +44,9 @@ final class PinnedRing {
     private final MemorySegment[] free = new MemorySegment[SLOTS];
     private final ArrayDeque<MemorySegment> events = new ArrayDeque<>();
     private int queued;
+    /** The number of the last chunk that goes through a slot, plus one. */
+    private int queuedThroughSlots;
+
     private boolean isReleased;
 
     /** @param slotBytes bytes of one slot, a multiple of 64 */
@@ -53,7 +56,7 @@ final class PinnedRing {
         this.device = device;
         this.slotBytes = slotBytes;
         cuda.use(device.index());
-        this.memory = cuda.pinned(SLOTS * slotBytes + 3 * LINE);
+        this.memory = PinnedPool.take(cuda, SLOTS * slotBytes + 3 * LINE);
         MemorySegment lines = memory.asSlice(SLOTS * slotBytes).fill((byte) 0);
         this.arrived = lines.asSlice(0, Integer.BYTES);
         this.handled = lines.asSlice(LINE, Integer.BYTES);
@@ -102,6 +105,7 @@ final class PinnedRing {
             plan.copyOut(step, slot, (to, from) -> cuda.copy(to, from, to.byteSize(), Cuda.HOST_TO_DEVICE, toDevice));
             cuda.record(slotIsFree, toDevice);
             words.write(toDevice, returned, number);
+            queuedThroughSlots = number;
         }
         return end();
     }
@@ -152,9 +156,9 @@ final class PinnedRing {
         return (int) WORD.getAcquire(returned, 0L) - chunk > 0;
     }
 
-    /** Whether all chunks have returned. */
-    private boolean isEmpty() {
-        return hasReturned(next() - 1);
+    /** Whether no copy is queued any more. After {@link #releaseAll} a chunk can return before it arrives. */
+    private synchronized boolean isEmpty() {
+        return hasReturned(queued - 1) && hasArrived(queuedThroughSlots - 1);
     }
 
     /**
@@ -172,7 +176,7 @@ final class PinnedRing {
         boolean _ = cuda.isDone(toHost);
     }
 
-    /** Waits until all chunks have returned. Returns false at the deadline. */
+    /** Waits until no copy is queued any more. Returns false at the deadline. */
     boolean awaitEmpty(Deadline deadline) {
         while (!isEmpty()) {
             if (deadline.passed()) {
@@ -183,8 +187,8 @@ final class PinnedRing {
         return true;
     }
 
-    /** Frees everything. All chunks have returned. */
-    synchronized void free() {
+    /** Ends the use by a group. No copy is queued any more. */
+    synchronized void close() {
         cuda.use(device.index());
         cuda.destroyStream(toHost);
         cuda.destroyStream(toDevice);
@@ -193,6 +197,6 @@ final class PinnedRing {
         for (MemorySegment event : free) {
             cuda.destroyEvent(event);
         }
-        cuda.freePinned(memory);
+        PinnedPool.giveBack(memory);
     }
 }

@@ -74,20 +74,21 @@ final class ReturnWatch {
             if (first.operation().hasReturned()) {
                 removeFirst(first, null);
             } else if (first.call().deadline().passed()) {
-                removeFirst(first, late(first.call()));
+                removeFirst(first, late(first));
             } else {
                 LockSupport.parkNanos(PAUSE_NANOS);
             }
         }
     }
 
-    private CommException late(Call call) {
+    private CommException late(Entry entry) {
+        Call call = entry.call();
         return new CommException(
                 ErrorCode.COLLECTIVE_TIMEOUT,
-                call.describe() + " on " + group.label() + " of " + group.describe(group.groupRank())
-                        + " was not copied back to device memory within "
-                        + call.timeout().toSeconds()
-                        + " s. Check the device with nvidia-smi.");
+                call.describe() + " on " + group.label() + " timed out after "
+                        + call.timeout().toSeconds() + " s: " + group.describe(group.groupRank())
+                        + " waits for its device " + entry.operation().device()
+                        + ", which has not yet copied the result to device memory. Check the device with nvidia-smi.");
     }
 
     private @Nullable Entry first() {

@@ -1,6 +1,7 @@
 package io.jrun.comm.staging;
 
 import io.jrun.comm.CommException;
+import io.jrun.comm.Device;
 import io.jrun.comm.DeviceStream;
 import io.jrun.comm.ErrorCode;
 import io.jrun.comm.backend.Call;
@@ -96,6 +97,11 @@ final class StagedOperation implements DeviceOperation, Returning {
     @Override
     public CompletableFuture<Void> done() {
         return done;
+    }
+
+    @Override
+    public Device device() {
+        return ring.device();
     }
 
     @Override
