@@ -8,10 +8,12 @@ import io.jrun.models.gpt2.Gpt2;
 import io.jrun.models.gpt2.Gpt2Config;
 import io.jrun.train.Libtorch;
 import io.jrun.train.LiveMemory;
+import io.jrun.train.autograd.AutogradBridge;
 import io.jrun.train.fsdp.FullyShard;
 import io.jrun.train.mesh.DeviceMesh;
 import io.jrun.train.recompute.Recompute;
 import io.jrun.train.step.Step;
+import java.util.List;
 import org.bytedeco.javacpp.PointerScope;
 import org.bytedeco.pytorch.NoGradGuard;
 import org.bytedeco.pytorch.Tensor;
@@ -82,6 +84,20 @@ class StepMemoryTest {
                 assertKept(isRecomputed ? 1 : 16);
             }
         });
+    }
+
+    /** The gradients of parameters stay, and no gradient that goes from block to block, as long as the scope is open. */
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void aBackwardPassFreesTheGradientsOfBlocks(boolean isRecomputed) {
+        if (isRecomputed) {
+            Recompute.apply(model);
+        }
+        LiveMemory.freeUnreachable();
+        assertThat(LiveMemory.leastGrowth(
+                        ROUNDS,
+                        () -> AutogradBridge.instance().backward(List.of(model.loss(tokens_BS, tokens_BS)), List.of())))
+                .isLessThan(OTHER_BYTES);
     }
 
     @Test

@@ -4,6 +4,7 @@ import io.jrun.comm.Device;
 import java.lang.foreign.MemorySegment;
 import java.util.Arrays;
 import java.util.List;
+import java.util.function.Supplier;
 import org.bytedeco.javacpp.Pointer;
 import org.bytedeco.javacpp.PointerScope;
 import org.bytedeco.pytorch.NoGradGuard;
@@ -188,12 +189,20 @@ public final class TensorMemory {
 
     /**
      * A separate reference to the same tensor. Containers and autograd return pointers into their own memory, and a
-     * reference that is made in a PointerScope ends with the scope. The result lives until the caller closes it.
+     * reference that is made in a PointerScope ends with the scope. The result lives until the caller closes it, and no
+     * longer.
      */
     public static Tensor own(Tensor borrowed) {
-        Tensor owned = new Tensor(borrowed);
-        owned.retainReference();
-        return owned;
+        return unscoped(() -> new Tensor(borrowed));
+    }
+
+    /** An object of the caller alone: an object that the program's scope held would live until the end of the scope. */
+    private static <T extends Pointer> T unscoped(Supplier<T> made) {
+        try (PointerScope _ = new PointerScope()) {
+            T owned = made.get();
+            owned.retainReference();
+            return owned;
+        }
     }
 
     /**
@@ -201,16 +210,12 @@ public final class TensorMemory {
      * result, as with {@link #own(Tensor)}.
      */
     public static TensorOptional own(TensorOptional borrowed) {
-        TensorOptional owned = borrowed.has_value() ? new TensorOptional(borrowed.get()) : new TensorOptional();
-        owned.retainReference();
-        return owned;
+        return unscoped(() -> borrowed.has_value() ? new TensorOptional(borrowed.get()) : new TensorOptional());
     }
 
     /** A separate pair of the same tensors, such as the state of an LSTM. Lives as {@link #own(TensorOptional)}. */
     public static T_TensorTensor_T own(T_TensorTensor_T borrowed) {
-        T_TensorTensor_T owned = new T_TensorTensor_T(borrowed.get0(), borrowed.get1());
-        owned.retainReference();
-        return owned;
+        return unscoped(() -> new T_TensorTensor_T(borrowed.get0(), borrowed.get1()));
     }
 
     /**
