@@ -6,11 +6,14 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import io.jrun.comm.Device;
 import io.jrun.comm.World;
 import io.jrun.comm.local.LocalWorld;
+import io.jrun.examples.gpt.GptModelOptions;
 import io.jrun.train.Libtorch;
 import io.jrun.train.data.Batch;
 import io.jrun.train.device.DeviceRequest;
 import io.jrun.train.device.RepeatedWork;
+import io.jrun.train.layer.DropoutLayer;
 import io.jrun.train.metrics.StepMetrics;
+import io.jrun.train.model.LayeredModel;
 import io.jrun.train.model.TrainableModel;
 import io.jrun.train.nccl.SimulatedCuda;
 import io.jrun.train.tensor.SimulatedPlacement;
@@ -22,6 +25,9 @@ import java.util.Arrays;
 import java.util.Map;
 import java.util.function.Supplier;
 import java.util.stream.Stream;
+import org.bytedeco.pytorch.DropoutImpl;
+import org.bytedeco.pytorch.EmbeddingImpl;
+import org.bytedeco.pytorch.LinearImpl;
 import org.bytedeco.pytorch.Tensor;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -31,7 +37,7 @@ import org.junit.jupiter.api.io.TempDir;
  * {@code --cuda-graph} on a simulated GPU: the parameters are those without the option, bit for bit. The recorded work runs
  * again as code; kernels in a graph are checked by scripts/gpu-check.
  */
-@Timeout(120)
+@Timeout(300)
 class CapturedPassesTest {
     private static final int STEPS = 8;
 
@@ -61,6 +67,7 @@ class CapturedPassesTest {
                     folder,
                     "--clip=0 --optimizer=fused-sgd --lr-schedule=one-cycle --warmup=0 --ema=0.5 --log-every=3");
             compare(folder, "--precision=fp8");
+            resumeWithDropout(folder);
             refuseAnotherShape();
             System.out.println("done");
         }
@@ -72,6 +79,30 @@ class CapturedPassesTest {
             byte[] found = train(folder.resolve("with"), options + " --cuda-graph");
             assertThat(Arrays.mismatch(found, expected)).as(options).isNegative();
             assertThat(RepeatedWork.replays()).as(options).isEqualTo(before + STEPS - 3);
+        }
+
+        /** The masks follow the step, with a graph and without one, also after a resume. */
+        private static void resumeWithDropout(Path folder) throws Exception {
+            Path checkpoint = folder.resolve("dropout");
+            byte[] expected = train(folder.resolve("whole"), withDropout(), "--clip=1");
+            train(
+                    folder.resolve("stopped"),
+                    withDropout(),
+                    "--cuda-graph --checkpoint-every=4 --checkpoint=" + checkpoint);
+            byte[] found = train(
+                    folder.resolve("resumed"), withDropout(), "--cuda-graph --resume=4 --checkpoint=" + checkpoint);
+            assertThat(Arrays.mismatch(found, expected)).isNegative();
+        }
+
+        private static ModelOptions withDropout() {
+            return ModelOptions.none(setup -> new LayeredModel(setup) {
+                {
+                    first("embedding", () -> new EmbeddingImpl(setup.vocabulary(), 8), EmbeddingImpl::forward);
+                    block(() -> new DropoutImpl(0.5), DropoutImpl::forward);
+                    block(() -> new DropoutLayer(0.5, 1, setup.device()), DropoutLayer::forward);
+                    last("head", () -> new LinearImpl(8, setup.vocabulary()), LinearImpl::forward);
+                }
+            });
         }
 
         /** This JVM has libtorch's CPU build, which has no graphs. */
@@ -104,11 +135,15 @@ class CapturedPassesTest {
         }
 
         private static byte[] train(Path out, String options) throws Exception {
-            LocalWorld.run(1, world -> train(out, options, world));
+            return train(out, new GptModelOptions(), options);
+        }
+
+        private static byte[] train(Path out, ModelOptions model, String options) throws Exception {
+            LocalWorld.run(1, world -> train(out, model, options, world));
             return Files.readAllBytes(out);
         }
 
-        private static void train(Path out, String options, World world) {
+        private static void train(Path out, ModelOptions model, String options, World world) {
             String[] arguments = Stream.concat(
                             Stream.of(
                                     "--tiny",
@@ -119,7 +154,8 @@ class CapturedPassesTest {
                                     "--out=" + out),
                             Stream.of(options.split(" ", -1)))
                     .toArray(String[]::new);
-            TrainingArguments given = GptArguments.parse(arguments).orElseThrow();
+            TrainingArguments given =
+                    TrainingArguments.parse(arguments, model, 1).orElseThrow();
             DeviceOptions device =
                     new DeviceOptions(DeviceRequest.AUTO, false, given.device().usesGraph(), Device.cuda(0));
             Trainer.train(given.withDevice(device), world, Progress.SILENT);

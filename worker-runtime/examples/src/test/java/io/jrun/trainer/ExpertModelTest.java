@@ -43,6 +43,7 @@ class ExpertModelTest {
         "4,--ep=2 --accumulate=1,--recompute=1,2e-6",
         "2,--ep=2 --accumulate=2 --on-nonfinite=stop,--model=llama --expert-interval=2 --top-k=1,2e-6",
         "2,--ep=2 --accumulate=2,--precision=bf16 --capacity-factor=0,1e-3",
+        "4,--ep=2 --pp=2 --accumulate=2,--precision=f16 --capacity-factor=0,1e-3",
         "2,--ep=2 --accumulate=2 --comm-hook=bf16,--model=llama,1e-3"
     })
     void theParametersAreThoseOfOneRank(int ranks, String flags, String model, double tolerance) {
@@ -157,7 +158,6 @@ class ExpertModelTest {
                 "3 | --ep=2 --shard=3 --zero=1 --optimizer=fused | --ep=2 does not divide the 3 ranks of --shard",
                 "2 | --cp=2 | --experts does not work with --cp and --sequence-parallel: the capacity of an expert and",
                 "2 | --tp=2 --sequence-parallel | --experts does not work with --cp and --sequence-parallel: the",
-                "2 | --precision=f16 | --precision=f16 works without --tp, --cp, --pp and --experts",
                 "1 | --capacity-factor=-1 | --capacity-factor is '-1', expected 0 or a number above 0"
             })
     void mistakesAreOneLineThatSaysWhatToDo(int ranks, String flags, String message) {

@@ -12,6 +12,7 @@ import io.jrun.train.Libtorch;
 import io.jrun.train.expert.ExpertNetwork;
 import io.jrun.train.expert.ExpertOptions;
 import io.jrun.train.expert.MixtureOfExperts;
+import io.jrun.train.layer.DropoutLayer;
 import io.jrun.train.layer.LinearLayer;
 import io.jrun.train.layer.TextEmbedding;
 import io.jrun.train.layer.TextHead;
@@ -29,6 +30,7 @@ import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import java.util.stream.Collectors;
 import java.util.stream.DoubleStream;
 import java.util.stream.Stream;
 import org.bytedeco.pytorch.BatchNorm1dImpl;
@@ -44,6 +46,7 @@ import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** The models of own-model.jar on several meshes: all have the parameters of one rank. A step has 4 sequences. */
@@ -113,6 +116,8 @@ class OwnModelTest {
 
     @TempDir
     private Path folder;
+
+    private final ByteArrayOutputStream printed = new ByteArrayOutputStream();
 
     @BeforeAll
     static void load() {
@@ -203,21 +208,34 @@ class OwnModelTest {
                 .containsKey("model.block0.running_var");
     }
 
+    /** Layers with a state beside the parameters. */
+    enum Stateful {
+        DROPOUT_OF_LIBTORCH,
+        DROPOUT_LAYER,
+        BATCH_NORM
+    }
+
     /** Masks follow the step, and buffers that differ between the ranks are those of one rank. */
     @ParameterizedTest
-    @ValueSource(strings = {"1 --micro-batch=4", "2 --dp=2"})
-    void aResumedModelWithDropoutOrBatchNormHasTheBitsOfAnUninterruptedOne(String mesh) {
-        boolean hasDropout = mesh.startsWith("1"); // ranks that are threads share libtorch's generator
+    @CsvSource({
+        "DROPOUT_OF_LIBTORCH, 1 --micro-batch=4", // ranks that are threads share libtorch's generator
+        "DROPOUT_LAYER, 1 --micro-batch=2",
+        "DROPOUT_LAYER, 4 --pp=2 --shard=2 --recompute=1",
+        "BATCH_NORM, 2 --dp=2"
+    })
+    void aResumedModelWithDropoutOrBatchNormHasTheBitsOfAnUninterruptedOne(Stateful kind, String mesh) {
         ModelFactory model = setup -> new LayeredModel(setup) {
             {
                 first("embedding", () -> new EmbeddingImpl(setup.vocabulary(), 8), EmbeddingImpl::forward);
                 for (int i = 0; i < 3; i++) {
-                    if (hasDropout) {
-                        block(() -> new DropoutImpl(0.5), DropoutImpl::forward);
-                    } else {
-                        block(
-                                () -> new BatchNorm1dImpl(new BatchNormOptions(8)),
-                                (norm, x) -> norm.forward(x.transpose(1, 2)).transpose(1, 2));
+                    switch (kind) {
+                        case DROPOUT_OF_LIBTORCH -> block(() -> new DropoutImpl(0.5), DropoutImpl::forward);
+                        case DROPOUT_LAYER ->
+                            block(() -> new DropoutLayer(0.5, 1, setup.device()), DropoutLayer::forward);
+                        case BATCH_NORM ->
+                            block(
+                                    () -> new BatchNorm1dImpl(new BatchNormOptions(8)),
+                                    (norm, x) -> norm.forward(x.transpose(1, 2)).transpose(1, 2));
                     }
                 }
                 last("head", () -> new LinearImpl(8, setup.vocabulary()), LinearImpl::forward);
@@ -228,6 +246,36 @@ class OwnModelTest {
                 .isEqualTo(whole.keySet());
         train("stopped", model, mesh + " --resume=3")
                 .forEach((name, values) -> assertThat(values).as(name).isEqualTo(whole.get(name)));
+    }
+
+    /** The gradients of the output overflow with the first scales of float16, on the last stage first. */
+    @Test
+    void allStagesSkipAStepWhoseScaledGradientsOverflow() {
+        ModelFactory model = setup -> new LayeredModel(setup) {
+            {
+                first("embedding", () -> new EmbeddingImpl(setup.vocabulary(), 8), EmbeddingImpl::forward);
+                block(() -> new LinearImpl(8, 8), LinearImpl::forward);
+                last(
+                        "head",
+                        () -> new LinearImpl(8, setup.vocabulary()),
+                        (head, x) -> head.forward(x).mul(new Scalar(20.0)));
+            }
+        };
+        String options = " --precision=f16 --lr=0.001";
+        Map<String, double[]> expected = train("one", model, "1" + options);
+        String skipped = skippedSteps();
+        CheckpointContents.assertClose(train("two", model, "2 --pp=2" + options), expected, 1e-3, "pp");
+        assertThat(skippedSteps())
+                .isEqualTo(skipped)
+                .contains("skipped step 1:")
+                .doesNotContain("skipped step 5:");
+    }
+
+    private String skippedSteps() {
+        return printed.toString(StandardCharsets.UTF_8)
+                .lines()
+                .filter(line -> line.startsWith("skipped"))
+                .collect(Collectors.joining("\n"));
     }
 
     @Test
@@ -269,7 +317,7 @@ class OwnModelTest {
                                 + " without a LinearLayer of io.jrun.train.layer. Leave --recompute-keep out");
     }
 
-    /** Otherwise --precision=f16 would leave out the losses of the router, and --cp would change the capacity. */
+    /** Otherwise --precision=fp8 would leave out the products of experts, and --cp would change the capacity. */
     @Test
     void aModelWithExpertsMustSaySo() {
         ModelFactory model = setup -> new LayeredModel(setup) {
@@ -321,7 +369,7 @@ class OwnModelTest {
                                                 "--context=16",
                                                 "--micro-batch=1",
                                                 "--global-batch=4",
-                                                "--parameters=f64",
+                                                mesh.contains("--precision") ? "--log-every=1" : "--parameters=f64",
                                                 "--max-bytes=60000",
                                                 "--warmup=0",
                                                 "--clip=0.5",
@@ -331,7 +379,8 @@ class OwnModelTest {
                         ModelOptions.none(model),
                         Integer.parseInt(words[0]))
                 .orElseThrow();
-        PrintStream out = new PrintStream(new ByteArrayOutputStream(), true, StandardCharsets.UTF_8);
+        printed.reset();
+        PrintStream out = new PrintStream(printed, true, StandardCharsets.UTF_8);
         LocalWorld.run(
                 LocalWorldOptions.ofSize(Integer.parseInt(words[0])).withDeterministic(true),
                 world -> Trainer.train(options, world, world.rank() == 0 ? new Progress(out, false) : Progress.SILENT));

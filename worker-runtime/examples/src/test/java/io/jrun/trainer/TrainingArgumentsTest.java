@@ -92,8 +92,6 @@ class TrainingArgumentsTest {
                 "--steps | --steps needs a value",
                 "--tensorboard= | --tensorboard needs a value",
                 "--ema=1 | --ema is '1.0', expected a number above 0 and below 1",
-                "--precision=f16 --tp=2 | --precision=f16 works without --tp, --cp, --pp and --experts: use"
-                        + " --precision=bf16",
                 "--ema=0.9 --shard=2 --offload=x --optimizer=fused | --precision=f16 and --ema need gradients and"
                         + " parameters in memory: give no --offload",
                 "--optimizer=sgd --betas=0.9,0.99 | --betas is an option of AdamW",

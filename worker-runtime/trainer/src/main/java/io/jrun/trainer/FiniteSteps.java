@@ -7,6 +7,7 @@ import io.jrun.train.checkpoint.sharded.StateDict;
 import io.jrun.train.ddp.hook.BucketCheck;
 import io.jrun.train.mesh.Parameters;
 import io.jrun.train.mesh.ShardedTensor;
+import io.jrun.train.model.TrainableModel;
 import io.jrun.train.precision.DeviceLossScaler;
 import io.jrun.train.precision.LossScaler;
 import io.jrun.train.precision.NonFiniteGuard;
@@ -20,7 +21,6 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.function.Supplier;
 import org.bytedeco.javacpp.PointerScope;
-import org.bytedeco.pytorch.Module;
 import org.bytedeco.pytorch.Tensor;
 import org.jspecify.annotations.Nullable;
 
@@ -49,13 +49,18 @@ final class FiniteSteps implements AutoCloseable {
         scaler = recipe.scalesLoss() ? new LossScaler(ScalePolicy.DEFAULT, group) : null;
     }
 
-    /** Checks the gradients of a module, before a parallelism adds its hooks. */
-    void watch(Module module) {
+    /**
+     * Checks the gradients of a module, before a parallelism adds its hooks. The host knows the scale of a module with
+     * experts, because their routers scale losses of their own.
+     */
+    void watch(TrainableModel module) {
         Device ofModule = TensorMemory.device(
                 ModuleTensors.parameters(module).values().iterator().next());
         if (!ofModule.isCpu()) {
             device = ofModule;
-            deviceScaler = scaler == null ? null : new DeviceLossScaler(ScalePolicy.DEFAULT, group, ofModule);
+            deviceScaler = scaler == null || !Experts.layers(module).isEmpty()
+                    ? null
+                    : new DeviceLossScaler(ScalePolicy.DEFAULT, group, ofModule);
             return;
         }
         recipe.onNonFinite().ifPresent(policy -> guard = new NonFiniteGuard(policy, Parameters.of(module), group));
@@ -90,6 +95,11 @@ final class FiniteSteps implements AutoCloseable {
         }
     }
 
+    /** The scale of the losses of a pipeline and of routers, whose passes do not call {@link #checked}; 1 without one. */
+    double scale() {
+        return scaler == null ? 1 : scaler.scale();
+    }
+
     /** Checks a loss. Returns the loss for the backward pass. */
     Tensor checked(Tensor loss) {
         if (deviceCheck != null) {
@@ -115,7 +125,7 @@ final class FiniteSteps implements AutoCloseable {
             skip(guard.lastSkipped());
             return false;
         }
-        if (device != null) {
+        if (deviceScaler != null || deviceCheck != null) {
             decideOnDevice(step, parameters);
             return true;
         }

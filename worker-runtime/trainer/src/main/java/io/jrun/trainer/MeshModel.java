@@ -19,7 +19,6 @@ import io.jrun.train.pipeline.PipelineParallel;
 import io.jrun.train.pipeline.StageCut;
 import io.jrun.train.pipeline.StageLayers;
 import io.jrun.train.pipeline.schedule.ScheduleException;
-import io.jrun.train.precision.Autocast;
 import io.jrun.train.step.NoSync;
 import io.jrun.train.step.Step;
 import io.jrun.train.tensorparallel.ParallelStyle;
@@ -35,7 +34,6 @@ import java.util.Optional;
 import java.util.function.Supplier;
 import org.bytedeco.pytorch.Scalar;
 import org.bytedeco.pytorch.Tensor;
-import org.bytedeco.pytorch.global.torch;
 
 /**
  * The ranks along the axis pp share the layers as stages of a pipeline, the ranks along tp share each layer, and the
@@ -43,6 +41,7 @@ import org.bytedeco.pytorch.global.torch;
  * The ranks along shard and cp may share the states of a copy, see {@link MeshStates}.
  */
 final class MeshModel implements TrainedModel {
+    private final FiniteSteps checks;
     private final TrainableModel module;
     private final MeshAxis contextAxis;
     private final ContextParallel context;
@@ -58,7 +57,8 @@ final class MeshModel implements TrainedModel {
     private final PipelineTimes times = new PipelineTimes();
     private final IdentityHashMap<Tensor, Double> weights = new IdentityHashMap<>();
 
-    MeshModel(TrainingArguments options, DeviceMesh mesh) {
+    MeshModel(TrainingArguments options, DeviceMesh mesh, FiniteSteps checks) {
+        this.checks = checks;
         ParallelOptions parallel = options.parallel();
         microBatches = options.recipe().accumulate();
         holding = holding(parallel);
@@ -115,9 +115,10 @@ final class MeshModel implements TrainedModel {
         PipelineOptions order = order(parallel);
         PipelineOptions cut = order.withCut(StageCut.byCount(
                 options.definition().blockCount() + 2, order.schedule().stages()));
-        return options.recipe().precision() == TrainingRecipe.Precision.BF16
-                ? cut.withAutocast(() -> Autocast.on(options.device().device(), torch.ScalarType.BFloat16))
-                : cut;
+        TrainingRecipe.Precision precision = options.recipe().precision();
+        return precision == TrainingRecipe.Precision.F32
+                ? cut
+                : cut.withAutocast(() -> precision.autocast(options.device().device()));
     }
 
     private PipelineOptions order(ParallelOptions parallel) {
@@ -131,6 +132,7 @@ final class MeshModel implements TrainedModel {
 
     /** Runs the micro-batches of a step. Each gradient is then the mean over all of them and over the copies. */
     double run(Supplier<StepBatch> batches) {
+        double scale = checks.scale();
         List<Tensor> inputs = new ArrayList<>();
         List<Tensor> targets = new ArrayList<>();
         for (int i = 0; i < microBatches; i++) {
@@ -138,10 +140,10 @@ final class MeshModel implements TrainedModel {
             inputs.add(ofRank(next.batch().inputs()));
             Tensor ofBatch = ofRank(next.batch().targets());
             targets.add(ofBatch);
-            weights.put(ofBatch, next.weight());
+            weights.put(ofBatch, next.weight() * scale);
         }
         try {
-            return times.measure(() -> pipeline.step(inputs, targets));
+            return times.measure(() -> pipeline.step(inputs, targets)) / scale;
         } finally {
             weights.clear();
         }
@@ -152,7 +154,7 @@ final class MeshModel implements TrainedModel {
         return contextAxis.size() == 1 ? whole : context.tokens(whole);
     }
 
-    /** The loss of a micro-batch with its weight. An evaluation has no weights. */
+    /** The loss of a micro-batch with its weight and the scale of the step. An evaluation has neither. */
     private Tensor weightedLoss(Tensor outputs, Tensor targets) {
         Tensor loss = module.outputLoss(outputs, targets);
         double weight = weights.getOrDefault(targets, 1.0);

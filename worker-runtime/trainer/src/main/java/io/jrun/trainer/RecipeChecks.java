@@ -19,12 +19,10 @@ final class RecipeChecks {
                 !alone.isEmpty() && isShared,
                 String.join(", ", alone) + ": only for ranks with whole models, without --shard, --zero, --tp, --cp,"
                         + " --pp and --experts");
-        boolean isF16 = recipe.precision() == Precision.F16;
         ParallelChecks.refuse(
-                isF16 && (parallel.sharesLayers() || hasExperts),
-                "--precision=f16 works without --tp, --cp, --pp and --experts: use --precision=bf16");
-        ParallelChecks.refuse(
-                parallel.offload().isPresent() && (isF16 || recipe.update().averageDecay() > 0),
+                parallel.offload().isPresent()
+                        && (recipe.precision() == Precision.F16
+                                || recipe.update().averageDecay() > 0),
                 "--precision=f16 and --ema need gradients and parameters in memory: give no --offload");
         ParallelChecks.refuse(
                 hasExperts && (parallel.context() > 1 || parallel.isSequenceParallel()),

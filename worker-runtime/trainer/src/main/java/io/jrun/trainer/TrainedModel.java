@@ -130,7 +130,7 @@ interface TrainedModel extends AutoCloseable {
      */
     static TrainedModel of(TrainingArguments options, DeviceMesh mesh, FiniteSteps checks, @Nullable StepGraph graph) {
         if (options.parallel().sharesLayers()) {
-            return new MeshModel(options, mesh);
+            return new MeshModel(options, mesh, checks);
         }
         return switch (options.parallel().zeroStage()) {
             case 0, 1, 2 -> new DdpModel(options, mesh, checks, graph);
@@ -169,9 +169,6 @@ interface TrainedModel extends AutoCloseable {
                     + layers.keySet().iterator().next() + "', but hasExperts() of its ModelFactory returns false, so"
                     + " options that do not work with experts were not refused. Implement hasExperts.");
         }
-        // The loss of a micro-batch is divided by their number.
-        layers.values()
-                .forEach(layer -> layer.setLossScale(1.0 / options.recipe().accumulate()));
         return model;
     }
 }

@@ -7,6 +7,7 @@ import io.jrun.train.checkpoint.sharded.SavedCheckpoint;
 import io.jrun.train.checkpoint.sharded.StateDict;
 import io.jrun.train.device.DeviceCopies;
 import io.jrun.train.device.StepGraph;
+import io.jrun.train.layer.DropoutLayer;
 import io.jrun.train.mesh.DeviceMesh;
 import io.jrun.train.mesh.ReplicaCheck;
 import io.jrun.train.mesh.ShardedTensor;
@@ -19,6 +20,7 @@ import io.jrun.train.precision.FiniteParameters;
 import io.jrun.train.step.NoSync;
 import io.jrun.train.step.Step;
 import io.jrun.train.tensor.DeferredNumber;
+import java.util.Collection;
 import java.util.Map;
 import java.util.Optional;
 import java.util.SplittableRandom;
@@ -45,8 +47,11 @@ final class TrainingSteps implements AutoCloseable {
     /** Null without {@code --cuda-graph}. */
     private final @Nullable CapturedPasses captured;
 
-    /** Decides the random numbers of libtorch, such as masks of dropout layers, which differ between the data ranks. */
+    /** Decides the random numbers, such as masks of dropout layers, which differ between the data ranks. */
     private final long seeds;
+
+    /** The layers with random numbers of their own. */
+    private final Collection<DropoutLayer> dropouts;
 
     private final World world;
     private final @Nullable ReplicaCheck replicas;
@@ -66,12 +71,13 @@ final class TrainingSteps implements AutoCloseable {
         checks = new FiniteSteps(recipe, options.parallel().sharesLayers() ? world.group() : group);
         captured = options.device().usesGraph() ? new CapturedPasses(device, recipe.accumulate()) : null;
         model = TrainedModel.of(options, mesh, checks, captured == null ? null : captured.graph());
-        // Ranks that are threads share libtorch's generator: none may seed it while another takes first values from it.
+        dropouts = model.module().descendants(DropoutLayer.class).values();
+        // Ranks that are threads share libtorch's generator: no step may seed it while a rank takes first values from
+        // it.
         world.group().barrier();
         seeds = new SplittableRandom(((long) options.seed() << Integer.SIZE)
                         + ParallelOptions.dataGroup(mesh).groupRank())
                 .nextLong();
-        torch.manual_seed(seeds);
         if (model instanceof MeshModel || !device.isCpu()) {
             checks.watchAfterPasses(model.parameters());
         }
@@ -113,10 +119,7 @@ final class TrainingSteps implements AutoCloseable {
     void step(long number, Supplier<StepBatch> batches) {
         StepMetrics metrics = report.metrics();
         metrics.begin(number);
-        if (captured == null) { // a graph has the generator's state of its capture
-            // A job that resumes draws the numbers of the steps that it makes.
-            torch.manual_seed(new SplittableRandom(seeds + number).nextLong());
-        }
+        seed(number);
         try (StepGraph.OpenStream _ = stream();
                 Step scope = model.step()) { // frees the native memory of this step at its end
             lastLoss = 0;
@@ -145,6 +148,13 @@ final class TrainingSteps implements AutoCloseable {
         }
     }
 
+    /** A job that resumes draws the numbers of the steps that it makes. Each replay of a graph reads the seeds. */
+    private void seed(long number) {
+        long seed = new SplittableRandom(seeds + number).nextLong();
+        torch.manual_seed(seed);
+        dropouts.forEach(layer -> layer.beginStep(seed));
+    }
+
     private StepGraph.OpenStream stream() {
         return captured == null ? () -> {} : captured.graph().onStream();
     }
@@ -154,6 +164,10 @@ final class TrainingSteps implements AutoCloseable {
             numbers.begin();
         }
         model.optimizer().clear();
+        // The loss of a micro-batch is divided by their number.
+        Experts.layers(model.module())
+                .values()
+                .forEach(layer -> layer.setLossScale(checks.scale() / recipe.accumulate()));
         if (model instanceof MeshModel pipeline) {
             lastLoss = run(pipeline, batches);
         } else {

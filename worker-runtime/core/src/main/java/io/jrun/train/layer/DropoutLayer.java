@@ -3,6 +3,7 @@ package io.jrun.train.layer;
 import io.jrun.comm.Device;
 import io.jrun.train.tensor.DeviceGenerators;
 import io.jrun.train.tensor.TensorMemory;
+import java.util.SplittableRandom;
 import org.bytedeco.pytorch.Generator;
 import org.bytedeco.pytorch.GeneratorOptional;
 import org.bytedeco.pytorch.MemoryFormatOptional;
@@ -67,6 +68,18 @@ public final class DropoutLayer extends Module {
     public void setSeed(long newSeed) {
         seed = newSeed;
         generator = DeviceGenerators.create(device, newSeed);
+    }
+
+    /**
+     * Begins the random numbers of a step. The seed of the layer and the number of the step decide them, so a job that
+     * resumes draws the masks of the steps that it makes. The Trainer calls this method. A loop by hand calls it before
+     * the forward passes of a step.
+     *
+     * @param step a number of the step, which differs between ranks that read different samples
+     */
+    public void beginStep(long step) {
+        long ofLayer = new SplittableRandom(seed).nextLong();
+        generator.set_current_seed(new SplittableRandom(ofLayer + step).nextLong());
     }
 
     /** The seed of the random numbers. */

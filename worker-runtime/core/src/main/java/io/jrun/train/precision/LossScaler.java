@@ -8,11 +8,14 @@ import io.jrun.train.mesh.Parameters;
 import io.jrun.train.mesh.ShardedTensor;
 import io.jrun.train.tensor.DeviceWaits;
 import java.lang.foreign.MemorySegment;
+import java.util.ArrayList;
 import java.util.Collection;
+import java.util.List;
 import org.bytedeco.javacpp.PointerScope;
 import org.bytedeco.pytorch.NoGradGuard;
 import org.bytedeco.pytorch.Scalar;
 import org.bytedeco.pytorch.Tensor;
+import org.bytedeco.pytorch.TensorVector;
 import org.bytedeco.pytorch.global.torch;
 import org.jspecify.annotations.Nullable;
 
@@ -78,16 +81,19 @@ public final class LossScaler {
                     + " twice. Call update at the end of each step.");
         }
         isUnscaled = true;
-        boolean finiteHere = true;
         try (PointerScope _ = new PointerScope();
                 NoGradGuard _ = new NoGradGuard()) {
             Scalar inverse = new Scalar(1 / (double) state.scale());
+            List<Tensor> finite = new ArrayList<>();
             for (Tensor gradient : Parameters.gradients(parameters)) {
                 gradient.mul_(inverse);
-                finiteHere &= DeviceWaits.flag(torch.isfinite(gradient).all());
+                finite.add(torch.isfinite(gradient).all());
             }
+            boolean finiteHere = finite.isEmpty()
+                    || DeviceWaits.flag(torch.stack(new TensorVector(finite.toArray(Tensor[]::new)))
+                            .all());
+            badRanks[0] = finiteHere ? 0 : 1;
         }
-        badRanks[0] = finiteHere ? 0 : 1;
         if (group != null) {
             group.allReduce(MemorySegment.ofArray(badRanks), DataType.F32, 1, ReduceOp.MAX);
         }
