@@ -39,6 +39,7 @@ final class AllocatorStatistics {
 
     private static final long ALLOCATED = 4 * STAT_ARRAY;
     private static final long RESERVED = 5 * STAT_ARRAY;
+    private static final long CURRENT = 0;
     private static final long PEAK = Long.BYTES;
 
     private AllocatorStatistics() {}
@@ -54,12 +55,23 @@ final class AllocatorStatistics {
      * @throws IllegalStateException if libtorch has another version than the one whose layout is known
      */
     static long peakBytes() {
+        return bytes(PEAK);
+    }
+
+    /** The bytes of all tensors now. Throws as {@link #peakBytes}. */
+    static long usedBytes() {
+        return bytes(CURRENT);
+    }
+
+    /** @param number {@link #CURRENT} or {@link #PEAK} */
+    private static long bytes(long number) {
         requireKnownVersion(buildSettings());
         try (Arena arena = Arena.ofConfined();
                 Allocator allocator = torch.GetAllocator(torch.DeviceType.CUDA)) {
             MemorySegment statistics = arena.allocate(BYTES, Long.BYTES);
             read(MemorySegment.ofAddress(allocator.address()), statistics);
-            return peakOf(statistics);
+            requireKnownLayout(statistics);
+            return statistics.get(JAVA_LONG, ALLOCATED + number);
         }
     }
 
@@ -93,14 +105,13 @@ final class AllocatorStatistics {
         }
     }
 
-    private static long peakOf(MemorySegment statistics) {
-        long current = statistics.get(JAVA_LONG, ALLOCATED);
+    private static void requireKnownLayout(MemorySegment statistics) {
+        long current = statistics.get(JAVA_LONG, ALLOCATED + CURRENT);
         long peak = statistics.get(JAVA_LONG, ALLOCATED + PEAK);
         long reserved = statistics.get(JAVA_LONG, RESERVED + PEAK);
         GpuCheck.require(
                 0 < current && current <= peak && peak <= reserved,
                 "the allocator's statistics have another layout than torch 2.10's: " + current + ", " + peak + ", "
                         + reserved);
-        return peak;
     }
 }

@@ -54,6 +54,9 @@ import org.bytedeco.pytorch.global.torch;
 final class SharedLayers {
     private static final Gpt2Config CONFIG = new Gpt2Config(96, 32, 64, 2, 4, 256, 1e-5, true);
     private static final int STEPS = 5;
+    /** The steps that take memory: for gradients, states and the order of units. */
+    private static final int FIRST_STEPS = 3;
+
     private static final int BATCH = 4;
     private static final double RATE = 0.1;
     private static final double TOLERANCE = 1e-4;
@@ -274,11 +277,25 @@ final class SharedLayers {
     }
 
     private static void steps(Gpt2 model, BiConsumer<Tensor, Tensor> step) {
+        long before = 0;
         for (int number = 0; number < STEPS; number++) {
+            if (number == FIRST_STEPS) {
+                before = usedBytes(model.device());
+            }
             try (PointerScope _ = new PointerScope()) {
                 step.accept(tokens(model, number), tokens(model, number + 1));
             }
         }
+        long grown = usedBytes(model.device()) - before;
+        GpuCheck.require(
+                grown <= 0,
+                "the memory of tensors has grown by " + grown + " bytes in the last " + (STEPS - FIRST_STEPS)
+                        + " steps");
+    }
+
+    /** The bytes of tensors on a GPU; 0 for the CPU. */
+    private static long usedBytes(Device device) {
+        return device.isCpu() ? 0 : AllocatorStatistics.usedBytes();
     }
 
     private static Tensor tokens(Gpt2 model, int step) {
