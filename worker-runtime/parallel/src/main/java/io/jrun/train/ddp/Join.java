@@ -54,12 +54,14 @@ final class Join {
             active = exchange(false);
         }
         collectives.broadcastAll(buffers, lastRoot);
-        reducer.setMembers(0, group.size());
+        BitSet everyone = new BitSet();
+        everyone.set(0, group.size());
+        reducer.setMembers(everyone, group.size());
     }
 
     private void begin(BitSet active) {
         int root = active.nextSetBit(0);
-        reducer.setMembers(root, options.divideByInitialSize() ? group.size() : active.cardinality());
+        reducer.setMembers(active, options.divideByInitialSize() ? group.size() : active.cardinality());
         collectives.broadcastAll(buffers, root);
     }
 

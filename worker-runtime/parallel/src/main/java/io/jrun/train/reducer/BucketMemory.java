@@ -23,11 +23,8 @@ interface BucketMemory extends AutoCloseable {
     /** The means of this rank's part of a bucket, of one dimension. */
     Tensor part(int index);
 
-    /** Sets all gradients to zero. */
+    /** Sets all gradients to zero, the means of earlier reductions included. */
     void clearAll();
-
-    /** Zeroes the contribution of this rank to one gradient. */
-    void clear(int parameter);
 
     /** Makes the memory of the bucket the parameter's gradient. */
     void install(int parameter);

@@ -170,8 +170,8 @@ final class GradientMemory implements BucketMemory {
         parameters.get(parameter).tensor().mutable_grad().reset();
     }
 
-    @Override
-    public void clear(int parameter) {
+    /** Writes zeros into one slice. */
+    final void clear(int parameter) {
         try (NoGradGuard _ = new NoGradGuard()) {
             slices[parameter].zero_();
         }

@@ -61,6 +61,10 @@ public class GradientReducer implements AutoCloseable {
     private boolean hasOptimizer;
     private long passes;
     private int root;
+    /** Some ranks have no inputs left, see {@link #shadow}. */
+    private boolean haveJoined;
+
+    private boolean isShadow;
 
     /**
      * A reducer of the gradients of a module. Collective.
@@ -198,14 +202,19 @@ public class GradientReducer implements AutoCloseable {
                         .toList();
     }
 
-    /** Sets the rank whose order of gradients counts in the next reductions, and the divisor of the sums. */
-    public synchronized void setMembers(int newRoot, int divisor) {
+    /**
+     * Sets the ranks with inputs of the next reductions, and the divisor of the sums. The order of gradients of the first
+     * of these ranks counts.
+     */
+    public synchronized void setMembers(BitSet active, int divisor) {
         if (options.placement() != GradientPlacement.REPLICATED
                 && divisor != groups.all().size()) {
             throw new IllegalStateException(
-                    "ranks that share the states need a gradient of each rank in each step: not inside join()");
+                    "ranks that share the states divide the sums of the gradients by the number of all ranks, also inside"
+                            + " join(): use JoinOptions.withDivideByInitialSize(true)");
         }
-        root = newRoot;
+        root = active.nextSetBit(0);
+        haveJoined = active.cardinality() < groups.all().size();
         reductions.setDivisor(divisor);
     }
 
@@ -393,7 +402,7 @@ public class GradientReducer implements AutoCloseable {
     }
 
     private void finish() {
-        Work exchange = uses.needsExchange() ? uses.exchange(groups.all()) : null;
+        Work exchange = uses.needsExchange(haveJoined) ? uses.exchange(groups.all(), lastingHere()) : null;
         reductions.await();
         if (exchange != null) {
             exchange.await();
@@ -402,7 +411,8 @@ public class GradientReducer implements AutoCloseable {
         reductions.clock().reductionEnds();
         if (uses.mayBeUnused()) {
             adoptMeansOfOthers();
-            lasting().restoreKept(uses::isUsedAnywhere);
+            // A rank that has joined lacks the copies. All ranks then take the means of the unused gradients too.
+            lasting().restoreKept(parameter -> haveJoined || uses.isUsedAnywhere(parameter));
         }
         uses.reductionEnds(passes == 0);
         if (!isOfStages
@@ -414,6 +424,14 @@ public class GradientReducer implements AutoCloseable {
         passes++;
         isInPass = false;
         reductions.reset();
+    }
+
+    private BitSet lastingHere() {
+        BitSet here = new BitSet();
+        IntStream.range(0, isShadow ? 0 : parameters.all().size())
+                .filter(parameter -> lasting().hasGradient(parameter))
+                .forEach(here::set);
+        return here;
     }
 
     /**
@@ -436,21 +454,21 @@ public class GradientReducer implements AutoCloseable {
         requireIdle();
         try {
             isInPass = true;
+            isShadow = true;
             reductions.clock().stepBegins();
             reductions.clock().backwardBegins();
             List<Integer> all = memory.buckets().stream()
                     .flatMap(b -> b.parameters().stream())
                     .toList();
-            all.forEach(parameter -> {
-                memory.clear(parameter);
-                memory.install(parameter);
-            });
+            memory.clearAll();
             all.forEach(this::markReady);
             IntStream.range(0, parameters.all().size())
-                    .filter(parameter -> !uses.isUsedAnywhere(parameter))
+                    .filter(parameter -> !uses.lastsAnywhere(parameter))
                     .forEach(memory::drop);
         } catch (RuntimeException e) {
             throw failure.of(e);
+        } finally {
+            isShadow = false;
         }
     }
 

@@ -20,7 +20,10 @@ final class ParameterUses {
     private final int parameterCount;
     private final boolean isStatic;
     private final boolean isSearching;
-    /** One I32 for each parameter: the number of ranks that used the parameter. */
+    /**
+     * Two I32 for each parameter: first for all parameters the number of ranks that used the parameter, then for all the
+     * number of ranks whose gradient lasts while some ranks have joined.
+     */
     private final MemorySegment counts;
     /** Parameters that got a gradient since the last reduction, passes under noSync included. */
     private final BitSet usedHere = new BitSet();
@@ -32,6 +35,7 @@ final class ParameterUses {
     private final int[] expected;
     private boolean isRecorded;
     private BitSet usedAnywhere = new BitSet();
+    private BitSet lastingAnywhere = new BitSet();
     private boolean isAgreed;
     private BitSet usedBefore = new BitSet();
     private boolean hasChanged;
@@ -41,7 +45,7 @@ final class ParameterUses {
         this.isStatic = options.staticGraph();
         this.isSearching = options.searchesUnused();
         this.counts =
-                isStatic || isSearching ? group.allocate((long) parameterCount * Integer.BYTES) : MemorySegment.NULL;
+                isStatic || isSearching ? group.allocate(2L * parameterCount * Integer.BYTES) : MemorySegment.NULL;
         this.uses = new int[parameterCount];
         this.expected = new int[parameterCount];
     }
@@ -83,25 +87,39 @@ final class ParameterUses {
         return set;
     }
 
-    /** Whether the ranks must exchange their used parameters in this reduction. All ranks get the same result. */
-    boolean needsExchange() {
-        return isSearching || (isStatic && !isAgreed);
+    /**
+     * Whether the ranks must exchange their used parameters in this reduction. All ranks get the same result.
+     *
+     * @param haveJoined whether some ranks have no inputs left, and must learn which gradients the others have
+     */
+    boolean needsExchange(boolean haveJoined) {
+        return isSearching || (isStatic && (!isAgreed || haveJoined));
     }
 
-    Work exchange(ProcessGroup group) {
+    /** Begins the exchange. {@code lasting} are the parameters of which this rank has a gradient. */
+    Work exchange(ProcessGroup group, BitSet lasting) {
         for (int i = 0; i < parameterCount; i++) {
             counts.setAtIndex(ValueLayout.JAVA_INT, i, usedHere.get(i) ? 1 : 0);
+            counts.setAtIndex(ValueLayout.JAVA_INT, parameterCount + i, lasting.get(i) ? 1 : 0);
         }
-        return group.allReduceAsync(counts, DataType.I32, parameterCount, ReduceOp.SUM);
+        return group.allReduceAsync(counts, DataType.I32, 2L * parameterCount, ReduceOp.SUM);
     }
 
     /** Reads the result of {@link #exchange}. */
     void exchanged() {
-        usedAnywhere = new BitSet();
-        for (int i = 0; i < parameterCount; i++) {
-            usedAnywhere.set(i, counts.getAtIndex(ValueLayout.JAVA_INT, i) > 0);
+        if (isSearching || !isAgreed) {
+            usedAnywhere = counted(0);
         }
+        lastingAnywhere = counted(parameterCount);
         isAgreed = true;
+    }
+
+    private BitSet counted(int first) {
+        BitSet counted = new BitSet();
+        for (int i = 0; i < parameterCount; i++) {
+            counted.set(i, counts.getAtIndex(ValueLayout.JAVA_INT, first + i) > 0);
+        }
+        return counted;
     }
 
     /** Whether a parameter may be left out by all ranks. */
@@ -117,6 +135,11 @@ final class ParameterUses {
     /** Whether any rank has used the parameter. */
     boolean isUsedAnywhere(int parameter) {
         return !mayBeUnused() || usedAnywhere.get(parameter);
+    }
+
+    /** Whether a rank with inputs has a gradient of the parameter after a reduction. */
+    boolean lastsAnywhere(int parameter) {
+        return isUsedAnywhere(parameter) || lastingAnywhere.get(parameter);
     }
 
     /** Whether all reductions so far used the same parameters on this rank. */

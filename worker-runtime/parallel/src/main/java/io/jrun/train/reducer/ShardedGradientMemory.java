@@ -109,11 +109,6 @@ final class ShardedGradientMemory implements BucketMemory {
         }
     }
 
-    @Override
-    public void clear(int parameter) {
-        drop(parameter);
-    }
-
     /** The gradient is in the parts. */
     @Override
     public void install(int parameter) {}

@@ -10,18 +10,33 @@ import io.jrun.train.DrawnCases;
 import io.jrun.train.Libtorch;
 import io.jrun.train.TinyGpt;
 import io.jrun.train.ddp.Training.Rule;
+import io.jrun.train.mesh.Parameters;
+import io.jrun.train.mesh.ShardedTensor;
+import io.jrun.train.optim.FlatOptimizer;
+import io.jrun.train.optim.FusedSgd;
+import io.jrun.train.optim.LibtorchOptimizer;
+import io.jrun.train.optim.PaddedGradients;
+import io.jrun.train.optim.ParameterGroup;
+import io.jrun.train.optim.ParameterOptimizer;
+import io.jrun.train.optim.UpdateRule;
+import io.jrun.train.reducer.GradientPlacement;
 import io.jrun.train.step.Step;
+import io.jrun.train.zero.ZeroOptimizer;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Map;
 import java.util.concurrent.atomic.AtomicReferenceArray;
 import org.bytedeco.javacpp.PointerScope;
 import org.bytedeco.pytorch.Optimizer;
 import org.bytedeco.pytorch.Scalar;
+import org.bytedeco.pytorch.Tensor;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.Arguments;
+import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.MethodSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** Ranks with unequal numbers of inputs against one process that adds up the gradients of those that have some. */
 class JoinTest {
@@ -59,12 +74,12 @@ class JoinTest {
         AtomicReferenceArray<List<float[]>> results = new AtomicReferenceArray<>(inputs.length);
         LocalWorld.run(LocalWorldOptions.ofSize(inputs.length).withDeterministic(true), world -> {
             TinyGpt module = Training.model(1 + world.rank());
-            try (var model = new DistributedDataParallel<>(module, world.group(), options)) {
-                Optimizer optimizer = Rule.SGD_MOMENTUM.optimizer(module);
+            try (var model = new DistributedDataParallel<>(module, world.group(), options);
+                    ParameterOptimizer optimizer = optimizer(model)) {
                 model.join(joinOptions, optimizer::step, () -> {
                     for (int current = 0; current < inputs[world.rank()]; current++) {
                         try (Step step = model.step()) {
-                            optimizer.zero_grad();
+                            optimizer.zeroGradients();
                             step.backward(Training.loss(module, current, world.rank()));
                             optimizer.step();
                         }
@@ -74,6 +89,13 @@ class JoinTest {
             }
         });
         return Training.collect(results);
+    }
+
+    private static ParameterOptimizer optimizer(DistributedDataParallel<TinyGpt> model) {
+        UpdateRule rule = new FusedSgd(0.9, false);
+        return model.reducer().placement() == GradientPlacement.REPLICATED
+                ? new LibtorchOptimizer(Parameters.of(model.module()), rule, 0, _ -> 0.05)
+                : ZeroOptimizer.of(model.reducer(), rule, ParameterGroup.all(0), _ -> 0.05);
     }
 
     /** By default two cases that the seed draws. All cases under -Djrun.soak=true. */
@@ -99,6 +121,74 @@ class JoinTest {
                 assertEqualBits(rank, perRank.getFirst());
             }
         }
+    }
+
+    /** ZeRO 1 and 2: a joined rank has no means of earlier steps in its parts. */
+    @ParameterizedTest
+    @EnumSource(names = {"SHARDED_STATES", "SHARDED_GRADIENTS"})
+    void ranksThatShareStatesEqualSerialAccumulation(GradientPlacement placement) {
+        for (int[] inputs : new int[][] {{1, 3}, {0, 1, 4}}) {
+            List<float[]> serial = serial(inputs, true);
+            List<List<float[]>> perRank = parallel(inputs, SMALL_BUCKETS.withPlacement(placement), JoinOptions.DEFAULT);
+            for (List<float[]> rank : perRank) {
+                assertThat(Training.largestDifference(rank, serial)).isLessThanOrEqualTo(1e-6f);
+                assertEqualBits(rank, perRank.getFirst());
+            }
+        }
+    }
+
+    /**
+     * Only the first step uses all parameters. Later steps leave gradients of zeros, which weight decay and momentum
+     * change. A rank without inputs makes the same updates.
+     */
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void aRankWithoutInputsHasTheUnusedGradientsOfTheOthers(boolean dropsGradients) {
+        TinyGpt serial = Training.model(1);
+        try (ParameterOptimizer optimizer = unusedGradients(Parameters.of(serial), PaddedGradients.NONE)) {
+            for (int current = 0; current < 3; current++) {
+                zero(serial, optimizer, dropsGradients);
+                lossOfStep(serial, current).div(new Scalar(2.0)).backward();
+                optimizer.step();
+            }
+        }
+        AtomicReferenceArray<List<float[]>> results = new AtomicReferenceArray<>(2);
+        LocalWorld.run(LocalWorldOptions.ofSize(2).withDeterministic(true), world -> {
+            TinyGpt module = Training.model(1);
+            DdpOptions options = SMALL_BUCKETS.withFindUnusedParameters(true);
+            try (var model = new DistributedDataParallel<>(module, world.group(), options);
+                    var optimizer = unusedGradients(Parameters.of(module), model.gradientMemory())) {
+                model.join(JoinOptions.DEFAULT, optimizer::step, () -> {
+                    for (int current = 0; current < 3 * world.rank(); current++) {
+                        try (Step step = model.step()) {
+                            zero(module, optimizer, dropsGradients);
+                            step.backward(lossOfStep(module, current));
+                            optimizer.step();
+                        }
+                    }
+                });
+                results.set(world.rank(), Training.values(module));
+            }
+        });
+        assertEqualBits(results.get(0), results.get(1));
+        assertThat(Training.largestDifference(results.get(0), Training.values(serial)))
+                .isLessThanOrEqualTo(1e-6f);
+    }
+
+    private static ParameterOptimizer unusedGradients(Map<String, ShardedTensor> parameters, PaddedGradients memory) {
+        return new FlatOptimizer(parameters, new FusedSgd(0.9, false), ParameterGroup.all(0.1), _ -> 0.05, memory);
+    }
+
+    private static void zero(TinyGpt module, ParameterOptimizer optimizer, boolean dropsGradients) {
+        if (dropsGradients) {
+            module.zero_grad(true);
+        } else {
+            optimizer.zeroGradients();
+        }
+    }
+
+    private static Tensor lossOfStep(TinyGpt module, int step) {
+        return step == 0 ? Training.loss(module, 0, 1) : module.lossOfEmbeddings();
     }
 
     /** Rank 0 has no pass of its own to observe. */
