@@ -237,7 +237,7 @@ public final class ShardedTraining {
         }
     }
 
-    private static Map<String, float[]> values(Map<String, Tensor> tensors) {
+    public static Map<String, float[]> values(Map<String, Tensor> tensors) {
         Map<String, float[]> values = new TreeMap<>();
         tensors.forEach((name, tensor) -> values.put(name, values(tensor)));
         return values;

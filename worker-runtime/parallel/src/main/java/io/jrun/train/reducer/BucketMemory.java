@@ -8,6 +8,19 @@ interface BucketMemory extends AutoCloseable {
     /** The buckets in the order in which they are reduced. */
     List<Bucket> buckets();
 
+    /** A backward pass begins, which adds to the gradients. */
+    default void passBegins() {}
+
+    /**
+     * The engine has added to a gradient, perhaps in a pass of which the reducer does not know.
+     *
+     * @throws ReductionException if the sums are wrong without {@link #passBegins}
+     */
+    default void requireBegun() {}
+
+    /** All buckets are reduced. */
+    default void reductionEnds() {}
+
     /** The gradient of a parameter is complete. A missing gradient counts as zero. */
     void moveIntoBucket(int parameter);
 

@@ -26,9 +26,11 @@ final class BucketReductions {
         this.groups = groups;
         this.options = options;
         List<Bucket> buckets = parameters.buckets(options.bucketBytes());
-        this.memory = options.placement() == GradientPlacement.SHARDED_GRADIENTS
-                ? new ShardedGradientMemory(parameters.all(), buckets)
-                : new GradientMemory(parameters.all(), buckets);
+        this.memory = switch (options.placement()) {
+            case REPLICATED -> new GradientMemory(parameters.all(), buckets);
+            case SHARDED_STATES -> new StageOneMemory(parameters.all(), buckets);
+            case SHARDED_GRADIENTS -> new ShardedGradientMemory(parameters.all(), buckets);
+        };
         this.hook = options.placement() == GradientPlacement.REPLICATED ? new AllReduceHook() : new ReduceScatterHook();
         this.ready = new ReadyBuckets(parameters.all().size());
         this.divisor = groups.all().size();

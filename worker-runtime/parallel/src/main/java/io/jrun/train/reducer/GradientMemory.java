@@ -28,7 +28,7 @@ import org.bytedeco.pytorch.global.torch;
  * libtorch allocates the memory of other devices. Addresses of the memory are compared and never read. Confined as
  * {@link GradientReducer}.
  */
-final class GradientMemory implements BucketMemory {
+class GradientMemory implements BucketMemory {
     private final List<Parameter> parameters;
     private final Device device;
     /** The bytes for each group. The tensors own the memory unless the memory is the group's. */
@@ -102,11 +102,16 @@ final class GradientMemory implements BucketMemory {
 
     @Override
     public void clearAll() {
-        try (NoGradGuard _ = new NoGradGuard()) {
-            storages.values().forEach(Tensor::zero_);
-        }
+        zero();
         for (int i = 0; i < slices.length; i++) {
             install(i);
+        }
+    }
+
+    /** Writes zeros into all slices. */
+    final void zero() {
+        try (NoGradGuard _ = new NoGradGuard()) {
+            storages.values().forEach(Tensor::zero_);
         }
     }
 
@@ -188,7 +193,7 @@ final class GradientMemory implements BucketMemory {
                 slices[i].releaseReference();
             }
             releaseBuckets();
-            storages.values().forEach(Tensor::zero_);
+            zero();
             cut(plan);
             saved.forEach((parameter, values) -> {
                 slices[parameter].copy_(values);
@@ -223,7 +228,8 @@ final class GradientMemory implements BucketMemory {
         buffers.clear();
     }
 
-    private boolean isHome(int parameter) {
+    /** Whether the slice of this parameter is its gradient. */
+    final boolean isHome(int parameter) {
         Tensor gradient = parameters.get(parameter).tensor().mutable_grad();
         return gradient.defined() && TensorMemory.address(gradient) == addresses[parameter];
     }

@@ -236,7 +236,13 @@ public class GradientReducer implements AutoCloseable {
         }
     }
 
+    /** A backward pass begins, which adds to the gradients of this rank. */
+    synchronized void passBegins() {
+        memory.passBegins();
+    }
+
     private synchronized void beforeEngine(Tensor loss) {
+        passBegins();
         if (isSyncing) {
             beginPass();
             if (options.searchesUnused()) {
@@ -321,11 +327,12 @@ public class GradientReducer implements AutoCloseable {
 
     /** Hook: the backward pass has added to this parameter's gradient. */
     private synchronized void accumulated(int parameter) {
-        if (!isSyncing || parameters.isLate(parameter)) {
-            uses.add(parameter, false);
-            return;
-        }
         try {
+            memory.requireBegun();
+            if (!isSyncing || parameters.isLate(parameter)) {
+                uses.add(parameter, false);
+                return;
+            }
             failure.check();
             beginPass();
             uses.add(parameter, true);
@@ -414,6 +421,7 @@ public class GradientReducer implements AutoCloseable {
             // A rank that has joined lacks the copies. All ranks then take the means of the unused gradients too.
             lasting().restoreKept(parameter -> haveJoined || uses.isUsedAnywhere(parameter));
         }
+        memory.reductionEnds();
         uses.reductionEnds(passes == 0);
         if (!isOfStages
                 && !reductions.isRebuilt()

@@ -96,6 +96,7 @@ public final class StageReducer implements StageReplicas {
         used.requireOptimizer();
         used.setSyncing(isLast);
         try {
+            used.passBegins();
             pass.run();
         } catch (RuntimeException e) {
             throw used.failed(e);
