@@ -37,6 +37,9 @@ public final class LossScaler {
     private final float[] badRanks = new float[1];
     private ScalePolicy.State state;
     private boolean allFinite = true;
+    /** Whether the program has got the scale since the last update. */
+    private boolean isScaled;
+
     private boolean isUnscaled;
 
     /** @param group the ranks that skip a step together; null if no other rank holds a part of the parameters */
@@ -46,8 +49,9 @@ public final class LossScaler {
         this.state = policy.begin();
     }
 
-    /** The present scale. */
+    /** The present scale. A program that multiplies its losses itself reads it in each step. */
     public float scale() {
+        isScaled = true;
         return state.scale();
     }
 
@@ -63,22 +67,29 @@ public final class LossScaler {
 
     /** The loss times the scale. */
     public Tensor scale(Tensor loss) {
-        return loss.mul(new Scalar(state.scale()));
+        return loss.mul(new Scalar(scale()));
     }
 
     /**
-     * Divides the gradients of parameters by the scale in place. Collective over the group.
+     * Divides the gradients of parameters by the scale in place. Collective over the group. Several optimizers share one
+     * call, with the parameters of all of them.
      *
      * @return whether all gradients of all ranks are finite; if not, no rank may step
      * @throws IllegalArgumentException if another rank holds a part of a parameter, or of its gradient, and is not
      *     in the group
-     * @throws IllegalStateException if the gradients have no scale since an earlier call
+     * @throws IllegalStateException if the gradients have no scale since an earlier call, or if no loss was scaled since
+     *     the last {@link #update}
      */
     public boolean unscale(Collection<ShardedTensor> parameters) {
         GradientGroup.requireCovers("LossScaler", group, parameters);
         if (isUnscaled) {
             throw new IllegalStateException("unscale was called before in this step: the gradients would be divided"
                     + " twice. Call update at the end of each step.");
+        }
+        if (!isScaled) {
+            throw new IllegalStateException("no loss was scaled since the last update, so the gradients do not have the"
+                    + " present scale. Several optimizers share one scaler like this: call unscale once, with the"
+                    + " parameters of all optimizers, then step each optimizer, then call update once.");
         }
         isUnscaled = true;
         try (PointerScope _ = new PointerScope();
@@ -103,8 +114,8 @@ public final class LossScaler {
 
     /**
      * Divides the gradients by the scale, runs {@code optimizer} if all gradients of all ranks are finite, and changes
-     * the scale. To clip gradients, call {@link #unscale} first, then clip, step and call {@link #update}. Collective
-     * over the group.
+     * the scale. To clip gradients, or to step several optimizers, call {@link #unscale} first, then clip, step and call
+     * {@link #update}. Collective over the group.
      *
      * @return whether the optimizer has stepped
      */
@@ -121,6 +132,7 @@ public final class LossScaler {
     public void update() {
         state = policy.after(state, allFinite);
         allFinite = true;
+        isScaled = false;
         isUnscaled = false;
     }
 }

@@ -33,8 +33,32 @@ class LossScalerTest {
             assertThatThrownBy(() -> scaler.unscale(List.of(ShardedTensor.of("p", parameter))))
                     .hasMessageContaining("divided twice");
             scaler.update();
+            scaler.scale(parameter.sum()).backward();
             assertThat(scaler.unscale(List.of(ShardedTensor.of("p", parameter))))
                     .isTrue();
+        }
+    }
+
+    /** The second step would divide by a scale that the first step may have changed. */
+    @Test
+    void severalOptimizersShareOneUpdate() {
+        try (PointerScope _ = new PointerScope()) {
+            LossScaler scaler = new LossScaler(new ScalePolicy(4, 2, 0.5, 1), null);
+            ShardedTensor first = ShardedTensor.of("first", torch.ones(3).set_requires_grad(true));
+            ShardedTensor second = ShardedTensor.of("second", torch.ones(3).set_requires_grad(true));
+            Runnable pass = () ->
+                    scaler.scale(first.local().sum().add(second.local().sum())).backward();
+            pass.run();
+            boolean _ = scaler.step(List.of(first), () -> {});
+            assertThatThrownBy(() -> scaler.step(List.of(second), () -> {}))
+                    .isInstanceOf(IllegalStateException.class)
+                    .hasMessageContaining("no loss was scaled since the last update")
+                    .hasMessageContaining("call unscale once, with the parameters of all optimizers");
+            List.of(first, second).forEach(each -> each.local().mutable_grad().reset());
+            pass.run();
+            assertThat(scaler.unscale(List.of(first, second))).isTrue();
+            scaler.update();
+            assertThat(second.local().grad().equal(torch.ones(3))).isTrue();
         }
     }
 
