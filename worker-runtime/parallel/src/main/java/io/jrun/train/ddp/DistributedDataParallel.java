@@ -76,7 +76,8 @@ public final class DistributedDataParallel<M extends Module> implements AutoClos
      *     tensor and both shapes
      * @throws IllegalArgumentException if the ranks of the group hold different parts of a parameter, or if the group
      *     lacks a rank whose gradients must be averaged; the message names the parameter, the axis and both groups. Also
-     *     if something reduces the gradient of a parameter already, such as {@code FullyShard}
+     *     if something reduces the gradient of a parameter already, such as {@code FullyShard}, or if an embedding has a
+     *     {@code max_norm}
      */
     public DistributedDataParallel(M module, ProcessGroup group, DdpOptions options) {
         this(module, group, options, GradientReducer::new);
@@ -94,6 +95,7 @@ public final class DistributedDataParallel<M extends Module> implements AutoClos
         this.buffers = without(options.ignored(), ModuleTensors.buffers(module));
         Map<String, Tensor> parameters = without(options.ignored(), ModuleTensors.parameters(module));
         requireUnreduced(parameters);
+        ChangedWeights.refuse(module, options.ignored());
         new GradientGroup(USER, group).requireReduces(Parameters.of(parameters));
         StateAgreement.verify(group, state);
         requireUsableDevice(group, state);

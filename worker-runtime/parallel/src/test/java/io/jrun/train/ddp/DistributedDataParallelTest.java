@@ -27,6 +27,10 @@ import org.assertj.core.data.Offset;
 import org.bytedeco.javacpp.PointerScope;
 import org.bytedeco.pytorch.BatchNorm1dImpl;
 import org.bytedeco.pytorch.BatchNormOptions;
+import org.bytedeco.pytorch.EmbeddingBagImpl;
+import org.bytedeco.pytorch.EmbeddingBagOptions;
+import org.bytedeco.pytorch.EmbeddingImpl;
+import org.bytedeco.pytorch.EmbeddingOptions;
 import org.bytedeco.pytorch.LinearImpl;
 import org.bytedeco.pytorch.Module;
 import org.bytedeco.pytorch.NoGradGuard;
@@ -547,5 +551,25 @@ class DistributedDataParallelTest {
     private static float first(Tensor tensor) {
         Tensor source = tensor.requires_grad() && tensor.is_leaf() ? tensor.grad() : tensor;
         return source.data_ptr_float().get(0);
+    }
+
+    /** Each rank would limit the norms of the rows of its own samples. */
+    @Test
+    void anEmbeddingWithALimitOfItsNormsIsRefused() {
+        LocalWorld.run(2, world -> {
+            EmbeddingOptions options = new EmbeddingOptions(8, 4);
+            options.max_norm().put(0.5);
+            EmbeddingBagOptions ofBag = new EmbeddingBagOptions(8, 4);
+            ofBag.max_norm().put(0.5);
+            Module inner = new Module();
+            inner.register_module("words", new EmbeddingBagImpl(ofBag));
+            Module outer = new Module();
+            outer.register_module("inner", inner);
+            assertThatThrownBy(() -> new DistributedDataParallel<>(new EmbeddingImpl(options), world.group()))
+                    .isInstanceOf(IllegalArgumentException.class)
+                    .hasMessageContaining("the embedding of parameter 'weight' has a max_norm");
+            assertThatThrownBy(() -> new DistributedDataParallel<>(outer, world.group()))
+                    .hasMessageContaining("parameter 'inner.words.weight'");
+        });
     }
 }
