@@ -10,6 +10,7 @@ import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
+import java.nio.file.StandardOpenOption;
 import java.nio.file.attribute.FileTime;
 import java.time.Duration;
 import java.time.Instant;
@@ -20,8 +21,9 @@ import java.util.Optional;
 import java.util.stream.Stream;
 
 /**
- * Compiled source files in the cache of the user. A jar never changes, because a running job may start workers again. A
- * jar that no start has used for 30 days is deleted.
+ * Compiled source files in the cache of the user. A jar never changes, its time included, because a running job may start
+ * workers again, and compares the time. A file beside the jar has the time of the last use. A jar that no start has used
+ * for 30 days is deleted.
  *
  * @param folder belongs to the user alone
  */
@@ -66,9 +68,8 @@ record SourceCache(Path folder) {
             Entry entry = JSON.readValue(Files.readAllBytes(index(key)), Entry.class);
             Optional<SourceProgram> program = entry.program();
             if (program.isPresent()) {
-                FileTime now = FileTime.from(Instant.now());
-                Files.setLastModifiedTime(program.get().jar(), now);
-                Files.setLastModifiedTime(index(key), now);
+                Files.setLastModifiedTime(index(key), FileTime.from(Instant.now()));
+                noteUse(program.get().jar());
             }
             return program;
         } catch (NoSuchFileException | JsonProcessingException e) {
@@ -79,7 +80,10 @@ record SourceCache(Path folder) {
     /** Keeps a jar. The name has the hash of the content: two processes may keep the same jar at the same time. */
     Path keep(String name, Path jar) throws IOException {
         Path kept = folder.resolve(name + "-" + hash(Files.readAllBytes(jar)).substring(0, 16) + ".jar");
-        Files.move(jar, kept, StandardCopyOption.ATOMIC_MOVE);
+        noteUse(kept);
+        if (!Files.isRegularFile(kept)) {
+            Files.move(jar, kept, StandardCopyOption.ATOMIC_MOVE);
+        }
         return kept;
     }
 
@@ -126,10 +130,26 @@ record SourceCache(Path folder) {
             files = all.filter(Files::isRegularFile).toList();
         }
         for (Path file : files) {
-            if (Files.getLastModifiedTime(file).toInstant().isBefore(limit)) {
+            if (isOlder(file, limit) && isOlder(lastUse(file), limit)) {
                 Files.deleteIfExists(file);
             }
         }
+    }
+
+    private static boolean isOlder(Path file, Instant limit) throws IOException {
+        return !Files.exists(file)
+                || Files.getLastModifiedTime(file).toInstant().isBefore(limit);
+    }
+
+    /** The empty file whose time is the last use of another file. */
+    private static Path lastUse(Path file) {
+        return file.resolveSibling(file.getFileName() + ".used");
+    }
+
+    private static void noteUse(Path jar) throws IOException {
+        Path file = lastUse(jar);
+        Files.write(file, new byte[0], StandardOpenOption.CREATE, StandardOpenOption.APPEND);
+        Files.setLastModifiedTime(file, FileTime.from(Instant.now()));
     }
 
     private Path index(String key) {

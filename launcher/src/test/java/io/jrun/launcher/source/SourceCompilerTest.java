@@ -10,6 +10,9 @@ import java.net.URL;
 import java.net.URLClassLoader;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.attribute.FileTime;
+import java.time.Duration;
+import java.time.Instant;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -48,8 +51,27 @@ class SourceCompilerTest {
         assertThat(compile(source).jar()).isEqualTo(second.jar()).exists();
         assertThat(notices).isEmpty();
         try (var files = Files.list(folder.resolve("cache/jrun/sources"))) {
-            assertThat(files).as("the two jars and what the cache knows").hasSize(3);
+            assertThat(files)
+                    .as("two jars, their last uses and what the cache knows")
+                    .hasSize(5);
         }
+    }
+
+    /** A running job compares the time of the jar: a second launcher of the same file must not change it. */
+    @Test
+    void aJarKeepsItsTimeWhileStartsUseIt() throws Exception {
+        Path source = write("Train.java", "void main() {}");
+        SourceProgram program = compile(source);
+        FileTime before = FileTime.from(Instant.now().minus(Duration.ofDays(40)));
+        Files.setLastModifiedTime(program.jar(), before);
+        Path unused = Files.writeString(program.jar().resolveSibling("Unused-0123456789abcdef.jar"), "");
+        Files.setLastModifiedTime(unused, before);
+        assertThat(compile(source)).isEqualTo(program);
+        assertThat(Files.getLastModifiedTime(program.jar())).isEqualTo(before);
+
+        compile(write("Other.java", "void main() {}")); // deletes what is not used
+        assertThat(program.jar()).exists();
+        assertThat(unused).doesNotExist();
     }
 
     @Test
