@@ -39,7 +39,8 @@ public final class OptimizerState {
      * Returns a copy of the state; empty before the first step.
      *
      * @param parameters the optimizer's parameters by name
-     * @throws CheckpointException if the optimizer has a parameter that {@code parameters} lacks
+     * @throws CheckpointException if the optimizer has a parameter that {@code parameters} lacks, or if libtorch cannot
+     *     save its state, as that of LBFGS
      */
     public static Map<String, Tensor> of(Optimizer optimizer, Map<String, Tensor> parameters) {
         Map<String, String> names = new LinkedHashMap<>();
@@ -166,8 +167,16 @@ public final class OptimizerState {
 
     private static InputArchive archive(Optimizer optimizer) {
         OutputArchive out = new OutputArchive();
-        optimizer.save(out);
-        return reread(out);
+        try {
+            optimizer.save(out);
+            return reread(out);
+        } catch (RuntimeException e) {
+            throw new CheckpointException(
+                    "the state of the optimizer " + optimizer.getClass().getSimpleName()
+                            + " cannot be saved: libtorch fails to write it. Save the model alone, or train with AdamW,"
+                            + " Adam or SGD.",
+                    e);
+        }
     }
 
     private static InputArchive reread(OutputArchive out) {

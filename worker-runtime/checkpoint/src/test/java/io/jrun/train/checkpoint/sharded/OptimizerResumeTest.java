@@ -22,7 +22,10 @@ import org.bytedeco.pytorch.Adam;
 import org.bytedeco.pytorch.AdamOptions;
 import org.bytedeco.pytorch.AdamW;
 import org.bytedeco.pytorch.AdamWOptions;
+import org.bytedeco.pytorch.LBFGS;
+import org.bytedeco.pytorch.LBFGSOptions;
 import org.bytedeco.pytorch.LinearImpl;
+import org.bytedeco.pytorch.LossClosure;
 import org.bytedeco.pytorch.Module;
 import org.bytedeco.pytorch.Optimizer;
 import org.bytedeco.pytorch.SGD;
@@ -203,5 +206,25 @@ class OptimizerResumeTest {
             at += part.length;
         }
         return all;
+    }
+
+    /** libtorch writes tensors of LBFGS that are not defined. */
+    @Test
+    void theStateOfLbfgsIsRefusedInOneLine() {
+        LinearImpl module = new LinearImpl(2, 2);
+        LBFGS optimizer = new LBFGS(module.parameters(), new LBFGSOptions(0.1));
+        try (LossClosure loss = new LossClosure() {
+            @Override
+            public Tensor call() {
+                Tensor sum = module.forward(torch.ones(2, 2)).sum();
+                sum.backward();
+                return sum;
+            }
+        }) {
+            Tensor _ = optimizer.step(loss);
+        }
+        assertThatThrownBy(() -> OptimizerState.of(optimizer, ModuleTensors.parameters(module)))
+                .isInstanceOf(CheckpointException.class)
+                .hasMessageContaining("the state of the optimizer LBFGS cannot be saved");
     }
 }
