@@ -24,18 +24,31 @@ public final class DistributedSampler {
         if (ranks < 1 || rank < 0 || rank >= ranks) {
             throw new IllegalArgumentException("rank " + rank + " of " + ranks + " ranks does not exist");
         }
+        if (options.remainder() == Remainder.DROP && sampleCount < ranks) {
+            throw new IllegalArgumentException("the dataset has " + sampleCount + " samples, too few for " + ranks
+                    + " ranks, of which each takes the same number and drops the remainder. Give more data, fewer ranks,"
+                    + " or Remainder.REPEAT.");
+        }
         this.sampleCount = sampleCount;
         this.ranks = ranks;
         this.rank = rank;
         this.options = options;
     }
 
-    /** This rank's share among the members of {@code group}. */
+    /**
+     * This rank's share among the members of {@code group}.
+     *
+     * @throws IllegalArgumentException with {@link Remainder#DROP}, if there is no sample for each rank
+     */
     public static DistributedSampler of(long sampleCount, ProcessGroup group, SamplerOptions options) {
         return new DistributedSampler(sampleCount, group.size(), group.groupRank(), options);
     }
 
-    /** The share of {@code rank} among {@code ranks}. */
+    /**
+     * The share of {@code rank} among {@code ranks}.
+     *
+     * @throws IllegalArgumentException as {@link #of(long, ProcessGroup, SamplerOptions)}
+     */
     public static DistributedSampler of(long sampleCount, int ranks, int rank, SamplerOptions options) {
         return new DistributedSampler(sampleCount, ranks, rank, options);
     }

@@ -70,9 +70,17 @@ class DistributedSamplerTest {
     void fewerSamplesThanRanksAreRepeated() {
         assertThat(shares(2, 5, IN_ORDER))
                 .isEqualTo(List.of(List.of(0L), List.of(1L), List.of(0L), List.of(1L), List.of(0L)));
-        assertThat(shares(2, 5, IN_ORDER.withRemainder(Remainder.DROP)))
-                .allSatisfy(share -> assertThat(share).isEmpty());
         assertThat(shares(0, 2, IN_ORDER)).allSatisfy(share -> assertThat(share).isEmpty());
+    }
+
+    /** An epoch without a sample would end without a word. */
+    @Test
+    void fewerSamplesThanRanksCannotDropTheRemainder() {
+        assertThatThrownBy(() -> shares(2, 5, IN_ORDER.withRemainder(Remainder.DROP)))
+                .isInstanceOf(IllegalArgumentException.class)
+                .hasMessageContaining("2 samples, too few for 5 ranks");
+        assertThat(shares(5, 5, IN_ORDER.withRemainder(Remainder.DROP)))
+                .allSatisfy(share -> assertThat(share).hasSize(1));
     }
 
     @ParameterizedTest
@@ -80,7 +88,7 @@ class DistributedSamplerTest {
     void sizeIsTheNumberOfIndices(Remainder remainder) {
         for (int ranks = 1; ranks <= 4; ranks++) {
             for (int rank = 0; rank < ranks; rank++) {
-                for (long samples = 0; samples <= 13; samples++) {
+                for (long samples = remainder == Remainder.DROP ? ranks : 0; samples <= 13; samples++) {
                     DistributedSampler sampler =
                             DistributedSampler.of(samples, ranks, rank, IN_ORDER.withRemainder(remainder));
                     assertThat(sampler.indices().count()).isEqualTo(sampler.size());
