@@ -15,6 +15,7 @@ import java.util.stream.IntStream;
 import org.bytedeco.pytorch.AutoGradMode;
 import org.bytedeco.pytorch.Generator;
 import org.bytedeco.pytorch.Tensor;
+import org.bytedeco.pytorch.global.torch;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -134,11 +135,16 @@ final class RecomputeFunction implements AutogradFunction {
         if (check == DeterminismCheck.BITS) {
             int first = context.savedCount() - outputs.size();
             for (int i = 0; i < outputs.size(); i++) {
-                if (!outputs.get(i).equal(context.saved(first + i))) {
+                if (!bytes(outputs.get(i)).equal(bytes(context.saved(first + i)))) {
                     throw different("the elements of output " + i + " have changed");
                 }
             }
         }
+    }
+
+    /** The bytes of the elements: NaN does not equal NaN, but has equal bytes. */
+    private static Tensor bytes(Tensor tensor) {
+        return tensor.detach().contiguous().view(-1).view(torch.ScalarType.Byte);
     }
 
     private RecomputeException different(String what) {

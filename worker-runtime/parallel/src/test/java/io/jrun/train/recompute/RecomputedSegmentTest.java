@@ -209,6 +209,17 @@ class RecomputedSegmentTest {
         assertThat(weight.grad().defined()).isTrue();
     }
 
+    /** NaN does not equal itself, and the bits of both computations are equal all the same. */
+    @Test
+    void elementsThatAreNoNumbersHaveNotChanged() {
+        Tensor weight = weight();
+        Tensor values = segment(
+                        weight, DeterminismCheck.BITS, x -> torch.mm(x, weight).mul(new Scalar(Double.NaN)))
+                .forward(torch.ones(4, 4));
+        AutogradBridge.instance().backward(List.of(values.sum()), List.of());
+        assertThat(weight.grad().isnan().all().item_bool()).isTrue();
+    }
+
     @Test
     void anUndeclaredParameterIsAnError() {
         Tensor declared = weight();
