@@ -212,7 +212,8 @@ final class FsdpUnit {
         if (!Arrays.equals(gathered, versions)) {
             throw new IllegalStateException("the parameters have changed since the step gathered unit '" + name
                     + "', by an optimizer, a load or averages. This pass would use old values of the unit. Open a step"
-                    + " after each change: try (Step step = fsdp.step()) { ... }");
+                    + " after each change: try (Step step = fsdp.step()) { ... }. This error is final: it ends the groups"
+                    + " of the model on all ranks, and each later step throws it again.");
         }
     }
 
