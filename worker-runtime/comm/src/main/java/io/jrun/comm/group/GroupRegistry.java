@@ -79,6 +79,9 @@ public final class GroupRegistry implements ControlListener {
      */
     static final Duration RECEIVE_GRACE = Duration.ofMillis(500);
 
+    /** The same time for copies of device memory in a group that has failed. The copies are late already. */
+    static final Duration LATE_COPY_GRACE = Duration.ofSeconds(1);
+
     private final FactorySource source;
     private final Optional<RankFiles> files;
     private final Thread owner = Thread.currentThread();

@@ -452,7 +452,8 @@ final class GroupRuntime {
             }
         }
         registry.remove(this);
-        release(Deadline.after(GroupRegistry.CLOSE_GRACE));
+        boolean isHealthy = health().cause() == null;
+        release(Deadline.after(isHealthy ? GroupRegistry.CLOSE_GRACE : GroupRegistry.LATE_COPY_GRACE));
     }
 
     /** Closes all queues and adds them to one of the lists. Returns false if the queues are closed already. */
