@@ -22,6 +22,9 @@ record DeviceSend(Work queued, DeviceMessages.Outgoing outgoing) implements Work
     /** Lets the stream wait until the message has left device memory. The host does not wait. */
     @Override
     public void awaitOn(DeviceStream stream) {
+        if (queued.isDone()) {
+            queued.await(); // Throws the failure of the send.
+        }
         outgoing.awaitOn(stream);
     }
 

@@ -139,8 +139,8 @@ public final class DeviceWaits {
     }
 
     /**
-     * Lets all that the program queues on a device from now on run after {@code work}. The host waits only if the work
-     * is on host memory.
+     * Lets all that the program queues on a device from now on run after {@code work}. The host waits if the work is on
+     * host memory; for a receive until its message is in host memory; and for the first operation of a group.
      *
      * @param device the device of the buffers of the work
      * @throws io.jrun.comm.CommException as {@link Work#awaitOn}

@@ -97,9 +97,12 @@ final class StageTransfers {
         bytesSent = 0;
     }
 
-    /** Waits until all tensors of the step have left. */
+    /**
+     * Lets all that the program queues on the device afterwards run after the tensors of the step have left. Waits if
+     * the tensors are in host memory.
+     */
     void end() {
-        sends.forEach(Work::await);
+        sends.forEach(send -> DeviceWaits.order(send, device));
         sends.clear();
     }
 
