@@ -10,6 +10,7 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.stream.IntStream;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
@@ -139,6 +140,79 @@ class GpuNodeIT extends RealJobs {
             assertThat(result.exitCode()).isEqualTo(2);
             assertThat(result.err()).hasLineCount(1).contains("CUDA_VISIBLE_DEVICES=1,1: '1' comes twice");
         });
+    }
+
+    /** With the CUDA and NCCL of {@code scripts/testbed/cuda}. Each worker sees its own GPU, as device 0. */
+    @Test
+    void eightWorkersOfEightGpusUseNcclAndGetItsVariables() throws IOException, InterruptedException {
+        Path program = Jars.program(folder.resolve("eight.jar"), "Eight", """
+                import io.jrun.comm.*;
+                import io.jrun.comm.cuda.DeviceMemory;
+                import java.lang.foreign.*;
+                public class Eight {
+                    static final int COUNT = 1001;
+
+                    static void require(MemorySegment host, int blocks, java.util.function.IntUnaryOperator expected) {
+                        for (int i = 0; i < blocks * COUNT; i++) {
+                            if (host.getAtIndex(ValueLayout.JAVA_INT, i) != expected.applyAsInt(i / COUNT)) {
+                                throw new IllegalStateException(i + ": " + host.getAtIndex(ValueLayout.JAVA_INT, i));
+                            }
+                        }
+                    }
+
+                    public static void main(String[] args) {
+                        try (World world = Distributed.init(); Arena arena = Arena.ofShared()) {
+                            int rank = world.rank();
+                            ProcessGroup all = world.group();
+                            MemorySegment one = arena.allocate(4L * COUNT, 4);
+                            MemorySegment eight = arena.allocate(8 * 4L * COUNT, 4);
+                            try (ProcessGroup group = all.split(0, 0, all.options().withBackend("nccl"));
+                                    DeviceMemory mine = new DeviceMemory(Device.cuda(0), 4L * COUNT);
+                                    DeviceMemory gathered = new DeviceMemory(Device.cuda(0), 8 * 4L * COUNT);
+                                    DeviceMemory exchanged = new DeviceMemory(Device.cuda(0), 8 * 4L * COUNT)) {
+                                for (int i = 0; i < COUNT; i++) {
+                                    one.setAtIndex(ValueLayout.JAVA_INT, i, rank + 1);
+                                }
+                                mine.copyFrom(one);
+                                group.allGather(mine.buffer(DataType.I32), gathered.buffer(DataType.I32));
+                                gathered.copyTo(eight);
+                                require(eight, 8, source -> source + 1);
+                                group.allToAll(gathered.buffer(DataType.I32), exchanged.buffer(DataType.I32));
+                                exchanged.copyTo(eight);
+                                require(eight, 8, source -> rank + 1);
+                                group.reduceScatter(
+                                        gathered.buffer(DataType.I32), mine.buffer(DataType.I32), ReduceOp.SUM);
+                                mine.copyTo(one);
+                                require(one, 1, block -> 8 * (rank + 1));
+                                group.allReduce(mine.buffer(DataType.I32), ReduceOp.SUM);
+                                group.broadcast(mine.buffer(DataType.I32), 7);
+                                mine.copyTo(one);
+                                require(one, 1, block -> 8 * 36);
+                            }
+                            System.out.println("rank " + rank + " on GPU " + System.getenv("CUDA_VISIBLE_DEVICES")
+                                    + " is right, topology " + System.getenv("NCCL_TOPO_FILE"));
+                        }
+                    }
+                }
+                """);
+        Path topology = Files.writeString(folder.resolve("topology.xml"), "<system version=\"1\"/>");
+        List<String> eight = List.of(TWO_GPUS.getFirst(), "8");
+        Result result = jrun.with("LD_LIBRARY_PATH", CudaTestbed.libraries().toString())
+                .with("SIMCUDA_DEVICES", "8")
+                .with("NCCL_TOPO_FILE", topology.toString())
+                .startUnder(
+                        eight,
+                        "--gpu-visibility=one",
+                        "--no-prefix",
+                        "--timeout=60",
+                        "--jvm-opts=-XX:TieredStopAtLevel=1",
+                        program.toString())
+                .await();
+        assertThat(result.exitCode()).as(result.err()).isZero();
+        assertThat(result.sortedOut())
+                .containsExactlyElementsOf(IntStream.range(0, 8)
+                        .mapToObj(rank -> "rank " + rank + " on GPU " + rank + " is right, topology " + topology)
+                        .toList());
     }
 
     /** With the CUDA and NCCL of {@code scripts/testbed/cuda}. */
