@@ -86,9 +86,9 @@ final class CheckpointContents {
                     var saved =
                             CheckpointManager.open(from.toString(), world.group(), world.runId(), Retention.DEFAULT);
                     var copy = CheckpointManager.open(to.toString(), world.group(), world.runId(), Retention.DEFAULT)) {
-                RankState.load(trainer.model(), saved.open(step), world.rank());
+                RankState.load(trainer, saved.open(step), world.rank());
                 trainer.load(saved.open(step));
-                try (RankState state = RankState.of(trainer.model(), world.rank(), Map.of())) {
+                try (RankState state = RankState.of(trainer, world.rank(), Map.of())) {
                     trainer.put(state.dict());
                     copy.save(step, state.dict());
                 }

@@ -184,6 +184,17 @@ class MeshModelTest {
         CheckpointContents.assertClose(found, expected, 1e-3, mesh.flags());
     }
 
+    /** A stage sees the micro-batches in the order of one rank, so its layers have the scales of one rank. */
+    @Test
+    void productsOfEightBitsOnStagesAreThoseOfOneRank() {
+        String common = "--accumulate=4 --precision=fp8 --recompute=1 --lr=0.1 --warmup=0 --clip=0";
+        Map<String, double[]> expected = train("one", 1, common.split(" "));
+        Map<String, double[]> found = train("mesh", 2, ("--pp=2 " + common).split(" "));
+        found.keySet().removeIf(name -> name.startsWith("rank")); // the scales of each rank
+        expected.keySet().removeIf(name -> name.startsWith("rank"));
+        CheckpointContents.assertClose(found, expected, 1e-6, "pp");
+    }
+
     /** Meshes of which two ranks, or three, train on different sequences. */
     private static final List<Mesh> COPIES = List.of(
             new Mesh(8, "--dp=2 --tp=2 --pp=2 --accumulate=4 --schedule=interleaved"),

@@ -169,6 +169,19 @@ class SharedModelTest {
         CheckpointContents.assertSame(shared, whole, flags);
     }
 
+    /** The gathered weights have the magnitudes of copies, and each rank has the magnitudes of its own samples. */
+    @ParameterizedTest
+    @ValueSource(strings = {"--shard=2 --zero=1", "--shard=2 --recompute=1"})
+    void productsOfEightBitsOnSharesAreThoseOfCopies(String flags) {
+        String precision = "--precision=fp8";
+        train(2, with(flags, precision, "--clip=0", "--eval-every=2", "--checkpoint=" + folder.resolve("shared")));
+        train(2, precision, "--clip=0", "--checkpoint=" + folder.resolve("whole"));
+        Map<String, double[]> shared = CheckpointContents.of(folder.resolve("shared"), 4);
+        Map<String, double[]> whole = CheckpointContents.of(folder.resolve("whole"), 4);
+        assertThat(whole.keySet()).anyMatch(name -> name.contains("float8."));
+        CheckpointContents.assertSame(shared, whole, flags);
+    }
+
     @Test
     void updatesOfStatesInFilesBesideTheBackwardPassChangeNoLoss() {
         String[] common = {"--shard=2", "--accumulate=2", "--clip=0"};

@@ -131,12 +131,12 @@ class TrainingArgumentsTest {
                 "--uneven=stop --accumulate=2 | --uneven has steps without a batch of some ranks: give no f16,"
                         + " --on-nonfinite, --update-in-hook, --accumulate, --local-sgd and --checkpoint",
                 "--weight-decay=-1 | --weight-decay is '-1', expected 0 or a number above 0",
-                "--precision=fp8 --experts=4 | --precision=fp8: only for ranks with whole models,"
-                        + " without --shard, --zero, --tp, --cp, --pp and --experts",
+                "--precision=fp8 --experts=4 | --precision=fp8 works without --tp and --experts: use --precision=bf16",
+                "--precision=fp8 --tp=2 | --precision=fp8 works without --tp and --experts: use --precision=bf16",
                 "--precision=f16 --on-nonfinite=skip | float16 skips steps with values that are not finite: give no"
                         + " --on-nonfinite",
-                "--precision=fp8 --recompute=1 | --precision=fp8 changes its scales with each forward pass: give no"
-                        + " --recompute",
+                "--precision=fp8 --recompute=1 --recompute-keep=mlp.c_fc | --precision=fp8 replaces the products of"
+                        + " linear layers: give no --recompute-keep",
                 "--local-sgd=1 --comm-hook=bf16 | --local-sgd is an exchange of gradients by itself: give no"
                         + " --comm-hook",
                 "--local-sgd=1 --checkpoint=out | --local-sgd has different parameters on different ranks: give no"

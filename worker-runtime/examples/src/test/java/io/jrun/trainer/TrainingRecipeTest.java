@@ -165,7 +165,7 @@ class TrainingRecipeTest {
                 List.of(
                         "--precision=f32",
                         "--precision=f16 --ema=0.5",
-                        "--precision=fp8",
+                        "--precision=fp8 --recompute=1 --eval-every=1",
                         "--parameters=bf16",
                         "--parameters=f64 --ema=0.5"),
                 2);

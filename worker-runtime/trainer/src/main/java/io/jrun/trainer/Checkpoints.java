@@ -187,7 +187,7 @@ final class Checkpoints implements AutoCloseable {
         if (loaderState != null) {
             restore(loaderState);
         }
-        RankState.load(trainer.model(), saved, world.rank());
+        RankState.load(trainer, saved, world.rank());
         trainer.load(saved);
     }
 
@@ -300,7 +300,7 @@ final class Checkpoints implements AutoCloseable {
 
     private RankState state() {
         RankState state = RankState.of(
-                trainer.model(),
+                trainer,
                 world.rank(),
                 Map.of(
                         MODEL_KEY,

@@ -9,8 +9,6 @@ import io.jrun.train.ddp.JoinOptions;
 import io.jrun.train.ddp.hook.OptimizerHook;
 import io.jrun.train.ddp.hook.PowerSgdHook;
 import io.jrun.train.device.StepGraph;
-import io.jrun.train.layer.Float8Layers;
-import io.jrun.train.layer.LinearLayer;
 import io.jrun.train.mesh.DeviceMesh;
 import io.jrun.train.mesh.Parameters;
 import io.jrun.train.metrics.StepMetrics;
@@ -22,7 +20,6 @@ import io.jrun.train.reducer.StepTimes;
 import io.jrun.train.step.NoSync;
 import io.jrun.train.step.Step;
 import java.time.Duration;
-import java.util.HashMap;
 import java.util.Locale;
 import java.util.Map;
 import java.util.Optional;
@@ -41,7 +38,6 @@ final class DdpModel implements TrainedModel {
     private final ExchangeOptions exchange;
     private final @Nullable PowerSgdHook powerSgd;
     private final @Nullable LocalSgd localSgd;
-    private final @Nullable Float8Layers float8;
     private final boolean keepsGradients;
     private final boolean hasAll;
     private long recordedNanos;
@@ -51,9 +47,6 @@ final class DdpModel implements TrainedModel {
         ProcessGroup group = ParallelOptions.dataGroup(mesh);
         TrainableModel module = TrainedModel.build(options, mesh, _ -> {});
         TrainingRecipe recipe = options.recipe();
-        float8 = recipe.precision() == TrainingRecipe.Precision.FP8
-                ? new Float8Layers(module.descendants(LinearLayer.class))
-                : null;
         checks.watch(module);
         exchange = recipe.exchange();
         GradientPlacement placement = options.parallel().gradientPlacement();
@@ -71,7 +64,7 @@ final class DdpModel implements TrainedModel {
         }
         state = new ShardedState(Parameters.withBuffers(module, ParallelOptions.dataAxis(mesh)));
         hasAll = powerSgd == null
-                && float8 == null
+                && recipe.precision() != TrainingRecipe.Precision.FP8
                 && placement == GradientPlacement.REPLICATED
                 && options.parallel().experts() == 1;
     }
@@ -112,25 +105,13 @@ final class DdpModel implements TrainedModel {
 
     @Override
     public Map<String, Tensor> ownState() {
-        Map<String, Tensor> own = new HashMap<>();
-        if (powerSgd != null) {
-            own.putAll(powerSgd.state());
-        }
-        if (float8 != null) {
-            own.putAll(float8.state());
-        }
-        return own;
+        return powerSgd == null ? Map.of() : powerSgd.state();
     }
 
     @Override
     public void loadOwnState(Map<String, Tensor> own) {
         if (powerSgd != null) {
-            Map<String, Tensor> errors = new HashMap<>(own);
-            errors.keySet().removeIf(Float8Layers::owns);
-            powerSgd.load(errors);
-        }
-        if (float8 != null) {
-            float8.load(own);
+            powerSgd.load(own);
         }
     }
 
@@ -214,8 +195,5 @@ final class DdpModel implements TrainedModel {
     public void close() {
         optimizer.close();
         model.close();
-        if (float8 != null) {
-            float8.close();
-        }
     }
 }

@@ -61,7 +61,7 @@ final class MeshModel implements TrainedModel {
         this.checks = checks;
         ParallelOptions parallel = options.parallel();
         microBatches = options.recipe().accumulate();
-        holding = holding(parallel);
+        holding = holding(options);
         MeshAxis tensorAxis = mesh.axis(ParallelOptions.TENSOR_AXIS);
         contextAxis = mesh.axis(ParallelOptions.CONTEXT_AXIS);
         isRankZero = mesh.world().rank() == 0;
@@ -213,7 +213,11 @@ final class MeshModel implements TrainedModel {
         return holding;
     }
 
-    private static Holding holding(ParallelOptions parallel) {
+    private static Holding holding(TrainingArguments options) {
+        ParallelOptions parallel = options.parallel();
+        if (options.recipe().precision() == TrainingRecipe.Precision.FP8) {
+            return Holding.PARTS; // the scales of each rank
+        }
         boolean hasParts = parallel.tensor() * parallel.pipeline() * parallel.experts() > 1 || parallel.zeroStage() > 0;
         return hasParts ? Holding.PARTS : Holding.ALL;
     }

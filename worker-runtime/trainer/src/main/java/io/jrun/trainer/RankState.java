@@ -22,9 +22,10 @@ record RankState(StateDict dict, List<Tensor> copies) implements AutoCloseable {
     private static final String MODEL = "model.";
     private static final String OPTIMIZER = "optimizer.";
 
-    /** The state of a model on a rank, with texts. */
-    static RankState of(TrainedModel model, int rank, Map<String, String> texts) {
-        Map<String, Tensor> own = model.ownState();
+    /** The state of a training on a rank, with texts. */
+    static RankState of(TrainingSteps training, int rank, Map<String, String> texts) {
+        TrainedModel model = training.model();
+        Map<String, Tensor> own = training.ownState();
         StateDict state = new StateDict();
         texts.forEach(state::putText);
         model.optimizer().putParameters(state, MODEL, model.state());
@@ -34,13 +35,14 @@ record RankState(StateDict dict, List<Tensor> copies) implements AutoCloseable {
         return new RankState(state, copies);
     }
 
-    /** Gives a model this rank's parts of a checkpoint. */
-    static void load(TrainedModel model, SavedCheckpoint saved, int rank) {
+    /** Gives a training this rank's parts of a checkpoint. */
+    static void load(TrainingSteps training, SavedCheckpoint saved, int rank) {
+        TrainedModel model = training.model();
         model.state().loadParameters(saved, MODEL);
         model.optimizer().load(saved, OPTIMIZER, model.state());
         Map<String, Tensor> own = saved.read(own(rank));
         if (!own.isEmpty()) {
-            model.loadOwnState(own);
+            training.loadOwnState(own);
             own.values().forEach(Tensor::close);
         }
     }

@@ -28,6 +28,9 @@ final class RecipeChecks {
                 hasExperts && (parallel.context() > 1 || parallel.isSequenceParallel()),
                 "--experts does not work with --cp and --sequence-parallel: the capacity of an expert and the losses of"
                         + " the router are those of whole sequences. Use --tp, --pp or --shard.");
+        ParallelChecks.refuse(
+                recipe.precision() == Precision.FP8 && (parallel.tensor() > 1 || hasExperts),
+                "--precision=fp8 works without --tp and --experts: use --precision=bf16");
         checkPrecision(recipe);
         ExchangeOptions exchange = recipe.exchange();
         ParallelChecks.refuse(
@@ -54,9 +57,6 @@ final class RecipeChecks {
 
     private static List<String> optionsOfWholeModels(TrainingRecipe recipe, boolean hasFiles) {
         List<String> alone = new ArrayList<>();
-        if (recipe.precision() == Precision.FP8) {
-            alone.add("--precision=fp8");
-        }
         if (recipe.parameters().isNarrow()) {
             alone.add("--parameters=" + recipe.parameters().word());
         }
@@ -82,8 +82,9 @@ final class RecipeChecks {
                 recipe.scalesLoss() && recipe.onNonFinite().isPresent(),
                 "float16 skips steps with values that are not finite: give no --on-nonfinite");
         ParallelChecks.refuse(
-                recipe.precision() == Precision.FP8 && recipe.recompute().interval() > 0,
-                "--precision=fp8 changes its scales with each forward pass: give no --recompute");
+                recipe.precision() == Precision.FP8
+                        && !recipe.recompute().kept().isEmpty(),
+                "--precision=fp8 replaces the products of linear layers: give no --recompute-keep");
         ParallelChecks.refuse(
                 recipe.parameters() != ParameterType.F32 && recipe.precision() != Precision.F32,
                 "--parameters decides the type of the whole computation: give no --precision");

@@ -308,10 +308,8 @@ public record TrainingArguments(
         ParallelChecks.check(parallel, recipe, checkpoints);
         RecipeChecks.check(recipe, parallel, factory.hasExperts(), checkpoints);
         ParallelChecks.refuse(
-                evaluation.every() > 0
-                        && (recipe.exchange().unevenEnd().isPresent()
-                                || recipe.precision() == TrainingRecipe.Precision.FP8),
-                "--eval-every works without --uneven and --precision=fp8: each forward pass changes the scales of fp8");
+                evaluation.every() > 0 && recipe.exchange().unevenEnd().isPresent(),
+                "--eval-every works without --uneven");
         ParallelChecks.refuse(
                 recipe.exchange().unevenEnd().isPresent() && given.has("--steps"),
                 "--uneven trains once on all of the text: give no --steps");

@@ -8,6 +8,8 @@ import io.jrun.train.checkpoint.sharded.StateDict;
 import io.jrun.train.device.DeviceCopies;
 import io.jrun.train.device.StepGraph;
 import io.jrun.train.layer.DropoutLayer;
+import io.jrun.train.layer.Float8Layers;
+import io.jrun.train.layer.LinearLayer;
 import io.jrun.train.mesh.DeviceMesh;
 import io.jrun.train.mesh.ReplicaCheck;
 import io.jrun.train.mesh.ShardedTensor;
@@ -21,6 +23,7 @@ import io.jrun.train.step.NoSync;
 import io.jrun.train.step.Step;
 import io.jrun.train.tensor.DeferredNumber;
 import java.util.Collection;
+import java.util.HashMap;
 import java.util.Map;
 import java.util.Optional;
 import java.util.SplittableRandom;
@@ -44,6 +47,8 @@ final class TrainingSteps implements AutoCloseable {
     private final HeldOutLosses heldOutLosses = new HeldOutLosses();
     /** The numbers of a model on a device; null on the CPU, and for a pipeline, which knows its loss after each step. */
     private final @Nullable DeviceNumbers numbers;
+    /** The linear layers of {@code --precision=fp8}. */
+    private final @Nullable Float8Layers float8;
     /** Null without {@code --cuda-graph}. */
     private final @Nullable CapturedPasses captured;
 
@@ -72,6 +77,9 @@ final class TrainingSteps implements AutoCloseable {
         captured = options.device().usesGraph() ? new CapturedPasses(device, recipe.accumulate()) : null;
         model = TrainedModel.of(options, mesh, checks, captured == null ? null : captured.graph());
         dropouts = model.module().descendants(DropoutLayer.class).values();
+        float8 = recipe.precision() == TrainingRecipe.Precision.FP8
+                ? new Float8Layers(model.module().descendants(LinearLayer.class))
+                : null;
         // Ranks that are threads share libtorch's generator: no step may seed it while a rank takes first values from
         // it.
         world.group().barrier();
@@ -379,6 +387,25 @@ final class TrainingSteps implements AutoCloseable {
         }
     }
 
+    /** The state that only this rank has, besides its parts. The caller frees the tensors. */
+    Map<String, Tensor> ownState() {
+        Map<String, Tensor> own = new HashMap<>(model.ownState());
+        if (float8 != null) {
+            own.putAll(float8.state());
+        }
+        return own;
+    }
+
+    /** Takes a state of {@link #ownState}, before the first step. */
+    void loadOwnState(Map<String, Tensor> own) {
+        Map<String, Tensor> ofModel = new HashMap<>(own);
+        ofModel.keySet().removeIf(Float8Layers::owns);
+        model.loadOwnState(ofModel);
+        if (float8 != null) {
+            float8.load(own);
+        }
+    }
+
     /** Adds the state beside model and optimizer to a checkpoint. */
     void put(StateDict state) {
         checks.put(state);
@@ -405,6 +432,9 @@ final class TrainingSteps implements AutoCloseable {
             captured.close();
         }
         model.close();
+        if (float8 != null) {
+            float8.close();
+        }
         checks.close();
         if (numbers != null) {
             numbers.close();

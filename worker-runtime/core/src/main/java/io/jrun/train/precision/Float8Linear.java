@@ -12,6 +12,7 @@ import java.nio.FloatBuffer;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Objects;
+import org.bytedeco.pytorch.GradMode;
 import org.bytedeco.pytorch.Tensor;
 import org.jspecify.annotations.Nullable;
 
@@ -81,7 +82,7 @@ public final class Float8Linear implements AutoCloseable {
     }
 
     /**
-     * {@code x * weight^T}.
+     * {@code x * weight^T}. Without gradients ({@code NoGradGuard}), as in an evaluation, no scale changes.
      *
      * @param x float32, [..., in]
      * @param weight float32, [out, in]
@@ -89,7 +90,7 @@ public final class Float8Linear implements AutoCloseable {
      */
     public Tensor apply(Tensor x, Tensor weight) {
         return AutogradBridge.instance()
-                .apply(new Product(), List.of(x, weight))
+                .apply(new Product(GradMode.is_enabled() || RepeatedScales.isOpen()), List.of(x, weight))
                 .getFirst();
     }
 
@@ -100,6 +101,12 @@ public final class Float8Linear implements AutoCloseable {
     }
 
     private final class Product implements AutogradFunction {
+        private final boolean isTraining;
+
+        Product(boolean isTraining) {
+            this.isTraining = isTraining;
+        }
+
         @Override
         public String name() {
             return "Float8Linear";
@@ -107,10 +114,14 @@ public final class Float8Linear implements AutoCloseable {
 
         @Override
         public List<Tensor> forward(FunctionContext context, List<Tensor> operands) {
-            Float8Tensor x = inputs.encode(rows(operands.get(0)));
-            Float8Tensor weight = weights.encode(operands.get(1));
+            Float8Tensor x = encode(inputs, rows(operands.get(0)));
+            Float8Tensor weight = encode(weights, operands.get(1));
             context.save(x.codes(), x.inverseScale(), weight.codes(), weight.inverseScale());
             return List.of(likeRowsOf(operands.get(0), Float8Product.multiply(x, weight, Accumulation.FAST)));
+        }
+
+        private Float8Tensor encode(Float8Scaling scaling, Tensor operand) {
+            return isTraining ? scaling.encode(operand) : scaling.encodeOnly(operand);
         }
 
         @Override

@@ -82,18 +82,32 @@ public final class Float8Scaling implements AutoCloseable {
     }
 
     /**
-     * Rounds {@code values * scale} to 8 bits, and adds the largest magnitude of the values to the history.
+     * Rounds {@code values * scale} to 8 bits, and adds the largest magnitude of the values to the history. The second
+     * computation of a recomputed segment has the scale of the first one, and changes nothing.
      *
      * @param values [rows, columns]
      */
     Float8Tensor encode(Tensor values) {
+        return encode(values, RepeatedScales.next(() -> scaleAndRecord(values)));
+    }
+
+    /** Rounds {@code values * scale} to 8 bits with the present scale, and changes nothing: for an evaluation. */
+    Float8Tensor encodeOnly(Tensor values) {
         moveTo(values);
-        Tensor scale = state.narrow(0, 0, 1);
-        Float8Tensor encoded = new Float8Tensor(format.encode(values.mul(scale)), scale.reciprocal());
+        return encode(values, state.narrow(0, 0, 1));
+    }
+
+    private Float8Tensor encode(Tensor values, Tensor scale) {
+        return new Float8Tensor(format.encode(values.mul(scale)), scale.reciprocal());
+    }
+
+    private Tensor scaleAndRecord(Tensor values) {
+        moveTo(values);
+        Tensor scale = state.narrow(0, 0, 1).clone();
         try (PointerScope _ = new PointerScope()) {
             record(values.abs().max());
         }
-        return encoded;
+        return scale;
     }
 
     /**

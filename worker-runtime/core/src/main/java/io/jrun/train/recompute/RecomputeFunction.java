@@ -5,6 +5,7 @@ import io.jrun.train.autograd.AutogradFunction;
 import io.jrun.train.autograd.FunctionContext;
 import io.jrun.train.precision.Autocast;
 import io.jrun.train.precision.AutocastState;
+import io.jrun.train.precision.RepeatedScales;
 import io.jrun.train.tensor.ResultScope;
 import io.jrun.train.tensor.TensorMemory;
 import java.util.ArrayList;
@@ -20,7 +21,7 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * One call of a {@link RecomputedSegment}. The saved tensors are: inputs and parameters, states of the generators, the
- * outputs of kept linear layers, and the outputs if their bits are compared.
+ * outputs of kept linear layers, the scales of operands of 8 bits, and the outputs if their bits are compared.
  */
 final class RecomputeFunction implements AutogradFunction {
     private final String name;
@@ -34,6 +35,7 @@ final class RecomputeFunction implements AutogradFunction {
 
     private List<String> forms = List.of();
     private int keptCount;
+    private int scaleCount;
     private final AutocastState autocast = AutocastState.current();
 
     RecomputeFunction(
@@ -62,13 +64,18 @@ final class RecomputeFunction implements AutogradFunction {
         context.save(GeneratorStates.save(GeneratorStates.of(all, generators)));
         List<Tensor> outputs;
         KeptOutputs kept = KeptOutputs.recorder();
+        RepeatedScales scales = RepeatedScales.recorder();
         try (Autocast _ = autocast.uncached().open();
-                KeptOutputs.Scope _ = kept.open()) {
+                KeptOutputs.Scope _ = kept.open();
+                RepeatedScales.Scope _ = scales.open()) {
             outputs = segment.apply(all.subList(0, inputCount));
         }
         keptCount = kept.outputs().size();
         context.save(kept.outputs().toArray(Tensor[]::new));
         kept.free();
+        scaleCount = scales.scales().size();
+        context.save(scales.scales().toArray(Tensor[]::new));
+        scales.free();
         forms = outputs.stream().map(TensorMemory::form).toList();
         if (check == DeterminismCheck.BITS) {
             context.save(outputs.toArray(Tensor[]::new));
@@ -111,7 +118,9 @@ final class RecomputeFunction implements AutogradFunction {
                 AutoGradMode _ = new AutoGradMode(true);
                 Autocast _ = autocast.open();
                 KeptOutputs.Scope _ =
-                        KeptOutputs.of(saved(context, firstKept, keptCount)).open()) {
+                        KeptOutputs.of(saved(context, firstKept, keptCount)).open();
+                RepeatedScales.Scope _ = RepeatedScales.of(saved(context, firstKept + keptCount, scaleCount))
+                        .open()) {
             return segment.apply(Collections.unmodifiableList(leaves)).stream()
                     .map(scope::result)
                     .toList();
