@@ -2,7 +2,6 @@ package io.jrun.train.layer;
 
 import io.jrun.comm.ProcessGroup;
 import io.jrun.comm.ReduceOp;
-import io.jrun.train.tensor.DeviceWaits;
 import io.jrun.train.tensor.TensorCollectives;
 import java.util.Objects;
 import java.util.function.BinaryOperator;
@@ -39,19 +38,24 @@ public final class TokenLoss extends Module {
         Tensor sum = perToken == null
                 ? torch.cross_entropy_loss(rows, wanted, new TensorOptional(), SUM, IGNORED, 0)
                 : perToken.apply(rows, wanted).sum();
-        return sum.mul(new Scalar(scale(wanted)));
+        boolean isNarrow = sum.element_size() < Float.BYTES;
+        Tensor scale = scale(wanted).to(isNarrow ? torch.ScalarType.Float : sum.scalar_type());
+        return sum.mul(scale).to(sum.scalar_type());
     }
 
-    /** Equal to 1 / tokens on one rank. Else the mean of all ranks' losses is the mean over all tokens. */
-    private double scale(Tensor targets) {
+    /**
+     * Equal to 1 / tokens on one rank. Else the mean of all ranks' losses is the mean over all tokens. On a GPU the host
+     * does not wait for the number.
+     */
+    private Tensor scale(Tensor targets) {
         try (NoGradGuard _ = new NoGradGuard()) {
             Tensor count = targets.ne(new Scalar(IGNORED)).sum().to(torch.ScalarType.Double);
             ProcessGroup group = tokenGroup;
             if (group == null) {
-                return 1 / DeviceWaits.number(count);
+                return torch.ones_like(count).div(count);
             }
             new TensorCollectives(group).allReduce(count, ReduceOp.SUM);
-            return group.size() / DeviceWaits.number(count);
+            return torch.full_like(count, new Scalar((double) group.size())).div(count);
         }
     }
 

@@ -112,8 +112,7 @@ final class ColumnLinear implements LinearOperation {
                                 : LinearGradients.weightGradient(gradient, whole, context.saved(1 + i), later.get(i)));
             }
             if (sum != null) {
-                sum.work().await();
-                results.set(0, sum.memory().to(x.scalar_type().intern()));
+                results.set(0, sum.result().to(x.scalar_type().intern()));
             }
             return results;
         }

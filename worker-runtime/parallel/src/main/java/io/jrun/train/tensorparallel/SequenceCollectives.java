@@ -4,6 +4,7 @@ import io.jrun.comm.ReduceOp;
 import io.jrun.comm.Work;
 import io.jrun.train.mesh.MeshAxis;
 import io.jrun.train.mesh.ShardRange;
+import io.jrun.train.tensor.DeviceWaits;
 import io.jrun.train.tensor.TensorCollectives;
 import io.jrun.train.tensor.TensorMemory;
 import org.bytedeco.pytorch.MemoryFormatOptional;
@@ -25,7 +26,13 @@ final class SequenceCollectives {
     }
 
     /** A collective under way. */
-    record Pending(Work work, Tensor memory) {}
+    record Pending(Work work, Tensor memory) {
+        /** The result, for all later work. On a GPU the host does not wait. */
+        Tensor result() {
+            DeviceWaits.order(work, TensorMemory.device(memory));
+            return memory;
+        }
+    }
 
     Tensor allReduce(Tensor x) {
         Tensor sum = x.contiguous().clone();
@@ -61,8 +68,7 @@ final class SequenceCollectives {
     }
 
     Tensor endGather(Pending gather) {
-        gather.work().await();
-        return gather.memory().transpose(0, 1).flatten(1, 2);
+        return gather.result().transpose(0, 1).flatten(1, 2);
     }
 
     /** [..., v] of each rank as [..., V], by the rule of {@link ShardRange}. */
@@ -93,7 +99,7 @@ final class SequenceCollectives {
 
     /** The sum over the ranks of [B, S, ...], of which each rank gets its [B, s, ...]. */
     Tensor reduceScatter(Tensor whole) {
-        return endReduceScatter(beginReduceScatter(whole));
+        return beginReduceScatter(whole).result();
     }
 
     Pending beginReduceScatter(Tensor whole) {
@@ -102,11 +108,6 @@ final class SequenceCollectives {
         Tensor byRank = torch.stack(whole.chunk(axis.size(), 1), 0);
         Tensor part = torch.empty(sizes, whole.options(), new MemoryFormatOptional());
         return new Pending(collectives.reduceScatterAsync(byRank, part, ReduceOp.SUM), part);
-    }
-
-    Tensor endReduceScatter(Pending scatter) {
-        scatter.work().await();
-        return scatter.memory();
     }
 
     /** This rank's part of a dimension. */
