@@ -6,10 +6,12 @@ import io.jrun.train.mesh.ParameterNotes;
 import io.jrun.train.mesh.ShardRange;
 import io.jrun.train.tensor.DeviceWaits;
 import io.jrun.train.tensor.TensorMemory;
+import java.util.Arrays;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.stream.IntStream;
 import org.bytedeco.javacpp.PointerScope;
 import org.bytedeco.pytorch.NoGradGuard;
 import org.bytedeco.pytorch.Scalar;
@@ -84,12 +86,20 @@ final class PartGradients implements GradientStore, AutoCloseable {
     public double[] norms(List<Tensor> some) {
         try (PointerScope _ = new PointerScope();
                 NoGradGuard _ = new NoGradGuard()) {
-            return some.stream()
-                    .map(this::elements)
-                    .mapToDouble(elements -> elements.defined()
-                            ? DeviceWaits.number(torch.linalg_vector_norm(elements.to(torch.ScalarType.Double)))
-                            : 0)
+            double[] norms = new double[some.size()];
+            int[] places = IntStream.range(0, norms.length)
+                    .filter(i -> elements(some.get(i)).defined())
                     .toArray();
+            if (places.length > 0) {
+                double[] found = DeviceWaits.numbers(Arrays.stream(places)
+                        .mapToObj(i ->
+                                torch.linalg_vector_norm(elements(some.get(i)).to(torch.ScalarType.Double)))
+                        .toList());
+                for (int i = 0; i < found.length; i++) {
+                    norms[places[i]] = found[i];
+                }
+            }
+            return norms;
         }
     }
 
