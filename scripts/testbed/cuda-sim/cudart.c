@@ -58,7 +58,8 @@ static Block *blocks[MAX_DEVICES], *pinned;
 static size_t held[MAX_DEVICES];
 static int fault[MAX_DEVICES], hasContext[MAX_DEVICES];
 static Stream defaults[MAX_DEVICES];
-static __thread int current;
+static __thread int current, isStreamThread;
+static int waiting; // the threads of the program that wait for a stream or an event
 
 static double now(void) { struct timespec t; clock_gettime(CLOCK_MONOTONIC, &t); return t.tv_sec + t.tv_nsec / 1e9; }
 
@@ -241,10 +242,16 @@ static Stream *streamOf(void *handle) {
     return (unsigned long) handle <= 2 ? &defaults[current] : ofHandle(STREAM, handle);
 }
 
+int simcuda_isLate(void) { return simcuda_number("SIMCUDA_LATE", 0) && !__atomic_load_n(&waiting, __ATOMIC_RELAXED); }
+
+// A thread begins or ends to wait for a stream or an event.
+static void noteWait(int change) { if (!isStreamThread) __atomic_fetch_add(&waiting, change, __ATOMIC_RELAXED); }
+
 static void *runStream(void *argument) {
     Stream *stream = argument;
     prctl(PR_SET_NAME, "cuda stream");
     current = stream->device;
+    isStreamThread = 1;
     pthread_mutex_lock(&lock);
     for (;;) {
         while (!stream->first && !stream->isClosed) pthread_cond_wait(&changed, &lock);
@@ -278,7 +285,8 @@ static void startStream(Stream *stream) { // with the lock
 
 // Queues work; with the lock.
 static void push(Stream *stream, void (*run)(void *), void *argument) {
-    if (simcuda_number("SIMCUDA_INLINE", 0)) { // every call runs at once: to measure the time of the caller alone
+    int isDefault = stream == &defaults[stream->device];
+    if (simcuda_number("SIMCUDA_INLINE", 0) || (isDefault && simcuda_number("SIMCUDA_LATE", 0))) {
         pthread_mutex_unlock(&lock);
         run(argument);
         pthread_mutex_lock(&lock);
@@ -295,7 +303,9 @@ static void push(Stream *stream, void (*run)(void *), void *argument) {
 
 static void finish(Stream *stream) { // with the lock
     long end = stream->queued;
+    noteWait(1);
     while (stream->done < end) pthread_cond_wait(&changed, &lock);
+    noteWait(-1);
 }
 
 int simcuda_enqueue(void *handle, void (*run)(void *), void *argument) {
@@ -547,11 +557,13 @@ int cudaStreamSynchronize(void *handle) {
 static void finishDevice(int device) {
     pthread_mutex_lock(&lock);
     finish(&defaults[device]);
+    noteWait(1);
     for (int again = 1; again;) {
         again = 0;
         for (Stream *s = streams; s; s = s->next) again |= s->device == device && s->done < s->queued;
         if (again) pthread_cond_wait(&changed, &lock);
     }
+    noteWait(-1);
     pthread_mutex_unlock(&lock);
 }
 
@@ -590,10 +602,15 @@ static void reach(void *argument) {
     pthread_cond_broadcast(&changed);
     pthread_mutex_unlock(&lock);
 }
+static void untilDone(Mark *mark) { // with the lock
+    noteWait(1);
+    while (!mark->isDone) pthread_cond_wait(&changed, &lock);
+    noteWait(-1);
+}
 static void awaitMark(void *argument) {
     Mark *mark = argument;
     pthread_mutex_lock(&lock);
-    while (!mark->isDone) pthread_cond_wait(&changed, &lock);
+    untilDone(mark);
     drop(mark);
     pthread_mutex_unlock(&lock);
 }
@@ -677,7 +694,7 @@ int cudaEventSynchronize(void *handle) {
         return CAPTURED_EVENT;
     }
     Mark *mark = event ? keep(event->mark) : NULL;
-    while (mark && !mark->isDone) pthread_cond_wait(&changed, &lock);
+    if (mark) untilDone(mark);
     drop(mark);
     pthread_mutex_unlock(&lock);
     return event ? fault[current] : INVALID_HANDLE;

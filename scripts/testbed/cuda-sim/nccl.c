@@ -234,6 +234,7 @@ static void runKernel(void *argument) {
     Comm *c = kernel->ops[0].comm;
     long micros = simcuda_number("SIMNCCL_MICROS", 0);
     if (micros) usleep(micros);
+    while (simcuda_isLate() && !c->isAborted) pauseBriefly();
     Transfer *messages = calloc(kernel->n, sizeof *messages);
     int count = 0, isRunning = !c->isAborted;
     for (int i = 0; i < kernel->n; i++) {

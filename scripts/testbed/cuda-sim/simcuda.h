@@ -25,6 +25,9 @@ void *simcuda_host(const void *p, size_t n);
 // Queues work on a stream. Returns a CUDA error.
 int simcuda_enqueue(void *stream, void (*run)(void *), void *argument);
 
+// Whether an operation has to run later, because SIMCUDA_LATE is set and no thread of the program waits.
+int simcuda_isLate(void);
+
 // The number of the device among all devices of the machine, whatever CUDA_VISIBLE_DEVICES shows.
 int simcuda_physical(int device);
 

@@ -33,13 +33,14 @@ class DeviceParallelTest {
         } else {
             TestsOnDevices.run(
                     folder,
-                    30,
+                    31,
                     PAIRS + "#hasTheNormsAndParametersOfOneRank(" + PAIRS + "$Data," + PAIRS + "$Shared)",
                     PIPELINES + "#replicasRecomputationReducedPrecisionAndClippingCompose(java.lang.String,int)",
                     EXPERTS + "#parametersAfterTenStepsEqualTheSerialOnes(" + EXPERTS + "$Data,int,int,int,double,"
                             + "org.bytedeco.pytorch.global.torch$ScalarType,boolean)",
                     FILES + BITS,
                     RINGS + STEPS,
+                    SHARDS + "#aPassAfterAnUpdateAddsToTheGradientsThatStayAsWithDdp()",
                     SHARDS + "#replicasOfShardsAccumulateAndRecomputeWithTheSameBits()");
         }
     }

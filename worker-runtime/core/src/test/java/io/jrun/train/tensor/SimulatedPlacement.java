@@ -11,13 +11,17 @@ import java.lang.foreign.Linker;
 import java.lang.foreign.MemoryLayout;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.SymbolLookup;
+import java.util.ArrayDeque;
 import java.util.Arrays;
 import java.util.HashMap;
 import java.util.Map;
+import java.util.Objects;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentSkipListMap;
 import org.bytedeco.javacpp.Pointer;
 import org.bytedeco.pytorch.DataPtr;
 import org.bytedeco.pytorch.NoGradGuard;
+import org.bytedeco.pytorch.PointerConsumer;
 import org.bytedeco.pytorch.StorageImpl;
 import org.bytedeco.pytorch.Tensor;
 import org.bytedeco.pytorch.TensorOptions;
@@ -28,7 +32,9 @@ import org.jspecify.annotations.Nullable;
  * GPUs for tests on a machine without one: libtorch computes on the CPU, in the mapping of the device memory of the
  * simulated CUDA that this process can read. jrun gets the addresses of the device, which end the process with SIGSEGV
  * if somebody reads them. All tensors are on the device of the thread that asks, unless they lie in memory of another.
- * A process that uses it runs with {@code SIMCUDA_INLINE=1}: libtorch does not wait for the simulated streams.
+ * A process that uses it runs with {@code SIMCUDA_LATE=1} or {@code SIMCUDA_INLINE=1}: libtorch does not wait for the
+ * simulated streams. Memory that a tensor frees is for the next tensor of the same size, as with libtorch's allocator,
+ * and has NaN in all elements until then.
  *
  * <p>{@link #install} is for programs that move what collectives use to devices. {@link #installForRanks} is for programs
  * that know no devices: memory of libtorch moves to the device when jrun asks for its address.
@@ -36,10 +42,24 @@ import org.jspecify.annotations.Nullable;
 public final class SimulatedPlacement implements MemoryPlacement {
     private record Block(long bytes, Device device) {}
 
+    private record Freed(Device device, long bytes) {}
+
     private static final String RUNTIME = "libcudart.so.13";
     private static final long BLOCK_BYTES = 4 << 20;
     private static final long ALIGNMENT_BYTES = 512;
+    private static final byte NAN = -1;
     private static final LibtorchPlacement LIBTORCH = new LibtorchPlacement();
+
+    /** Memory of this process that tensors use, by the address in the mapping that this process can read. */
+    private static final Map<Long, Runnable> USED = new ConcurrentHashMap<>();
+
+    /** One for the process: JavaCPP has few native functions for a class. */
+    private static final PointerConsumer FREED = new PointerConsumer() {
+        @Override
+        public void call(Pointer memory) {
+            Objects.requireNonNull(USED.remove(memory.address())).run();
+        }
+    };
 
     /** By the address in the mapping that this process can read. */
     private final ConcurrentSkipListMap<Long, Block> blocks = new ConcurrentSkipListMap<>();
@@ -47,6 +67,16 @@ public final class SimulatedPlacement implements MemoryPlacement {
     private final ThreadLocal<Device> current = ThreadLocal.withInitial(this::deviceOfThread);
     private volatile long distance;
     private final Map<Device, MemorySegment> free = new HashMap<>();
+    /** The bytes that the tensors of a device have now, and the most since {@link #beginPeak}. */
+    private static final class Usage {
+        long now;
+        long most;
+    }
+
+    private final Map<Device, Usage> usage = new HashMap<>();
+
+    /** The memory that tensors have freed, by device and size. */
+    private final Map<Freed, ArrayDeque<MemorySegment>> freed = new HashMap<>();
 
     private final boolean isForRanks;
 
@@ -62,8 +92,34 @@ public final class SimulatedPlacement implements MemoryPlacement {
     }
 
     /** Puts the tensors of rank N of a {@code LocalWorld} on device N, and those of other threads on the CPU. */
-    public static void installForRanks() {
-        TensorMemory.setPlacement(new SimulatedPlacement(true));
+    public static SimulatedPlacement installForRanks() {
+        SimulatedPlacement placement = new SimulatedPlacement(true);
+        TensorMemory.setPlacement(placement);
+        return placement;
+    }
+
+    /** The bytes of the tensors of a device. Memory of libtorch counts from when jrun has asked for its address. */
+    public synchronized long usedBytes(Device device) {
+        return usage(device).now;
+    }
+
+    /** The most of {@link #usedBytes} since {@link #beginPeak}. */
+    public synchronized long peakBytes(Device device) {
+        return usage(device).most;
+    }
+
+    public synchronized void beginPeak(Device device) {
+        usage(device).most = usage(device).now;
+    }
+
+    private Usage usage(Device device) {
+        return usage.computeIfAbsent(device, _ -> new Usage());
+    }
+
+    private synchronized void count(Device device, long bytes) {
+        Usage ofDevice = usage(device);
+        ofDevice.now += bytes;
+        ofDevice.most = Math.max(ofDevice.most, ofDevice.now);
     }
 
     /** Puts tensors where libtorch puts them. */
@@ -120,13 +176,14 @@ public final class SimulatedPlacement implements MemoryPlacement {
         StorageImpl storage = tensor.unsafeGetTensorImpl().storage().unsafeGetStorageImpl();
         long bytes = storage.nbytes();
         MemorySegment place = allocate(current.get(), Math.max(1, bytes));
-        MemorySegment readable =
-                MemorySegment.ofAddress(place.address() + distance).reinterpret(bytes);
+        MemorySegment readable = readable(place);
         if (bytes > 0) {
-            readable.copyFrom(MemorySegment.ofAddress(storage.data().address()).reinterpret(bytes));
+            readable.asSlice(0, bytes)
+                    .copyFrom(MemorySegment.ofAddress(storage.data().address()).reinterpret(bytes));
         }
         try (org.bytedeco.pytorch.Device host = new org.bytedeco.pytorch.Device("cpu");
-                DataPtr moved = new DataPtr(TensorMemory.pointer(readable), host)) {
+                Pointer start = TensorMemory.pointer(readable);
+                DataPtr moved = new DataPtr(start, start, FREED, host)) {
             storage.set_data_ptr_noswap(moved);
         }
     }
@@ -168,11 +225,12 @@ public final class SimulatedPlacement implements MemoryPlacement {
             width = element.element_size();
         }
         long bytes = Math.max(1, Arrays.stream(sizes).reduce(1, (a, b) -> a * b) * width);
-        return over(
-                device.isCpu() ? Arena.global().allocate(bytes, ALIGNMENT_BYTES) : allocate(device, bytes),
-                device,
-                type,
-                sizes);
+        if (device.isCpu()) {
+            return over(Arena.global().allocate(bytes, ALIGNMENT_BYTES), device, type, sizes);
+        }
+        try (TensorOptions options = new TensorOptions(type)) {
+            return torch.from_blob(TensorMemory.pointer(readable(allocate(device, bytes))), sizes, FREED, options);
+        }
     }
 
     @Override
@@ -180,20 +238,36 @@ public final class SimulatedPlacement implements MemoryPlacement {
         if (device.isCpu() && isForRanks && memory.byteSize() > 0 && block(memory.address()) == null) {
             blocks.put(memory.address(), new Block(memory.byteSize(), Device.CPU));
         }
-        MemorySegment readable = device.isCpu()
-                ? memory
-                : MemorySegment.ofAddress(memory.address() + distance).reinterpret(memory.byteSize());
-        return LIBTORCH.over(readable, Device.CPU, type, sizes);
+        return LIBTORCH.over(device.isCpu() ? memory : readable(memory), Device.CPU, type, sizes);
     }
 
-    /** A piece of a block of the device. Pieces are never freed. */
+    /** The same memory of a device in the mapping that this process can read. */
+    private MemorySegment readable(MemorySegment memory) {
+        return MemorySegment.ofAddress(memory.address() + distance).reinterpret(memory.byteSize());
+    }
+
+    /** Memory of a device for a tensor that frees it by {@link #FREED}: what was freed last, or a new piece of a block. */
     private synchronized MemorySegment allocate(Device device, long bytes) {
+        long size = Math.ceilDiv(bytes, ALIGNMENT_BYTES) * ALIGNMENT_BYTES;
+        ArrayDeque<MemorySegment> last = freed.computeIfAbsent(new Freed(device, size), _ -> new ArrayDeque<>());
+        MemorySegment piece = last.isEmpty() ? piece(device, size) : last.pop();
+        count(device, size);
+        USED.put(readable(piece).address(), () -> {
+            readable(piece).fill(NAN);
+            synchronized (this) {
+                last.push(piece);
+                count(device, -size);
+            }
+        });
+        return piece;
+    }
+
+    private MemorySegment piece(Device device, long bytes) {
         MemorySegment rest = free.getOrDefault(device, MemorySegment.NULL);
         if (rest.byteSize() < bytes) {
             rest = allocateBlock(device, Math.max(BLOCK_BYTES, bytes));
         }
-        long taken = Math.min(rest.byteSize(), Math.ceilDiv(bytes, ALIGNMENT_BYTES) * ALIGNMENT_BYTES);
-        free.put(device, rest.asSlice(taken));
+        free.put(device, rest.asSlice(bytes));
         return rest.asSlice(0, bytes);
     }
 

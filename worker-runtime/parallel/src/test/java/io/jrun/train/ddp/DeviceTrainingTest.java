@@ -229,7 +229,7 @@ class DeviceTrainingTest {
         String printed = SimulatedCuda.start(
                         folder,
                         Trains.class,
-                        Map.of("SIMCUDA_INLINE", "1"),
+                        Map.of("SIMCUDA_LATE", "1"),
                         folder.resolve("calls.log").toString())
                 .join();
         for (Kind kind : Kind.values()) {
@@ -351,7 +351,7 @@ class DeviceTrainingTest {
 
     @Test
     void aBadGradientOfOneRankSkipsTheStepOnAllRanksWithoutAWait() throws Exception {
-        String printed = SimulatedCuda.start(folder, Overflows.class, Map.of("SIMCUDA_INLINE", "1"))
+        String printed = SimulatedCuda.start(folder, Overflows.class, Map.of("SIMCUDA_LATE", "1"))
                 .join();
         assertThat(printed)
                 .contains("0 skipped: rank 1, step 3: a gradient of the bucket from '")

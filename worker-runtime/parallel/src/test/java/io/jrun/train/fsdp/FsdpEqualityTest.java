@@ -26,6 +26,7 @@ import io.jrun.train.optim.LearningRateSchedule;
 import io.jrun.train.optim.ParameterGroup;
 import io.jrun.train.optim.ParameterOptimizer;
 import io.jrun.train.step.Step;
+import io.jrun.train.tensor.DeviceWaits;
 import io.jrun.train.tensor.ModuleTensors;
 import io.jrun.train.tensor.TensorMemory;
 import java.lang.foreign.ValueLayout;
@@ -222,7 +223,8 @@ class FsdpEqualityTest {
     }
 
     private static double[] doubles(Tensor tensor) {
-        return TensorMemory.segment(tensor.detach().contiguous()).toArray(ValueLayout.JAVA_DOUBLE);
+        return TensorMemory.segment(DeviceWaits.onHost(tensor.detach().contiguous()))
+                .toArray(ValueLayout.JAVA_DOUBLE);
     }
 
     /**
