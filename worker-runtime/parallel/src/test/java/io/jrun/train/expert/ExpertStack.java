@@ -15,7 +15,7 @@ import org.bytedeco.pytorch.TensorOptions;
 import org.bytedeco.pytorch.global.torch;
 
 /** A linear layer and two layers of experts, one of each kind. */
-final class ExpertStack extends CompositeModule implements BlockModel {
+public final class ExpertStack extends CompositeModule implements BlockModel {
     static final int WIDTH = 6;
 
     private static final int INNER = 8;
@@ -25,7 +25,7 @@ final class ExpertStack extends CompositeModule implements BlockModel {
     private final ModelBlock gated;
     private final ModelBlock plain;
 
-    ExpertStack(ExpertOptions options, torch.ScalarType type, boolean isSkewed) {
+    public ExpertStack(ExpertOptions options, torch.ScalarType type, boolean isSkewed) {
         MixtureOfExperts gatedLayer =
                 add("gated", new MixtureOfExperts(ExpertNetwork.Kind.SWIGLU, WIDTH, INNER, options));
         MixtureOfExperts plainLayer =
@@ -52,7 +52,7 @@ final class ExpertStack extends CompositeModule implements BlockModel {
     }
 
     /** The mean square error of a batch, which is a function of its number. */
-    Tensor loss(int batch) {
+    public Tensor loss(int batch) {
         Tensor numbers = torch.arange(new Scalar((long) TOKENS * WIDTH), new TensorOptions(torch.ScalarType.Double));
         Tensor x = numbers.mul(new Scalar(0.37 + 0.011 * batch))
                 .sin()
