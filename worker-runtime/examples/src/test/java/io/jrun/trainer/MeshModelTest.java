@@ -35,11 +35,11 @@ import org.junit.jupiter.params.provider.MethodSource;
  * draws some of the cases; {@code -Djrun.soak=true} runs all of them.
  */
 class MeshModelTest {
-    private static final int STEPS = 5;
+    static final int STEPS = 5;
     private static final int DRAWN = 4;
 
     /** A step has 4 sequences, on one rank as on all. */
-    private static final List<Mesh> MESHES = List.of(
+    static final List<Mesh> MESHES = List.of(
             new Mesh(4, "--tp=2 --pp=2 --accumulate=4 --schedule=zb1p --model=llama --untied --sequence-parallel"),
             new Mesh(4, "--cp=2 --pp=2 --accumulate=4 --schedule=interleaved --model=llama --recompute=1"),
             new Mesh(4, "--dp=2 --pp=2 --accumulate=2 --schedule=zbv"),
@@ -124,7 +124,7 @@ class MeshModelTest {
      * Some steps are clipped. Others are not, so that a wrong factor of all gradients changes the parameters. The large
      * steps make mistakes larger.
      */
-    private static final String PARTLY_CLIPPED = " --lr=0.1 --warmup=0 --clip=1.5";
+    static final String PARTLY_CLIPPED = " --lr=0.1 --warmup=0 --clip=1.5";
 
     @TempDir
     private Path folder;
@@ -353,8 +353,12 @@ class MeshModelTest {
 
     /** Trains to the last step and returns the tensors of the checkpoint. */
     private Map<String, double[]> train(String name, int ranks, String... flags) {
-        TrainingArguments options = options(name, flags);
-        PrintStream out = new PrintStream(printed, true, StandardCharsets.UTF_8);
+        return train(folder, name, ranks, new PrintStream(printed, true, StandardCharsets.UTF_8), flags);
+    }
+
+    /** Trains, and returns the values of the last checkpoint, which is in {@code folder/name}. */
+    static Map<String, double[]> train(Path folder, String name, int ranks, PrintStream out, String... flags) {
+        TrainingArguments options = options(folder, name, flags);
         LocalWorld.run(
                 LocalWorldOptions.ofSize(ranks).withDeterministic(true),
                 world -> Trainer.train(options, world, world.rank() == 0 ? new Progress(out, false) : Progress.SILENT));
@@ -362,6 +366,11 @@ class MeshModelTest {
     }
 
     private TrainingArguments options(String name, String... flags) {
+        return options(folder, name, flags);
+    }
+
+    /** The options of a small training with its checkpoints in {@code folder/name}. */
+    static TrainingArguments options(Path folder, String name, String... flags) {
         return GptArguments.parse(Stream.concat(
                                 Stream.of(
                                         "--tiny",
