@@ -156,13 +156,30 @@ public final class ParameterNotes {
      * @param parameters their identities, see {@code TensorMemory.identity}; also those of which this rank has no element
      */
     public static void dropUnreduced(Set<Long> parameters) {
-        parameters.stream()
+        owners(parameters, UnreducedGradients.class).forEach(sums -> sums.drop(parameters));
+    }
+
+    /** Notes that there are copies of the values of parameters. The note is valid as long as {@code copies} lives. */
+    public static void setCopies(Collection<Tensor> parameters, ParameterCopies copies) {
+        parameters.forEach(parameter -> add(new Note(parameter, List.of(), null, copies)));
+    }
+
+    /**
+     * Tells the owners of copies that parameters have new values: the end of each optimizer's step.
+     *
+     * @param parameters their identities, see {@code TensorMemory.identity}; also those of which this rank has no element
+     */
+    public static void noteUpdate(Set<Long> parameters) {
+        owners(parameters, ParameterCopies.class).forEach(ParameterCopies::parametersAreUpdated);
+    }
+
+    private static <T> Stream<T> owners(Set<Long> parameters, Class<T> type) {
+        return parameters.stream()
                 .flatMap(parameter -> NOTES.getOrDefault(parameter, List.of()).stream())
                 .map(Reference::get)
-                .filter(UnreducedGradients.class::isInstance)
-                .map(UnreducedGradients.class::cast)
-                .distinct()
-                .forEach(sums -> sums.drop(parameters));
+                .filter(type::isInstance)
+                .map(type::cast)
+                .distinct();
     }
 
     /** Whether a parallelism has made a note about a parameter. */

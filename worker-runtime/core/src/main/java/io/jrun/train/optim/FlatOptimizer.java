@@ -185,6 +185,7 @@ public final class FlatOptimizer implements ParameterOptimizer {
     /** Ends a step that consists of calls of {@link #update}: the schedule advances. */
     public void endStep() {
         steps++;
+        ParameterNotes.noteUpdate(identities);
     }
 
     /** Drops the gradients whose memory {@link PaddedGradients} frees, and sets all others to zero in place. */

@@ -96,6 +96,7 @@ public final class LibtorchOptimizer implements ParameterOptimizer {
         schedule.momentumAt(steps).ifPresent(momentum -> setMomentum(options, momentum));
         optimizer.step();
         noteWrites();
+        ParameterNotes.noteUpdate(identities);
         steps++;
     }
 

@@ -57,8 +57,12 @@ final class FsdpPass {
         units.add(unit);
     }
 
+    /** Without blocks, no code runs before a forward pass behind an update. Its reads of the parameters must fail then. */
     void setRoot(FsdpUnit unit) {
         root = unit;
+        if (units.isEmpty()) {
+            unit.parameters().noteCopies(unit);
+        }
     }
 
     /** All units, the root last. */

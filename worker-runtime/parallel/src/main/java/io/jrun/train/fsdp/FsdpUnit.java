@@ -3,6 +3,7 @@ package io.jrun.train.fsdp;
 import io.jrun.comm.DataType;
 import io.jrun.comm.Device;
 import io.jrun.comm.ProcessGroup;
+import io.jrun.train.mesh.ParameterCopies;
 import io.jrun.train.reducer.ReductionQueue;
 import io.jrun.train.tensor.TensorMemory;
 import java.lang.foreign.MemorySegment;
@@ -19,7 +20,7 @@ import org.bytedeco.pytorch.Tensor;
 import org.jspecify.annotations.Nullable;
 
 /** Parameters that are gathered, freed and reduced together. Confined to the training thread. */
-final class FsdpUnit {
+final class FsdpUnit implements ParameterCopies {
     private final String name;
     private final Consumer<CommunicationSpan> spans;
     private final UnitParameters parameters;
@@ -186,6 +187,15 @@ final class FsdpUnit {
             return;
         }
         parameters.attachWhole();
+    }
+
+    /** Makes a read of old values an error, see {@link FsdpPass#setRoot}. */
+    @Override
+    public void parametersAreUpdated() {
+        if (isWhole() && !Arrays.equals(gathered, parameters.versions())) {
+            parameters.requireWholeUnchanged(name);
+            parameters.detachWhole();
+        }
     }
 
     /** Checks the values before a forward pass computes with them. */

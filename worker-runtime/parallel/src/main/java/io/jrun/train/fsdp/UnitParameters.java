@@ -3,6 +3,7 @@ package io.jrun.train.fsdp;
 import io.jrun.comm.DataType;
 import io.jrun.comm.Device;
 import io.jrun.train.mesh.MeshAxis;
+import io.jrun.train.mesh.ParameterCopies;
 import io.jrun.train.mesh.ParameterNotes;
 import io.jrun.train.mesh.Shard;
 import io.jrun.train.mesh.ShardRange;
@@ -77,8 +78,8 @@ final class UnitParameters {
                     type,
                     "the unit of the parameters " + parameters.keySet()
                             + " is not gathered. Its parameters can be read while"
-                            + " the unit computes inside a step, try (Step step = fsdp.step()) { ... }, and by"
-                            + " wholeParameters().");
+                            + " the unit computes inside a step, try (Step step = fsdp.step()) { ... }, until an update in"
+                            + " the step, and by wholeParameters(). Open a step after each update.");
             parameters.forEach((name, tensor) -> {
                 int index = modules.size();
                 ShardRange range = layout.rows(index, shard);
@@ -121,6 +122,11 @@ final class UnitParameters {
             ParameterNotes.setPlaced(
                     ShardedTensor.of(names.get(i), modules.get(i)).dividedAgain(new Shard(0), axis, rows), rows);
         }
+    }
+
+    /** Notes that this unit has whole copies of the rows. */
+    void noteCopies(ParameterCopies copies) {
+        ParameterNotes.setCopies(shards, copies);
     }
 
     private static List<long[]> shapes(Map<String, Tensor> parameters) {

@@ -332,6 +332,7 @@ public final class OffloadedOptimizer implements ShardOffload, ParameterOptimize
         }
         awaitUpdates();
         commit();
+        ParameterNotes.noteUpdate(identities);
     }
 
     private void scale(Tensor gradients) {

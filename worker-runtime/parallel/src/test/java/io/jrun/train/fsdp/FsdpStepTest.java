@@ -242,6 +242,34 @@ class FsdpStepTest {
                 .hasStackTraceContaining("Open a step after each change");
     }
 
+    /** No code of jrun runs before the forward pass of a module without blocks. */
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void aModuleWithoutBlocksIsUnreadableBehindAnUpdate(boolean isOfLibtorch) {
+        LocalWorld.run(2, world -> {
+            LinearImpl net = new LinearImpl(4, 4);
+            Tensor x = torch.ones(2, 4);
+            var fsdp = FullyShard.apply(net, new MeshAxis("shard", world.group()));
+            try (ParameterOptimizer optimizer = isOfLibtorch
+                            ? new LibtorchOptimizer(fsdp.parameters(), FusedSgd.PLAIN, 0, _ -> 0.5)
+                            : optimizer(fsdp);
+                    NoGradGuard _ = new NoGradGuard()) {
+                double before;
+                try (var step = fsdp.step()) {
+                    try (AutoGradMode _ = new AutoGradMode(true)) {
+                        step.backward(net.forward(x).sum());
+                    }
+                    before = net.forward(x).sum().item_double();
+                    optimizer.step();
+                    assertThatThrownBy(() -> net.forward(x)).hasMessageContaining("Open a step after each update");
+                }
+                try (var _ = fsdp.step()) {
+                    assertThat(net.forward(x).sum().item_double()).isNotEqualTo(before);
+                }
+            }
+        });
+    }
+
     /** The backward pass gathers new values, and the graph has outputs of old ones. */
     @Test
     void aBackwardPassWhoseForwardPassHadOtherValuesIsRefused() {
