@@ -6,6 +6,7 @@ import io.jrun.train.autograd.FunctionContext;
 import io.jrun.train.precision.Autocast;
 import io.jrun.train.precision.AutocastState;
 import io.jrun.train.precision.RepeatedScales;
+import io.jrun.train.tensor.OwnedResults;
 import io.jrun.train.tensor.ResultScope;
 import io.jrun.train.tensor.TensorMemory;
 import java.util.ArrayList;
@@ -92,7 +93,11 @@ final class RecomputeFunction implements AutogradFunction {
         for (int i = 0; i < parameters.size(); i++) {
             Tensor _ = context.saved(inputCount + i); // Throws if the optimizer has stepped since the forward pass.
         }
-        List<Tensor> outputs = computeAgain(context, leaves);
+        List<Tensor> outputs;
+        try (OwnedResults owned = new OwnedResults()) {
+            outputs = computeAgain(context, leaves);
+            requireNoOthers(owned.countBeside(outputs));
+        }
         requireSame(context, outputs);
         List<Tensor> roots = new ArrayList<>();
         List<Tensor> rootGradients = new ArrayList<>();
@@ -131,6 +136,14 @@ final class RecomputeFunction implements AutogradFunction {
 
     private static List<Tensor> saved(FunctionContext context, int first, int count) {
         return IntStream.range(first, first + count).mapToObj(context::saved).toList();
+    }
+
+    private void requireNoOthers(long kept) {
+        if (kept > 0) {
+            throw new RecomputeException(name() + " keeps " + kept + " tensors with a gradient beside its outputs, by"
+                    + " TensorMemory.own. Code outside of the segment would use them, and their gradients would be lost."
+                    + " Detach such a tensor, or return it as an output of the segment.");
+        }
     }
 
     private void requireSame(FunctionContext context, List<Tensor> outputs) {

@@ -193,7 +193,7 @@ public final class TensorMemory {
      * longer.
      */
     public static Tensor own(Tensor borrowed) {
-        return unscoped(() -> new Tensor(borrowed));
+        return OwnedResults.note(unscoped(() -> new Tensor(borrowed)));
     }
 
     /** An object of the caller alone: an object that the program's scope held would live until the end of the scope. */

@@ -209,6 +209,34 @@ class RecomputedSegmentTest {
         assertThat(weight.grad().defined()).isTrue();
     }
 
+    /** Another block would use the tensor, and its gradient would not come back. */
+    @Test
+    void aTensorWithAGradientInAFieldIsAnError() {
+        Tensor weight = weight();
+        List<Tensor> field = new ArrayList<>();
+        Tensor lost = segment(weight, DeterminismCheck.FORM, x -> {
+                    Tensor y = torch.mm(x, weight);
+                    field.add(TensorMemory.own(y.mul(new Scalar(0.5))));
+                    return y;
+                })
+                .forward(torch.ones(4, 4));
+        assertThatThrownBy(() -> AutogradBridge.instance().backward(List.of(lost.sum()), List.of()))
+                .isInstanceOf(RecomputeException.class)
+                .hasMessageContaining("keeps 1 tensors with a gradient beside its outputs")
+                .hasMessageContaining("Detach such a tensor, or return it");
+        Tensor kept = segment(weight, DeterminismCheck.FORM, x -> {
+                    Tensor y = torch.mm(x, weight);
+                    field.add(TensorMemory.own(y.detach().mul(new Scalar(0.5))));
+                    field.add(TensorMemory.own(y));
+                    TensorMemory.own(y.mul(new Scalar(2.0))).close();
+                    return y;
+                })
+                .forward(torch.ones(4, 4));
+        AutogradBridge.instance().backward(List.of(kept.sum()), List.of());
+        assertThat(weight.grad().defined()).isTrue();
+        field.forEach(Tensor::close);
+    }
+
     /** NaN does not equal itself, and the bits of both computations are equal all the same. */
     @Test
     void elementsThatAreNoNumbersHaveNotChanged() {
