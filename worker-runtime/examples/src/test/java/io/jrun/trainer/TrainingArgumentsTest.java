@@ -132,6 +132,8 @@ class TrainingArgumentsTest {
                         + " --on-nonfinite, --update-in-hook, --accumulate, --local-sgd and --checkpoint",
                 "--weight-decay=-1 | --weight-decay is '-1', expected 0 or a number above 0",
                 "--precision=fp8 --experts=4 | --precision=fp8 works without --tp and --experts: use --precision=bf16",
+                "--precision=fp8 --shard=2 --offload=x --optimizer=fused | --precision=fp8 keeps its scales in"
+                        + " checkpoints, which --offload does not write: give no --offload",
                 "--precision=fp8 --tp=2 | --precision=fp8 works without --tp and --experts: use --precision=bf16",
                 "--precision=f16 --on-nonfinite=skip | float16 skips steps with values that are not finite: give no"
                         + " --on-nonfinite",

@@ -132,7 +132,7 @@ final class FiniteSteps implements AutoCloseable {
         if (scaler == null) {
             return true;
         }
-        float scale = scaler.scale();
+        float scale = scaler.state().scale();
         boolean isFinite = scaler.unscale(parameters.get().values());
         scaler.update();
         if (!isFinite) {

@@ -25,6 +25,9 @@ final class RecipeChecks {
                                 || recipe.update().averageDecay() > 0),
                 "--precision=f16 and --ema need gradients and parameters in memory: give no --offload");
         ParallelChecks.refuse(
+                parallel.offload().isPresent() && recipe.precision() == Precision.FP8,
+                "--precision=fp8 keeps its scales in checkpoints, which --offload does not write: give no --offload");
+        ParallelChecks.refuse(
                 hasExperts && (parallel.context() > 1 || parallel.isSequenceParallel()),
                 "--experts does not work with --cp and --sequence-parallel: the capacity of an expert and the losses of"
                         + " the router are those of whole sequences. Use --tp, --pp or --shard.");

@@ -7,6 +7,7 @@ import io.jrun.train.checkpoint.sharded.SavedCheckpoint;
 import io.jrun.train.checkpoint.sharded.StateDict;
 import io.jrun.train.device.DeviceCopies;
 import io.jrun.train.device.StepGraph;
+import io.jrun.train.expert.MixtureOfExperts;
 import io.jrun.train.layer.DropoutLayer;
 import io.jrun.train.layer.Float8Layers;
 import io.jrun.train.layer.LinearLayer;
@@ -47,6 +48,7 @@ final class TrainingSteps implements AutoCloseable {
     private final HeldOutLosses heldOutLosses = new HeldOutLosses();
     /** The numbers of a model on a device; null on the CPU, and for a pipeline, which knows its loss after each step. */
     private final @Nullable DeviceNumbers numbers;
+    private final Collection<MixtureOfExperts> experts;
     /** The linear layers of {@code --precision=fp8}. */
     private final @Nullable Float8Layers float8;
     /** Null without {@code --cuda-graph}. */
@@ -77,6 +79,7 @@ final class TrainingSteps implements AutoCloseable {
         captured = options.device().usesGraph() ? new CapturedPasses(device, recipe.accumulate()) : null;
         model = TrainedModel.of(options, mesh, checks, captured == null ? null : captured.graph());
         dropouts = model.module().descendants(DropoutLayer.class).values();
+        experts = Experts.layers(model.module()).values();
         float8 = recipe.precision() == TrainingRecipe.Precision.FP8
                 ? new Float8Layers(model.module().descendants(LinearLayer.class))
                 : null;
@@ -173,9 +176,7 @@ final class TrainingSteps implements AutoCloseable {
         }
         model.optimizer().clear();
         // The loss of a micro-batch is divided by their number.
-        Experts.layers(model.module())
-                .values()
-                .forEach(layer -> layer.setLossScale(checks.scale() / recipe.accumulate()));
+        experts.forEach(layer -> layer.setLossScale(checks.scale() / recipe.accumulate()));
         if (model instanceof MeshModel pipeline) {
             lastLoss = run(pipeline, batches);
         } else {

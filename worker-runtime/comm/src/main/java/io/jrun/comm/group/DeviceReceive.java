@@ -54,9 +54,9 @@ final class DeviceReceive implements ReceiveFuture {
         try {
             incoming.copyToDevice(request);
             onStream.complete();
-        } catch (CommException failure) {
+        } catch (RuntimeException | Error failure) { // nobody else would see it, and the receive would never end
             incoming.release();
-            fail(failGroup.apply(failure));
+            fail(failure instanceof CommException ofCopy ? failGroup.apply(ofCopy) : failure);
         }
     }
 

@@ -91,7 +91,7 @@ public final class DeviceMessages {
         /** Lets {@code stream} wait until the message has left device memory. */
         public void awaitOn(DeviceStream stream) {
             synchronized (DeviceMessages.this) {
-                if (!isReleased) {
+                if (!isReleased || buffer.isBusy()) { // a late copy outlives the release
                     buffer.awaitOn(stream, device);
                 }
             }
@@ -158,7 +158,7 @@ public final class DeviceMessages {
         /** Lets {@code stream} wait until the message is in device memory. Called after {@link #copyToDevice}. */
         public void awaitOn(DeviceStream stream) {
             synchronized (DeviceMessages.this) {
-                if (!isReleased) {
+                if (!isReleased || buffer.isBusy()) { // a late copy outlives the release
                     buffer.awaitOn(stream, device);
                 }
             }

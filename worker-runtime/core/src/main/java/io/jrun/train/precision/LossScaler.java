@@ -34,7 +34,9 @@ import org.jspecify.annotations.Nullable;
 public final class LossScaler {
     private final ScalePolicy policy;
     private final @Nullable ProcessGroup group;
-    private final float[] badRanks = new float[1];
+    /** 1 if a gradient is not finite, and 1 if a loss was scaled: on this rank, then on any rank. */
+    private final float[] flags = new float[2];
+
     private ScalePolicy.State state;
     private boolean allFinite = true;
     /** Whether the program has got the scale since the last update. */
@@ -77,8 +79,8 @@ public final class LossScaler {
      * @return whether all gradients of all ranks are finite; if not, no rank may step
      * @throws IllegalArgumentException if another rank holds a part of a parameter, or of its gradient, and is not
      *     in the group
-     * @throws IllegalStateException if the gradients have no scale since an earlier call, or if no loss was scaled since
-     *     the last {@link #update}
+     * @throws IllegalStateException if the gradients have no scale since an earlier call, or if no rank of the group has
+     *     scaled a loss since the last {@link #update}
      */
     public boolean unscale(Collection<ShardedTensor> parameters) {
         GradientGroup.requireCovers("LossScaler", group, parameters);
@@ -86,10 +88,8 @@ public final class LossScaler {
             throw new IllegalStateException("unscale was called before in this step: the gradients would be divided"
                     + " twice. Call update at the end of each step.");
         }
-        if (!isScaled) {
-            throw new IllegalStateException("no loss was scaled since the last update, so the gradients do not have the"
-                    + " present scale. Several optimizers share one scaler like this: call unscale once, with the"
-                    + " parameters of all optimizers, then step each optimizer, then call update once.");
+        if (group == null) {
+            requireScaled(isScaled);
         }
         isUnscaled = true;
         try (PointerScope _ = new PointerScope();
@@ -103,13 +103,23 @@ public final class LossScaler {
             boolean finiteHere = finite.isEmpty()
                     || DeviceWaits.flag(torch.stack(new TensorVector(finite.toArray(Tensor[]::new)))
                             .all());
-            badRanks[0] = finiteHere ? 0 : 1;
+            flags[0] = finiteHere ? 0 : 1;
+            flags[1] = isScaled ? 1 : 0;
         }
-        if (group != null) {
-            group.allReduce(MemorySegment.ofArray(badRanks), DataType.F32, 1, ReduceOp.MAX);
+        if (group != null) { // a stage of a pipeline, or a rank without inputs, has no loss of its own
+            group.allReduce(MemorySegment.ofArray(flags), DataType.F32, flags.length, ReduceOp.MAX);
+            requireScaled(flags[1] != 0);
         }
-        allFinite = badRanks[0] == 0;
+        allFinite = flags[0] == 0;
         return allFinite;
+    }
+
+    private static void requireScaled(boolean isScaledAnywhere) {
+        if (!isScaledAnywhere) {
+            throw new IllegalStateException("no loss was scaled since the last update, so the gradients do not have the"
+                    + " present scale. Several optimizers share one scaler like this: call unscale once, with the"
+                    + " parameters of all optimizers, then step each optimizer, then call update once.");
+        }
     }
 
     /**

@@ -70,13 +70,14 @@ final class RecomputeFunction implements AutogradFunction {
                 KeptOutputs.Scope _ = kept.open();
                 RepeatedScales.Scope _ = scales.open()) {
             outputs = segment.apply(all.subList(0, inputCount));
+            keptCount = kept.outputs().size();
+            context.save(kept.outputs().toArray(Tensor[]::new));
+            scaleCount = scales.scales().size();
+            context.save(scales.scales().toArray(Tensor[]::new));
+        } finally {
+            kept.free();
+            scales.free();
         }
-        keptCount = kept.outputs().size();
-        context.save(kept.outputs().toArray(Tensor[]::new));
-        kept.free();
-        scaleCount = scales.scales().size();
-        context.save(scales.scales().toArray(Tensor[]::new));
-        scales.free();
         forms = outputs.stream().map(TensorMemory::form).toList();
         if (check == DeterminismCheck.BITS) {
             context.save(outputs.toArray(Tensor[]::new));

@@ -62,6 +62,25 @@ class LossScalerTest {
         }
     }
 
+    /** A stage of a pipeline, or a rank without inputs, has no loss of its own. */
+    @Test
+    void oneRankOfTheGroupScalesTheLossForAll() {
+        LocalWorld.run(2, world -> {
+            LossScaler scaler = new LossScaler(new ScalePolicy(4, 2, 0.5, 1), world.group());
+            try (PointerScope _ = new PointerScope()) {
+                Tensor parameter = torch.ones(3).set_requires_grad(true);
+                List<ShardedTensor> parameters = List.of(ShardedTensor.of("p", parameter));
+                if (world.rank() == 1) {
+                    scaler.scale(parameter.sum()).backward();
+                }
+                assertThat(scaler.step(parameters, () -> {})).isTrue();
+                assertThat(scaler.state().scale()).isEqualTo(8);
+                assertThatThrownBy(() -> scaler.unscale(parameters))
+                        .hasMessageContaining("no loss was scaled since the last update");
+            }
+        });
+    }
+
     /** The loaded count of good steps decides when the scale grows. */
     @Test
     void aLoadedStateContinues() {

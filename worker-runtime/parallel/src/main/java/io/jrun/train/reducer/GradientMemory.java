@@ -16,6 +16,7 @@ import java.util.Map;
 import java.util.Objects;
 import java.util.function.IntPredicate;
 import org.bytedeco.pytorch.NoGradGuard;
+import org.bytedeco.pytorch.Scalar;
 import org.bytedeco.pytorch.Tensor;
 import org.bytedeco.pytorch.global.torch;
 
@@ -173,6 +174,14 @@ class GradientMemory implements BucketMemory {
     @Override
     public void drop(int parameter) {
         parameters.get(parameter).tensor().mutable_grad().reset();
+    }
+
+    /** Multiplies one slice. */
+    void scale(int parameter, double factor) {
+        try (NoGradGuard _ = new NoGradGuard();
+                Scalar number = new Scalar(factor)) {
+            slices[parameter].mul_(number);
+        }
     }
 
     /** Writes zeros into one slice. */

@@ -63,6 +63,8 @@ public class GradientReducer implements AutoCloseable {
     private int root;
     /** Some ranks have no inputs left, see {@link #shadow}. */
     private boolean haveJoined;
+    /** Turns a sum that was divided by the divisor into the mean over the ranks with inputs. */
+    private double toMeanOfActive = 1;
 
     private boolean isShadow;
 
@@ -215,6 +217,7 @@ public class GradientReducer implements AutoCloseable {
         }
         root = active.nextSetBit(0);
         haveJoined = active.cardinality() < groups.all().size();
+        toMeanOfActive = (double) divisor / active.cardinality();
         reductions.setDivisor(divisor);
     }
 
@@ -418,8 +421,10 @@ public class GradientReducer implements AutoCloseable {
         reductions.clock().reductionEnds();
         if (uses.mayBeUnused()) {
             adoptMeansOfOthers();
-            // A rank that has joined lacks the copies. All ranks then take the means of the unused gradients too.
             lasting().restoreKept(parameter -> haveJoined || uses.isUsedAnywhere(parameter));
+            if (haveJoined) {
+                adoptKeptByOthers();
+            }
         }
         memory.reductionEnds();
         uses.reductionEnds(passes == 0);
@@ -452,6 +457,13 @@ public class GradientReducer implements AutoCloseable {
                 memory.install(i);
             }
         }
+    }
+
+    /** A rank that has joined lacks the copies. All ranks take the means of the unused gradients over the others. */
+    private void adoptKeptByOthers() {
+        IntStream.range(0, parameters.all().size())
+                .filter(parameter -> !uses.isUsedAnywhere(parameter) && uses.lastsAnywhere(parameter))
+                .forEach(parameter -> lasting().scale(parameter, toMeanOfActive));
     }
 
     /**

@@ -52,7 +52,8 @@ final class StageOneMemory extends GradientMemory {
         if (takeMeans()) {
             throw new ReductionException("a plain backward() adds to gradients that were reduced: with "
                     + GradientPlacement.SHARDED_STATES + " these are means in the parts of this rank only. Call"
-                    + " step.backward(loss), or drop the gradients before the pass with optimizer.zeroGradients().");
+                    + " step.backward(loss), or drop the gradients before the pass with optimizer.zeroGradients() or"
+                    + " zero_grad(true). zero_grad(false) does not drop them.");
         }
     }
 

@@ -21,7 +21,10 @@ import io.jrun.train.optim.ParameterOptimizer;
 import io.jrun.train.optim.UpdateRule;
 import io.jrun.train.reducer.GradientPlacement;
 import io.jrun.train.step.Step;
+import io.jrun.train.tensor.ModuleTensors;
+import io.jrun.train.tensor.TensorMemory;
 import io.jrun.train.zero.ZeroOptimizer;
+import java.lang.foreign.ValueLayout;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
@@ -173,6 +176,37 @@ class JoinTest {
         assertEqualBits(results.get(0), results.get(1));
         assertThat(Training.largestDifference(results.get(0), Training.values(serial)))
                 .isLessThanOrEqualTo(1e-6f);
+    }
+
+    /** Only the first step uses all parameters, and no gradient is dropped. The sums are divided by the number of all ranks. */
+    @Test
+    void aGradientThatNoRankUsesKeepsItsValue() {
+        AtomicReferenceArray<float[]> gradients = new AtomicReferenceArray<>(3);
+        LocalWorld.run(2, world -> {
+            TinyGpt module = Training.model(1);
+            Tensor unused =
+                    List.copyOf(ModuleTensors.parameters(module).values()).getLast();
+            DdpOptions options = SMALL_BUCKETS.withFindUnusedParameters(true);
+            try (var model = new DistributedDataParallel<>(module, world.group(), options)) {
+                model.join(JoinOptions.DEFAULT, () -> {}, () -> {
+                    for (int current = 0; current < 3 * world.rank(); current++) {
+                        try (Step step = model.step()) {
+                            step.backward(lossOfStep(module, current));
+                        }
+                        if (current == 0) {
+                            gradients.set(2, floats(unused.grad()));
+                        }
+                    }
+                });
+                gradients.set(world.rank(), floats(unused.grad()));
+            }
+        });
+        assertThat(gradients.get(2)).as("the test needs a gradient").isNotEqualTo(new float[gradients.get(2).length]);
+        assertEqualBits(List.of(gradients.get(0), gradients.get(1)), List.of(gradients.get(2), gradients.get(2)));
+    }
+
+    private static float[] floats(Tensor tensor) {
+        return TensorMemory.segment(tensor.contiguous()).toArray(ValueLayout.JAVA_FLOAT);
     }
 
     private static ParameterOptimizer unusedGradients(Map<String, ShardedTensor> parameters, PaddedGradients memory) {
