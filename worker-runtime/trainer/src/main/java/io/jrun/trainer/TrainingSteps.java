@@ -48,7 +48,10 @@ final class TrainingSteps implements AutoCloseable {
     private final HeldOutLosses heldOutLosses = new HeldOutLosses();
     /** The numbers of a model on a device; null on the CPU, and for a pipeline, which knows its loss after each step. */
     private final @Nullable DeviceNumbers numbers;
+
+    /** The layers whose routers scale losses of their own. */
     private final Collection<MixtureOfExperts> experts;
+
     /** The linear layers of {@code --precision=fp8}. */
     private final @Nullable Float8Layers float8;
     /** Null without {@code --cuda-graph}. */

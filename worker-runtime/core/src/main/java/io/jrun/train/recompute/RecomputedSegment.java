@@ -27,8 +27,9 @@ import org.bytedeco.pytorch.Tensor;
  *
  * <p>A segment runs its forward method twice in a step. If the method changes buffers, such as running means, the
  * buffers change twice. A tensor with a gradient that the method leaves in a field by {@code TensorMemory.own} is an
- * error of the backward pass, because its gradient would be lost: detach it, or return it as an output. Segments may be nested. Each level computes its inner levels again. Above 60 levels libtorch's
- * engine runs backward passes, and therefore forward methods, on threads of its own.
+ * error of the backward pass, because its gradient would be lost: detach it, or return it as an output. Segments may be
+ * nested. Each level computes its inner levels again. Above 60 levels libtorch's engine runs backward passes, and
+ * therefore forward methods, on threads of its own.
  *
  * <p>All parameters that the forward method uses must be declared: the gradients of declared parameters flow through
  * the graph around the segment. A parameter may therefore be shared with other parts of the model, and hooks on
